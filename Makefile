@@ -1,0 +1,69 @@
+# Every target sets up .venv by itself, once, and again when pyproject.toml or constraints.txt changes.
+
+PYTHON ?= python3
+VENV := .venv
+VPYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+# Not those of a virtual environment or a shell that happens to be active.
+unexport PYTHONHOME PYTHONPATH
+
+# Plain Python finds what compiled code hides: an index out of bounds, an overflow.
+RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest -n 2 -m "not slow" \
+	tests/test_rules.py tests/test_conformance.py
+
+# Written so that any Python, however old, can refuse in words.
+CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
+	"%s is Python %d.%d, but 3.11 to 3.13 is needed. %s" % ((sys.executable,) + v + (sys.argv[1],)))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all check format bench clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@echo "Python 3.11 to 3.13 is needed; choose one with PYTHON=python3.12."
+
+demo: $(READY) ## train an agent, rate it in a tournament, save the results under runs/demo
+	$(VPYTHON) -m training.demo
+
+test: check ## check, then all tests but the long proofs
+	$(VPYTHON) -m pytest -n 2
+	$(RULES_WITHOUT_JIT)
+
+test-all: check ## check, then all tests with the long proofs
+	$(VPYTHON) -m pytest -n 2 -m ""
+	$(RULES_WITHOUT_JIT)
+
+check: $(READY) ## formatting, lint and types
+	$(VPYTHON) -m ruff format --check
+	$(VPYTHON) -m ruff check
+	$(VPYTHON) -m mypy
+
+format: $(READY) ## format the code and mend what lint can mend
+	$(VPYTHON) -m ruff check --fix-only
+	$(VPYTHON) -m ruff format
+
+bench: $(READY) ## measure the speed of environments, search and training
+	$(VPYTHON) -m training.benchmark
+
+clean: ## remove caches and built files; .venv and runs stay
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -path ./$(VENV) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
+		-exec rm -rf {} +
+
+# torch first, in its tested version: it is the largest download and decides what the rest may be.
+# The build backend is installed like everything else, pinned, instead of fetched anew for an isolated build.
+$(READY): pyproject.toml constraints.txt | $(VPYTHON)
+	@$(VPYTHON) -c '$(CHECK_VERSION)' "Delete $(VENV) and run make again."
+	@echo "Installing the tested versions into $(VENV): once, a minute or more (torch is large)."
+	@$(VPYTHON) -m pip install -qq -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	@$(VPYTHON) -m pip install -qq -c constraints.txt hatchling editables
+	@$(VPYTHON) -m pip install -qq -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+$(VPYTHON):
+	@command -v "$(PYTHON)" >/dev/null || \
+		{ echo "$(PYTHON) was not found. Choose a Python from 3.11 to 3.13: make PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c '$(CHECK_VERSION)' "Choose one: make PYTHON=python3.12"
+	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }

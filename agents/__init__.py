@@ -1,0 +1,89 @@
+"""Who chooses moves. `agents.load("mcts:simulations=400")` gives an agent; an agent answers `act(view)`.
+
+An agent sees a `View`, never a state, and draws its random numbers from the view's seeds, so that it plays the same
+game whatever else is in the batch.
+"""
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import unknown
+from ttt_envs.core.view import Agent, View
+
+__all__ = ["AGENTS", "Agent", "View", "load"]
+
+#: name -> "module:class". The class's keyword arguments are the parameters; its docstring says what they mean.
+AGENTS: dict[str, str] = {
+    "random": "ttt_envs.core.view:RandomAgent",
+    "greedy": "agents.greedy:Greedy",
+    "mcts": "agents.mcts:MCTS",
+    "oracle": "agents.oracle:OracleAgent",
+    "ppo": "agents.ppo:PPO",
+    "human": "agents.human:Human",
+}
+
+
+def load(spec: str) -> Agent:
+    """The agent of a text such as "random", "mcts:simulations=400,exploration=1.2" or "ppo:runs/x".
+
+    A value without a name belongs to the first parameter. The agent's `name` is `spec`.
+
+    Raises:
+        ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
+        FileNotFoundError: a file that the agent needs is not there.
+    """
+    name, _, rest = spec.partition(":")
+    if name not in AGENTS:
+        raise ValueError(unknown("agent", name, list(AGENTS)))
+    module, cls = AGENTS[name].split(":")
+    make = getattr(import_module(module), cls)
+    parameters = inspect.signature(make).parameters
+    arguments: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, text = part.partition("=")
+        if not equals:
+            if arguments or not parameters:
+                raise ValueError(f"agent {spec!r}: {part!r} must be parameter=value; known: {_known(parameters)}")
+            key, text = next(iter(parameters)), part
+        if key not in parameters:
+            raise ValueError(f"agent {name}: {unknown('parameter', key, list(parameters))}")
+        arguments[key] = _convert(name, key, text, parameters[key])
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in arguments:
+            raise ValueError(f"agent {name} needs {key}, such as '{name}:{key}=...'")
+    agent = make(**arguments)
+    agent.name = spec
+    return agent
+
+
+def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
+    """Refuse a game by the name of the fact that does not fit: ValueError in words.
+
+    `wanted` maps facts (`simultaneous`, `stochastic`, `hidden_information`) to the value that the agent can play with.
+    """
+    for fact, value in wanted.items():
+        if getattr(game, fact) != value:
+            need = "without" if not value else "with"
+            raise ValueError(f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit")
+
+
+def _known(parameters: Any) -> str:
+    return ", ".join(parameters) or "none"
+
+
+def _convert(agent: str, key: str, text: str, parameter: inspect.Parameter) -> Any:
+    kind = parameter.annotation
+    kinds = (int, float, bool, str)
+    wanted = [k for k in kinds if k is kind or k in getattr(kind, "__args__", ())]
+    for k in wanted:
+        if k is bool and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        if k is not bool:
+            try:
+                return k(text)
+            except ValueError:
+                continue
+    names = " or ".join(k.__name__ for k in wanted)
+    raise ValueError(f"agent {agent}: parameter {key}={text!r} must be of type {names}")

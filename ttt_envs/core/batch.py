@@ -1,0 +1,183 @@
+"""Batch: many games of one kind, stepped at once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import fold, fold_rows, new_seed
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.view import View, check_actions
+
+
+class Batch:
+    """`n` games of `game`.
+
+    Game i with seed s is the same game whatever `n` and `threads`: its first episode is drawn from the i-th seed
+    folded out of s, and later episodes from that seed and their number.
+
+    Attributes:
+        states: structured (n,), the games; yours to read and, with care, to write.
+        rewards: float32 (n, players), what the last step paid.
+        done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
+    """
+
+    def __init__(
+        self, game: Game, n: int, *, seed: int | None = None, auto_reset: bool = False, threads: int = 1
+    ) -> None:
+        """Make and reset the games.
+
+        Args:
+            game: from `ttt_envs.load`.
+            n: number of games, at least 1.
+            seed: whole number, or None for one from the system.
+            auto_reset: a game that ends starts anew within the same step.
+            threads: threads that share the work; worth it from some thousand games on.
+        """
+        if not isinstance(game, Game):
+            raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
+        for name, value in (("n", n), ("threads", threads)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        self.game = game
+        self.n = int(n)
+        self.auto_reset = auto_reset
+        self.threads = int(threads)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._rows = np.arange(self.n)
+        self.states = np.repeat(game.prototype, self.n)
+        self.rewards = np.zeros((self.n, game.num_players), np.float32)
+        self.done = np.zeros(self.n, np.bool_)
+        self.reset(seed)
+
+    @property
+    def to_move(self) -> np.ndarray:
+        """int8 (n,): the acting player, or SIMULTANEOUS."""
+        return self.states["to_move"]
+
+    def reset(self, seed: int | None = None) -> None:
+        """Start all games anew, from `seed`; None continues with each game's next episode."""
+        if seed is not None or not hasattr(self, "_slot_seeds"):
+            self._slot_seeds = np.empty(self.n, np.uint64)
+            fold_rows(np.full(self.n, new_seed(seed)), self._rows.astype(np.uint64), self._slot_seeds)
+            self._episodes = np.zeros(self.n, np.uint64)
+            self.episode_seeds = np.empty(self.n, np.uint64)
+        self.reset_rows(self._rows)
+        self.rewards[:] = 0
+        self.done[:] = False
+
+    def reset_rows(self, rows: np.ndarray) -> None:
+        """Start the next episode of some games: rows int64 (k,)."""
+        seeds = np.empty(len(rows), np.uint64)
+        fold_rows(self._slot_seeds[rows], self._episodes[rows], seeds)
+        self._episodes[rows] += np.uint64(1)
+        self.episode_seeds[rows] = seeds
+        self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
+        self.done[rows] = False
+
+    def step(self, actions: Any) -> None:
+        """Play in all games.
+
+        Args:
+            actions: int (n,), for the player to move; or int (n, players). Entries of players who do not act and of
+                finished games are ignored, and may be -1. The others must be legal, which is not checked.
+
+        Raises:
+            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
+        """
+        players, going = self.game.num_players, ~self.states["done"]
+        array = np.asarray(actions)
+        if array.ndim == 2 or players == 1:
+            checked = check_actions(array, (self.n, players), self.game.num_actions)
+            missing = (checked < 0).any() and any((self.acting(p) & (checked[:, p] < 0)).any() for p in range(players))
+        else:
+            if self.game.simultaneous and (going & (self.to_move == SIMULTANEOUS)).any():
+                raise ValueError(f"several players act at once: actions must have shape {(self.n, players)}")
+            checked = check_actions(array, (self.n,), self.game.num_actions)[:, None]
+            missing = (going & (checked[:, 0] < 0)).any()
+        if missing:
+            raise ValueError(f"a player who acts was given -1; actions are 0 to {self.game.num_actions - 1}")
+        self._share(self.game.loops.step_rows, self._rows, checked, rows=True)
+        self.rewards[:] = self.states["rewards"]
+        self.done[:] = self.states["done"]
+        if self.auto_reset:
+            ended = np.flatnonzero(self.done)
+            if len(ended):
+                self.reset_rows(ended)
+                self.done[ended] = True
+
+    def acting(self, player: int) -> np.ndarray:
+        """bool (n,): the games in which `player` has a choice to make now."""
+        acts = self.to_move == player
+        if self.game.simultaneous:
+            acts |= (self.to_move == SIMULTANEOUS) & self.masks(player).any(axis=1)
+        return acts & ~self.states["done"]
+
+    def masks(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move."""
+        if out is None:
+            out = np.empty((self.n, self.game.num_actions), np.bool_)
+        self._share(self.game.loops.mask_rows, self._players(player), out)
+        return out
+
+    def observations(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """int8 (n, observation size): what `player` sees: an int, int (n,), or None for whoever is to move."""
+        if out is None:
+            out = np.empty((self.n, self.game.observation_size), np.int8)
+        self._share(self.game.loops.observe_rows, self._players(player), out)
+        return out
+
+    def view(self, player: int | np.ndarray | None = None, rows: np.ndarray | None = None) -> View:
+        """What an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
+        players = self._players(player)
+        if rows is None:
+            rows = self._rows
+        players = players[rows]
+        if (players < 0).any():
+            raise ValueError("several players act at once: say whose view is wanted, as view(player)")
+        return View(self.game, self.states[rows], players, self.episode_seeds[rows])
+
+    def _players(self, player: int | np.ndarray | None) -> np.ndarray:
+        if player is None:
+            return self.states["to_move"].astype(np.int64)
+        array = np.asarray(player)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"player must be a whole number, an array of them, or None, not {player!r}")
+        if array.shape not in ((), (self.n,)):
+            raise ValueError(f"player must be one number or have shape {(self.n,)}, not {array.shape}")
+        if array.size and (array.min() < 0 or array.max() >= self.game.num_players):
+            raise ValueError(f"player must be from 0 to {self.game.num_players - 1}, not {player!r}")
+        return np.ascontiguousarray(np.broadcast_to(array, (self.n,)), np.int64)
+
+    def _share(self, kernel: Callable[..., Any], first: np.ndarray, second: np.ndarray, rows: bool = False) -> None:
+        """Run a kernel over all games, in slices if there are threads; `rows`: `first` numbers the games."""
+        if self._pool is None:
+            kernel(self.states, first, second)
+            return
+        cuts = np.linspace(0, self.n, self.threads + 1).astype(int)
+        jobs = [
+            self._pool.submit(
+                kernel,
+                self.states if rows else self.states[low:high],
+                first[low:high],
+                second[low:high],
+            )
+            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+            if high > low
+        ]
+        for job in jobs:
+            job.result()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+
+def episode_seed(seed: np.uint64, episode: int) -> np.uint64:
+    """Seed of an episode of the first game of a batch seeded with `seed`: single environments follow the same rule."""
+    return np.uint64(fold(np.uint64(fold(seed, np.uint64(0))), np.uint64(episode)))

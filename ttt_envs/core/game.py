@@ -1,0 +1,204 @@
+"""Game: a frozen record of a game's facts, kernels and text functions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.options import unknown
+from ttt_envs.core.symmetry import Symmetry
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A named part of an observation.
+
+    Attributes:
+        name: unique within the game.
+        shape: its features' shape; features are numbered row-major, blocks follow each other.
+        meaning: what a 1 says; all features are 0 or 1.
+        grid: for the encoding "planes", int (channels, rows, columns) of feature numbers within the block, -1 for an
+            empty cell; None makes each feature a constant plane.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    meaning: str
+    grid: np.ndarray | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return int(np.prod(self.shape))
+
+
+class Oracle(Protocol):
+    """Best play. `states` is a structured array (n,); `player` an int or int (n,)."""
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        """Bool (n,): the states that it answers exactly."""
+
+    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n,): expected reward of `player` under best play by all; nan where not covered."""
+
+    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): the same after each action; nan where illegal or not known."""
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Game:
+    """One game with its options settled. Make one with `ttt_envs.load`.
+
+    Attributes:
+        id: its name in the registry.
+        title: its name for people.
+        options: every option with its value.
+        prototype: structured (1,), the record before a reset, option fields filled in.
+        num_actions: actions are 0..num_actions-1.
+        action_names: one text an action, unique.
+        observation: the blocks of an observation, in order.
+        rules: the kernels.
+        simultaneous: some states let several players act at once.
+        stochastic: chance plays a part, in the start or later.
+        hidden_information: some player does not know the whole position.
+        max_plies: no game has more steps.
+        teams: the players of each side; sides share their reward.
+        native: the PettingZoo API that fits best.
+        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
+        parse_state: text of everything -> structured (1,); ValueError in words.
+        draw: (state record, viewer) -> SVG text.
+        factory: called with the options, gives this game again.
+        make_symmetries: gives the board's symmetries, the identity left out or not.
+        make_oracle: gives the oracle, or raises NotImplementedError in words.
+    """
+
+    id: str
+    title: str
+    options: Mapping[str, Any]
+    prototype: np.ndarray
+    action_names: tuple[str, ...]
+    observation: tuple[Block, ...]
+    rules: Rules
+    simultaneous: bool
+    stochastic: bool
+    hidden_information: bool
+    max_plies: int
+    teams: tuple[tuple[int, ...], ...]
+    native: Literal["aec", "parallel"]
+    format_state: Callable[[Any, int | None], str]
+    parse_state: Callable[[str], np.ndarray]
+    draw: Callable[[Any, int | None], str]
+    factory: Callable[..., "Game"]
+    make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
+    make_oracle: Callable[[], Oracle] | None = None
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"Game({self.id!r}{', ' if given else ''}{given})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A game is its factory and its options: kernels and tables do not travel.
+        return _remake, (self.factory, dict(self.options))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
+        return self
+
+    @property
+    def num_players(self) -> int:
+        """Number of players; they are numbered from 0 in turn order."""
+        return int(self.prototype["rewards"].shape[1])
+
+    @property
+    def num_actions(self) -> int:
+        """Actions are 0..num_actions-1."""
+        return len(self.action_names)
+
+    @cached_property
+    def observation_size(self) -> int:
+        """Number of features of a flat observation."""
+        return sum(block.size for block in self.observation)
+
+    @property
+    def state_dtype(self) -> np.dtype:
+        """The structured dtype of one state."""
+        return self.prototype.dtype
+
+    @cached_property
+    def loops(self) -> Loops:
+        """The compiled loops around the kernels."""
+        return loops_for(self.rules)
+
+    @cached_property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Relabellings of the board that the rules do not notice."""
+        return tuple(self.make_symmetries())
+
+    @cached_property
+    def _oracle(self) -> Oracle:
+        if self.make_oracle is None:
+            raise NotImplementedError(f"{self!r} has no oracle: best play is not known for this game")
+        return self.make_oracle()
+
+    def oracle(self) -> Oracle:
+        """Best play for this game and these options; NotImplementedError in words where there is none."""
+        return self._oracle
+
+    def describe_feature(self, index: int) -> str:
+        """What feature `index` of a flat observation means, such as 'own pieces[4, 3]: ...'."""
+        if not 0 <= index < self.observation_size:
+            raise IndexError(f"feature {index} does not exist: {self.id} has features 0 to {self.observation_size - 1}")
+        offset = index
+        for block in self.observation:
+            if offset < block.size:
+                place = [int(k) for k in np.unravel_index(offset, block.shape)]
+                return f"{block.name}{place}: {block.meaning}"
+            offset -= block.size
+        raise AssertionError
+
+    @cached_property
+    def plane_index(self) -> np.ndarray:
+        """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
+        grids = [block.grid for block in self.observation if block.grid is not None]
+        if not grids:
+            raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
+        rows, columns = grids[0].shape[1:]
+        planes, start = [], 0
+        for block in self.observation:
+            if block.grid is None:
+                grid = np.broadcast_to(np.arange(block.size)[:, None, None], (block.size, rows, columns))
+            else:
+                grid = block.grid
+            planes.append(np.where(grid < 0, self.observation_size, start + grid))
+            start += block.size
+        return np.concatenate(planes).astype(np.int64)
+
+    def to_planes(self, observations: np.ndarray) -> np.ndarray:
+        """Flat observations int8 (..., size) as planes int8 (..., channels, rows, columns)."""
+        padded = np.concatenate([observations, np.zeros((*observations.shape[:-1], 1), np.int8)], axis=-1)
+        return np.take(padded, self.plane_index, axis=-1)
+
+    def parse_action(self, text: str) -> int:
+        """The action of that name, or of that number; ValueError with the closest names otherwise."""
+        wanted = text.strip().lower()
+        for action, name in enumerate(self.action_names):
+            if name.lower() == wanted:
+                return action
+        if wanted.isdecimal() and int(wanted) < self.num_actions:
+            return int(wanted)
+        raise ValueError(unknown("action", text.strip(), self.action_names)[:400])
+
+    def new_state(self, seed: int | None = None) -> np.ndarray:
+        """A freshly reset state, structured (1,)."""
+        from ttt_envs.core.batch import Batch
+
+        return Batch(self, 1, seed=seed).states
+
+
+def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:
+    return factory(**options)

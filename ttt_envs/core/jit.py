@@ -1,0 +1,70 @@
+"""The one place that sets Numba's options.
+
+Numba's disk cache notices when the file of a function changes, but not when a function that it calls, in another
+file, does: stale machine code would then be run. Therefore every kernel carries, in its qualified name (part of
+Numba's cache key), a digest of all the source that it can call: the whole package, and for a kernel defined elsewhere
+(a game of your own) also the folder that its file lies in.
+"""
+
+import hashlib
+import types
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+#: True when Numba is switched off (NUMBA_DISABLE_JIT=1) and kernels are plain Python functions.
+DISABLED: bool = bool(numba.config.DISABLE_JIT)
+
+
+@lru_cache(maxsize=None)
+def source_digest(folder: Path) -> str:
+    """Hex digest of the names and contents of all Python files below `folder`."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _digest_for(function: Callable[..., Any]) -> str:
+    digest = source_digest(PACKAGE)
+    path = Path(function.__code__.co_filename)
+    if path.is_file() and PACKAGE not in path.resolve().parents:
+        digest += "_" + source_digest(path.resolve().parent)
+    return digest
+
+
+def _compile(function: types.FunctionType, name: str) -> Callable[..., Any]:
+    function.__qualname__ = f"{function.__qualname__}_{name}"
+    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk."""
+    assert isinstance(function, types.FunctionType)
+    return _compile(function, _digest_for(function))
+
+
+def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
+
+    A function that takes kernels as arguments, or closes over them, is compiled anew in every process; a copy with
+    its own globals and its own qualified name is found on disk like any other kernel.
+    """
+    assert isinstance(template, types.FunctionType)
+    copy = types.FunctionType(
+        template.__code__, {**template.__globals__, **kernels}, template.__name__, template.__defaults__
+    )
+    copy.__qualname__ = template.__qualname__
+    copy.__module__ = template.__module__
+    bound = hashlib.sha256(_digest_for(template).encode())
+    for name, function in sorted(kernels.items()):
+        source = getattr(function, "py_func", function)
+        bound.update(f"{name}={source.__module__}.{source.__qualname__};".encode())
+    return _compile(copy, bound.hexdigest()[:12])

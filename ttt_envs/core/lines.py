@@ -1,0 +1,28 @@
+"""Lines of cells on a rectangular board, cells numbered row-major."""
+
+import numpy as np
+
+
+def lines(rows: int, columns: int, length: int) -> np.ndarray:
+    """All straight runs of `length` cells: int8 (lines, length), rows first, then columns, then diagonals."""
+    found = [
+        [(r + k * dr) * columns + c + k * dc for k in range(length)]
+        for dr, dc in ((0, 1), (1, 0), (1, 1), (1, -1))
+        for r in range(rows)
+        for c in range(columns)
+        if 0 <= r + (length - 1) * dr < rows and 0 <= c + (length - 1) * dc < columns
+    ]
+    return np.array(found, np.int8).reshape(-1, length)
+
+
+def lines_through(rows: int, columns: int, length: int) -> np.ndarray:
+    """For each cell the other cells of each line through it: int8 (cells, most lines, length-1).
+
+    A cell with fewer lines repeats its last one, so that a kernel needs no counts.
+    """
+    every = lines(rows, columns, length)
+    through = [
+        [[int(x) for x in line if x != cell] for line in every if cell in line] for cell in range(rows * columns)
+    ]
+    most = max(len(each) for each in through)
+    return np.array([each + [each[-1]] * (most - len(each)) for each in through], np.int8)

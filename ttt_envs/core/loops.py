@@ -1,0 +1,138 @@
+"""Compiled loops around a game's kernels, the same for every game.
+
+What all games share is decided here once: a reset starts from the prototype record, a finished game has no legal
+action and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules.
+In them `reset`, `legal_mask`, `step`, `observe` and `resample` stand for the game's kernels. They are called from
+Python with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.rng import fold
+
+
+class Rules(NamedTuple):
+    """A game's kernels over one state record. They trust their caller: actions are legal, the game is not finished.
+
+    Attributes:
+        reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
+        legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
+        step: (state, actions int (players,)): plays; entries of players who do not act are ignored.
+        observe: (state, player, out int8 (observation size,)): writes every entry.
+        resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
+    """
+
+    reset: Callable[..., Any]
+    legal_mask: Callable[..., Any]
+    step: Callable[..., Any]
+    observe: Callable[..., Any]
+    resample: Callable[..., Any]
+
+
+class Loops(NamedTuple):
+    """A game's kernels as Python calls them; see the templates of the same names."""
+
+    reset_one: Callable[..., Any]
+    mask_one: Callable[..., Any]
+    observe_one: Callable[..., Any]
+    step_one: Callable[..., Any]
+    reset_rows: Callable[..., Any]
+    mask_rows: Callable[..., Any]
+    observe_rows: Callable[..., Any]
+    step_rows: Callable[..., Any]
+    resample_rows: Callable[..., Any]
+    view_seeds: Callable[..., Any]
+
+
+def reset_one(states, i, prototype, seed):
+    """New game in states[i]."""
+    states[i] = prototype[0]
+    reset(states[i], np.uint64(seed))
+
+
+def mask_one(states, i, player, out):
+    """Legal actions of `player` in states[i]; out bool (num_actions,)."""
+    if states[i]["done"]:
+        out[:] = False
+    else:
+        legal_mask(states[i], player, out)
+
+
+def observe_one(states, i, player, out):
+    """Observation of `player` in states[i]; out int8 (observation size,)."""
+    observe(states[i], player, out)
+
+
+def step_one(states, i, actions):
+    """Play in states[i]; actions int64 (players,)."""
+    if not states[i]["done"]:
+        step(states[i], actions)
+        states[i]["ply"] += 1
+
+
+def reset_rows(states, rows, prototype, seeds):
+    """New games in states[rows[k]] from seeds[k]; rows int64, seeds uint64."""
+    for k in range(rows.shape[0]):
+        states[rows[k]] = prototype[0]
+        reset(states[rows[k]], seeds[k])
+
+
+def mask_rows(states, players, out):
+    """Legal actions of players[i] in states[i]; out bool (n, num_actions). A negative player has none."""
+    for i in range(states.shape[0]):
+        if states[i]["done"] or players[i] < 0:
+            out[i, :] = False
+        else:
+            legal_mask(states[i], players[i], out[i])
+
+
+def observe_rows(states, players, out):
+    """Observation of players[i] in states[i]; out int8 (n, observation size). A negative player sees zeros."""
+    for i in range(states.shape[0]):
+        if players[i] < 0:
+            out[i, :] = 0
+        else:
+            observe(states[i], players[i], out[i])
+
+
+def step_rows(states, rows, actions):
+    """Play in states[rows[k]]; actions int64 (k, players), or (k, 1) for the player to move."""
+    players = states[0]["rewards"].shape[0]
+    joint = np.zeros(players, np.int64)
+    for k in range(rows.shape[0]):
+        state = states[rows[k]]
+        if state["done"]:
+            continue
+        if actions.shape[1] == players:
+            step(state, actions[k])
+        else:
+            joint[state["to_move"]] = actions[k, 0]
+            step(state, joint)
+        state["ply"] += 1
+
+
+def resample_rows(states, players, seeds):
+    """Redraw in states[i] what players[i] cannot know, by seeds[i]."""
+    for i in range(states.shape[0]):
+        resample(states[i], players[i], seeds[i])
+
+
+def view_seeds(states, players, seeds, out):
+    """One seed for each decision: of the episode's seed, the ply and the player. All uint64 (n,)."""
+    for i in range(states.shape[0]):
+        out[i] = fold(fold(seeds[i], np.uint64(1) + np.uint64(players[i])), np.uint64(states[i]["ply"]))
+
+
+@lru_cache(maxsize=None)
+def loops_for(rules: Rules) -> Loops:
+    """The loops of one game; machine code is kept on disk, and options of one game share it."""
+    kernels = {name: getattr(rules, name) for name in Rules._fields}
+    return Loops(**{name: jit.specialise(globals()[name], **kernels) for name in Loops._fields})

@@ -1,0 +1,35 @@
+"""Checks of a game's options: each error names the option, the wrong value and what would be right."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+
+def unknown(kind: str, name: object, known: Sequence[str]) -> str:
+    """Words for an unknown name: the closest known ones first, then all."""
+    close = get_close_matches(str(name), known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
+    return f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}"
+
+
+def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """`value` if it is one of `allowed` and of the same type; else ValueError."""
+    if not any(value == each and type(value) is type(each) for each in allowed):
+        raise ValueError(f"option {option}={value!r} must be one of {', '.join(map(repr, allowed))}")
+    return value
+
+
+def flag(option: str, value: Any) -> bool:
+    """`value` if it is True or False; else TypeError."""
+    if not isinstance(value, bool):
+        raise TypeError(f"option {option}={value!r} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def whole(option: str, value: Any, low: int, high: int) -> int:
+    """`value` if it is an int from low to high; else TypeError or ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"option {option}={value!r} must be a whole number, not {type(value).__name__}")
+    if not low <= value <= high:
+        raise ValueError(f"option {option}={value!r} must be from {low} to {high}")
+    return value

@@ -1,0 +1,118 @@
+"""Random numbers: splitmix64, one generator in each state.
+
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A state's field `rng` holds the
+generator, so that a copied state repeats its future and a game is the same for any batch size and number of threads.
+"""
+
+import secrets
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core import jit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_ONE = np.uint64(1)
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile, or, with the JIT off, silence NumPy's warnings of the intended 64-bit overflow."""
+    if not jit.DISABLED:
+        return jit.kernel(function)
+
+    @wraps(function)
+    def quiet(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*args)
+
+    return quiet
+
+
+@_wrapping
+def mix(x):  # type: ignore[no-untyped-def]
+    """Bijective scrambling of a uint64: the output function of splitmix64."""
+    x = np.uint64(x)
+    x = (x ^ (x >> _S30)) * _M1
+    x = (x ^ (x >> _S27)) * _M2
+    return x ^ (x >> _S31)
+
+
+@_wrapping
+def fold(seed, index):  # type: ignore[no-untyped-def]
+    """The `index`-th independent uint64 seed derived from `seed`."""
+    return mix(mix(seed) + GOLDEN * (np.uint64(index) + _ONE))
+
+
+@_wrapping
+def start(state, seed):  # type: ignore[no-untyped-def]
+    """Seed the generator of a state record, in place."""
+    state["rng"] = mix(np.uint64(seed) + GOLDEN)
+
+
+@_wrapping
+def draw(state):  # type: ignore[no-untyped-def]
+    """Next uint64 of a state's generator."""
+    state["rng"] = state["rng"] + GOLDEN
+    return mix(state["rng"])
+
+
+@_wrapping
+def scale(x, n):  # type: ignore[no-untyped-def]
+    """Map a random uint64 to 0..n-1, for n < 2**31; no value is favoured by more than n / 2**32."""
+    return np.int64(((np.uint64(x) >> _S32) * np.uint64(n)) >> _S32)
+
+
+@_wrapping
+def below(state, n):  # type: ignore[no-untyped-def]
+    """Uniform integer in 0..n-1 from a state's generator."""
+    return scale(draw(state), n)
+
+
+@jit.kernel
+def choose(mask, x):  # type: ignore[no-untyped-def]
+    """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by the random uint64 `x`; -1 if there is none."""
+    count = 0
+    for i in range(mask.shape[0]):
+        count += mask[i]
+    if count == 0:
+        return -1
+    skip = scale(x, count)
+    for i in range(mask.shape[0]):
+        if mask[i]:
+            if skip == 0:
+                return i
+            skip -= 1
+    return -1
+
+
+@jit.kernel
+def choose_rows(masks, seeds, out):  # type: ignore[no-untyped-def]
+    """`choose` for each row: masks bool (n, k), seeds uint64 (n,), out int64 (n,)."""
+    for i in range(masks.shape[0]):
+        out[i] = choose(masks[i], mix(seeds[i]))
+
+
+@jit.kernel
+def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
+    """out[i] = fold(seeds[i], indices[i]); all uint64 (n,)."""
+    for i in range(seeds.shape[0]):
+        out[i] = fold(seeds[i], indices[i])
+
+
+def new_seed(seed: int | np.integer | None) -> np.uint64:
+    """A uint64 seed from a user's `seed`: a whole number from 0 to 2**64-1, or None for one from the system.
+
+    Raises TypeError or ValueError in words for anything else.
+    """
+    if seed is None:
+        return np.uint64(secrets.randbits(64))
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed must be a whole number or None, not {seed!r} of type {type(seed).__name__}")
+    if not 0 <= int(seed) < 2**64:
+        raise ValueError(f"seed must be from 0 to 2**64-1, not {seed}")
+    return np.uint64(seed)

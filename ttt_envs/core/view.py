@@ -1,0 +1,109 @@
+"""View: what a player may know, and what an agent is given."""
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import choose_rows, fold_rows
+
+
+class View:
+    """n positions, each seen by one player who acts in it. An agent gets this and never a state.
+
+    Attributes:
+        game: the game.
+        players: int64 (n,), who looks.
+        seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
+            game whatever else is in the batch.
+    """
+
+    def __init__(self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray) -> None:
+        """`states` structured (n,) is copied; `players` int (n,); `seeds` uint64 (n,), of the episodes."""
+        self.game = game
+        self._states = np.ascontiguousarray(states).copy()
+        self.players = np.ascontiguousarray(players, np.int64)
+        self.seeds = np.empty(len(self._states), np.uint64)
+        game.loops.view_seeds(self._states, self.players, np.ascontiguousarray(seeds, np.uint64), self.seeds)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    @cached_property
+    def observations(self) -> np.ndarray:
+        """int8 (n, observation size)."""
+        out = np.empty((len(self), self.game.observation_size), np.int8)
+        self.game.loops.observe_rows(self._states, self.players, out)
+        return out
+
+    @cached_property
+    def masks(self) -> np.ndarray:
+        """bool (n, num_actions)."""
+        out = np.empty((len(self), self.game.num_actions), np.bool_)
+        self.game.loops.mask_rows(self._states, self.players, out)
+        return out
+
+    def sample_worlds(self, seed: int = 0) -> np.ndarray:
+        """States (n,) that fit all that the players know: hidden things and the future are drawn anew."""
+        worlds = self._states.copy()
+        seeds = np.empty(len(self), np.uint64)
+        fold_rows(self.seeds, np.full(len(self), seed, np.uint64), seeds)
+        self.game.loops.resample_rows(worlds, self.players, seeds)
+        return worlds
+
+    def text(self, i: int = 0) -> str:
+        """Position `i` as its player sees it."""
+        return self.game.format_state(self._states[i], int(self.players[i]))
+
+    def take(self, rows: np.ndarray) -> "View":
+        """The view of some of the positions; rows int or bool (n,)."""
+        part: View = object.__new__(View)
+        part.game = self.game
+        part._states = self._states[rows]
+        part.players = self.players[rows]
+        part.seeds = self.seeds[rows]
+        return part
+
+
+class Agent(Protocol):
+    """Who chooses moves."""
+
+    def act(self, view: View) -> np.ndarray:
+        """One legal action a position: int64 (n,); -1 where the player has none."""
+
+
+class RandomAgent:
+    """Plays a uniformly chosen legal action."""
+
+    name = "random"
+
+    def __init__(self) -> None:
+        """No settings."""
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action."""
+        out = np.empty(len(view), np.int64)
+        choose_rows(view.masks, view.seeds, out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions)."""
+        masks = view.masks
+        return np.asarray(masks / np.maximum(masks.sum(axis=1, keepdims=True), 1), np.float64)
+
+
+def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
+    """`actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
+
+    Raises TypeError or ValueError in words otherwise.
+    """
+    array = np.asarray(actions)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"actions must be whole numbers, not {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"actions must have shape {shape}, not {array.shape}")
+    if array.size and not (array.min() >= -1 and array.max() < num_actions):
+        wrong = array[(array < -1) | (array >= num_actions)].flat[0]
+        raise ValueError(f"actions must be from 0 to {num_actions - 1}, not {wrong}")
+    return np.ascontiguousarray(array, np.int64)

@@ -1,0 +1,1 @@
+"""One folder a game. Only `ttt_envs.registry` imports from here."""

@@ -1,0 +1,43 @@
+"""What each observation feature of Super Tic-Tac-Toe means: 190 of them, 0 or 1, from the observer's side."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core.game import Block
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, playable
+
+# On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.
+_ROW, _COLUMN = np.indices((9, 9))
+_BOARD = 3 * (_ROW // 3) + _COLUMN // 3
+_CELL = 3 * (_ROW % 3) + _COLUMN % 3
+
+BLOCKS = (
+    Block("own marks", (9, 9), "my mark in [board, cell]", (9 * _BOARD + _CELL)[None]),
+    Block("opponent's marks", (9, 9), "the opponent's mark in [board, cell]", (9 * _BOARD + _CELL)[None]),
+    Block("own boards", (9,), "I own the board", _BOARD[None]),
+    Block("opponent's boards", (9,), "the opponent owns the board", _BOARD[None]),
+    Block("target", (9,), "the next mark may be put into this board", _BOARD[None]),
+    Block("to move", (1,), "it is my turn"),
+)
+
+_OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE = 0, 81, 162, 171, 180, 189
+
+
+@kernel
+def observe(state, player, out):
+    """Fill `out` int8 (190,) with the BLOCKS in their order."""
+    me, other = player + 1, 2 - player
+    for board in range(9):
+        for cell in range(9):
+            mark = state["cells"][board, cell]
+            out[_OWN + 9 * board + cell] = mark == me
+            out[_OPPONENT + 9 * board + cell] = mark == other
+        out[_OWN_BOARDS + board] = state["owner"][board] == me
+        out[_OPPONENT_BOARDS + board] = state["owner"][board] == other
+        if state["target"] == ANYWHERE:
+            out[_TARGET + board] = playable(state, board)
+        else:
+            out[_TARGET + board] = state["target"] == board
+    out[_TO_MOVE] = state["to_move"] == player

@@ -1,0 +1,107 @@
+"""The rules of Super Tic-Tac-Toe, and nothing else.
+
+Nine small boards of nine cells, numbered row-major. Action 9*b + c puts the mover's mark into cell c of board b and
+sends the opponent to board c. Source of the rules: Julia Robinson Mathematics Festival, Game of the Week.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines_through
+from ttt_envs.core.state import state_dtype
+
+EMPTY = 0
+ANYWHERE = -1
+CENTER = 4
+
+STATE = state_dtype(
+    players=2,
+    fields=[
+        ("cells", np.int8, (9, 9)),  # [small board, cell]: EMPTY or player + 1
+        ("owner", np.int8, (9,)),  # of each small board: EMPTY or player + 1
+        ("filled", np.int8, (9,)),  # marks in each small board
+        ("target", np.int8),  # board that must be played in, or ANYWHERE
+        ("closed", np.bool_),  # option won_boards="closed"
+        ("center_first", np.bool_),  # option first_move="center_board"
+        ("random_opening_plies", np.int8),  # option of that name
+    ],
+)
+
+THROUGH = lines_through(3, 3, 3)
+
+
+@kernel
+def reset(state, seed):
+    """The empty board, or one after some random plies."""
+    rng.start(state, seed)
+    state["target"] = CENTER if state["center_first"] else ANYWHERE
+    legal = np.empty(81, np.bool_)
+    actions = np.empty(2, np.int64)
+    for _ in range(state["random_opening_plies"]):
+        legal_mask(state, state["to_move"], legal)
+        actions[:] = rng.choose(legal, rng.draw(state))
+        step(state, actions)
+        state["ply"] += 1
+
+
+@kernel
+def legal_mask(state, player, out):
+    """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
+    out[:] = False
+    if player != state["to_move"]:
+        return
+    for board in range(9):
+        if state["target"] == board or (state["target"] == ANYWHERE and playable(state, board)):
+            for cell in range(9):
+                out[9 * board + cell] = state["cells"][board, cell] == EMPTY
+
+
+@kernel
+def step(state, actions):
+    """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
+    player = state["to_move"]
+    board, cell = actions[player] // 9, actions[player] % 9
+    state["cells"][board, cell] = player + 1
+    state["filled"][board] += 1
+    state["to_move"] = 1 - player
+    if state["owner"][board] == EMPTY and completes_line(state["cells"][board], cell):
+        state["owner"][board] = player + 1
+        if completes_line(state["owner"], board):
+            state["done"] = True
+            state["rewards"][player] = 1
+            state["rewards"][1 - player] = -1
+    state["done"] = state["done"] or not any_playable(state)
+    state["target"] = cell if playable(state, cell) and not state["done"] else ANYWHERE
+
+
+@kernel
+def playable(state, board):
+    """Whether a mark may be put into this small board at all."""
+    return state["filled"][board] < 9 and not (state["closed"] and state["owner"][board] != EMPTY)
+
+
+@kernel
+def any_playable(state):
+    """Whether a mark may be put anywhere."""
+    for board in range(9):
+        if playable(state, board):
+            return True
+    return False
+
+
+@kernel
+def completes_line(cells, cell):
+    """Whether the mark in `cell` is part of three equal marks in a row, among nine cells."""
+    for line in range(THROUGH.shape[1]):
+        if cells[THROUGH[cell, line, 0]] == cells[cell] and cells[THROUGH[cell, line, 1]] == cells[cell]:
+            return True
+    return False
+
+
+@kernel
+def resample(state, player, seed):
+    """Nothing is hidden, and chance is over once the opening is played."""
+    rng.start(state, seed)

@@ -1,0 +1,99 @@
+"""Positions and actions of Super Tic-Tac-Toe as text, both ways."""
+
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, playable
+
+MARKS = ".XO"
+
+ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))
+
+
+def format_state(state: Any, viewer: int | None = None) -> str:
+    """Four parts: who is to move and where, the 81 cells, the owners of the nine boards.
+
+    The same for every viewer. `parse_state` reads it back.
+    """
+    if state["done"]:
+        winner = "draw" if not state["rewards"].any() else f"{'XO'[int(np.argmax(state['rewards']))]} wins"
+        lines = [f"over: {winner}"]
+    else:
+        where = "anywhere" if state["target"] == ANYWHERE else f"in board {int(state['target'])}"
+        lines = [f"{'XO'[int(state['to_move'])]} to move {where}"]
+    for row in range(9):
+        if row in (3, 6):
+            lines.append("------+-------+------")
+        boards = [3 * (row // 3) + k for k in range(3)]
+        lines.append(
+            " | ".join(" ".join(MARKS[state["cells"][b, 3 * (row % 3) + c]] for c in range(3)) for b in boards)
+        )
+    lines.append("boards: " + " ".join("".join(MARKS[state["owner"][3 * r + c]] for c in range(3)) for r in range(3)))
+    return "\n".join(lines)
+
+
+def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
+    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+
+    Raises ValueError that names the part that is wrong.
+    """
+    lines = [line.strip() for line in text.strip().splitlines()]
+    rows = [line.replace("|", " ").split() for line in lines[1:-1] if not line.startswith("--")]
+    owners = "".join(lines[-1].removeprefix("boards:").split())
+    if len(rows) != 9 or any(len(row) != 9 for row in rows) or any(m not in MARKS for row in rows for m in row):
+        raise ValueError("a position needs nine rows of nine marks, each one of '.', 'X', 'O'")
+    if not lines[-1].startswith("boards:") or len(owners) != 9 or any(m not in MARKS for m in owners):
+        raise ValueError(f"the last line must be like 'boards: X.. .O. ...', not {lines[-1]!r}")
+
+    states = prototype.copy()
+    state = states[0]
+    for row in range(9):
+        for column in range(9):
+            mark = MARKS.index(rows[row][column])
+            state["cells"][3 * (row // 3) + column // 3, 3 * (row % 3) + column % 3] = mark
+    state["owner"] = [MARKS.index(m) for m in owners]
+    state["filled"] = (state["cells"] != EMPTY).sum(axis=1)
+    x, o = int((state["cells"] == 1).sum()), int((state["cells"] == 2).sum())
+    if x - o not in (0, 1):
+        raise ValueError(f"X moves first, so X has as many marks as O or one more, not {x} against {o}")
+    for board in range(9):
+        owner, marks = state["owner"][board], state["cells"][board].reshape(3, 3)
+        have = [mark for mark in (1, 2) if _has_line(marks == mark)]
+        if (owner == EMPTY and have) or (owner != EMPTY and owner not in have):
+            raise ValueError(
+                f"board {board} cannot belong to {MARKS[owner]!r}: lines in it: {[MARKS[m] for m in have] or 'none'}"
+            )
+    state["ply"] = x + o
+    state["to_move"] = mover = x - o
+
+    words = lines[0].split()
+    winners = [player for player in (0, 1) if _has_line(state["owner"].reshape(3, 3) == player + 1)]
+    if words[:1] == ["over:"]:
+        state["done"], state["target"] = True, ANYWHERE
+        if words[1:] == ["draw"] and not winners and not any(playable(state, board) for board in range(9)):
+            return states
+        if len(words) == 3 and words[1] in ("X", "O") and words[2] == "wins" and winners == ["XO".index(words[1])]:
+            state["rewards"][winners[0]], state["rewards"][1 - winners[0]] = 1, -1
+            return states
+        raise ValueError(f"the first line must be 'over: draw' or 'over: X wins' and fit the board, not {lines[0]!r}")
+    if winners:
+        raise ValueError(f"{'XO'[winners[0]]} owns three boards in a row, so the first line must say that it is over")
+    if words[:3] == ["XO"[mover], "to", "move"] and words[3:] == ["anywhere"]:
+        state["target"] = ANYWHERE
+        return states
+    if words[:5] == ["XO"[mover], "to", "move", "in", "board"] and words[5:] in [[str(b)] for b in range(9)]:
+        state["target"] = int(words[5])
+        if not playable(state, int(words[5])):
+            raise ValueError(f"nobody can be sent to board {words[5]}: it is full or closed")
+        return states
+    raise ValueError(
+        f"the first line must be '{'XO'[mover]} to move in board {CENTER}' (0 to 8) or "
+        f"'{'XO'[mover]} to move anywhere', not {lines[0]!r}"
+    )
+
+
+def _has_line(marks: np.ndarray) -> bool:
+    return bool(
+        marks.all(axis=0).any() or marks.all(axis=1).any() or marks.diagonal().all() or marks[::-1].diagonal().all()
+    )

@@ -1,0 +1,71 @@
+"""The games, one line an id. Nothing of a game is imported before it is asked for."""
+
+import inspect
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import pettingzoo
+
+from ttt_envs.core.options import unknown
+
+if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
+    from ttt_envs.core.game import Game
+
+#: id -> "module:function", which takes the options and gives the Game.
+GAMES: dict[str, str] = {
+    "super_tic_tac_toe": "ttt_envs.games.super_tic_tac_toe:make",
+}
+
+
+def load(game_id: str, **options: Any) -> "Game":
+    """The game with that id and these options; its page says what options there are.
+
+    Raises:
+        ValueError: no such id or option (the known ones are listed), or a wrong value.
+        TypeError: an option of a wrong type.
+    """
+    if game_id not in GAMES:
+        raise ValueError(unknown("game", game_id, list(GAMES)))
+    module, name = GAMES[game_id].split(":")
+    make = getattr(import_module(module), name)
+    known = [p.name for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{game_id}: {unknown('option', option, known)}")
+    try:
+        game: Game = _made(make, tuple(sorted(options.items())))
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        game = make(**options)
+    return game
+
+
+@lru_cache(maxsize=64)
+def _made(make: Any, options: tuple[tuple[str, Any], ...]) -> "Game":
+    game: Game = make(**dict(options))
+    return game
+
+
+def gymnasium_id(game_id: str) -> str:
+    """Such as "ttt_envs/SuperTicTacToe-v0"."""
+    return f"ttt_envs/{''.join(word.capitalize() for word in game_id.split('_'))}-v0"
+
+
+def register() -> None:
+    """Enter all games into PettingZoo's and Gymnasium's registries. `import ttt_envs` does it."""
+    for game_id in GAMES:
+        pettingzoo.register(
+            "aec", f"ttt_envs/{game_id}-v0", entry_point="ttt_envs:make_aec", kwargs={"game_id": game_id}
+        )
+        pettingzoo.register(
+            "parallel", f"ttt_envs/{game_id}-v0", entry_point="ttt_envs:make_parallel", kwargs={"game_id": game_id}
+        )
+        gymnasium.register(
+            gymnasium_id(game_id),
+            entry_point="ttt_envs:make_single",
+            vector_entry_point="ttt_envs:make_vec",
+            kwargs={"game_id": game_id},
+        )

@@ -1,0 +1,218 @@
+"""PettingZoo AEC: one environment class for all games."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from pettingzoo import AECEnv
+
+from ttt_envs.core.batch import episode_seed
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import new_seed
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import (
+    ILLEGAL,
+    RENDER_MODES,
+    Encoder,
+    IllegalAction,
+    Renderer,
+    as_action,
+    explain,
+    forfeit,
+    pack_state,
+    unpack_state,
+)
+
+
+class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
+    """A game whose players, `player_0`, `player_1`, ..., act one after the other.
+
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `infos` too, as
+    the same array. A waiting player's mask is all zeros. Where players choose at once they commit one after the other,
+    and nothing of a choice is seen before all have chosen. Checks everything itself and needs no PettingZoo wrapper.
+    """
+
+    def __init__(
+        self, game: Game, *, render_mode: str | None = None, encoding: str = "flat", illegal: str = "lose"
+    ) -> None:
+        """An environment for `game`; call `reset` first.
+
+        Args:
+            game: from `ttt_envs.load`.
+            render_mode: "human" (a window), "rgb_array", "ansi" or None.
+            encoding: "flat" or "planes".
+            illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+        """
+        super().__init__()
+        self.game = game
+        self.illegal = choice("illegal", illegal, ILLEGAL)
+        self.render_mode = render_mode
+        self._renderer = Renderer(game, render_mode)
+        self._encode = Encoder(game, encoding)
+        self.metadata = {
+            "name": game.id,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": 2,
+            "is_parallelizable": False,
+        }
+        self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
+        self._number = {name: p for p, name in enumerate(self.possible_agents)}
+        space = self._encode.masked_space(game.num_actions)
+        self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces: dict[str, Any] = {
+            name: gymnasium.spaces.Discrete(game.num_actions) for name in self.possible_agents
+        }
+        self.agents: list[str] = []
+        self._seed = new_seed(None)
+        self._episode = 0
+        self._states = game.prototype.copy()
+        self._committed = np.full(game.num_players, -1)
+        self._legal = np.zeros(game.num_actions, np.bool_)
+        self._live = False
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+        if seed is not None:
+            self._seed, self._episode = new_seed(seed), 0
+        self._episode_seed = episode_seed(self._seed, self._episode)
+        self._episode += 1
+        self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
+        self._committed[:] = -1
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set PettingZoo's attributes for the position in `_states`."""
+        names = self.possible_agents
+        self._live = True
+        self.agents = names[:]
+        self.rewards = dict.fromkeys(names, 0.0)
+        self._cumulative_rewards = dict.fromkeys(names, 0.0)
+        self.terminations = dict.fromkeys(names, False)
+        self.truncations = dict.fromkeys(names, False)
+        self.agent_selection = names[0]
+        self._skip_agent_selection = None
+        self._select()
+        if self.render_mode == "human":
+            self.render()
+
+    def _select(self) -> None:
+        """Find who acts next and give him his mask; at the end, pay."""
+        names = self.possible_agents
+        size = self.game.num_actions
+        infos: dict[str, Any] = {}
+        for name in names:
+            infos[name] = {"action_mask": np.zeros(size, np.int8)}
+        self.infos = infos
+        state = self._states[0]
+        if state["done"]:
+            for p, name in enumerate(names):
+                self.rewards[name] = float(state["rewards"][p])
+                self.terminations[name] = True
+            self._accumulate_rewards()
+            self._deads_step_first()
+            return
+        player = int(state["to_move"])
+        if player == SIMULTANEOUS:
+            player = next(p for p in range(len(names)) if self._committed[p] < 0 and self._may_act(p))
+        else:
+            self.game.loops.mask_one(self._states, 0, player, self._legal)
+        # A copy: what a user does to a mask does not change what is legal.
+        infos[names[player]]["action_mask"] = self._legal.astype(np.int8)
+        self.agent_selection = names[player]
+
+    def _may_act(self, player: int) -> bool:
+        """Whether the player has a choice now; leaves his legal actions in `_legal`."""
+        self.game.loops.mask_one(self._states, 0, player, self._legal)
+        return bool(self._legal.any())
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """What `agent` sees: fresh `observation`, and the `action_mask` that stands in `infos`."""
+        self._check_live("observe")
+        if agent not in self._number:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        out = np.empty(self.game.observation_size, np.int8)
+        self.game.loops.observe_one(self._states, 0, self._number[agent], out)
+        info = self.infos.get(agent)
+        # An agent that has left after the end of the game has nothing to choose.
+        mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
+        return {"observation": self._encode(out), "action_mask": mask}
+
+    def step(self, action: int | None) -> None:  # type: ignore[override]
+        """Play `action` for `agent_selection`; None for an agent whose game is over.
+
+        Raises:
+            RuntimeError: before `reset`, or after the last agent has left.
+            TypeError, ValueError: no whole number, or no action of the game.
+            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+        """
+        self._check_live("step")
+        if not self.agents:
+            raise RuntimeError("the game is over and all agents have left: call reset() before step()")
+        name = self.agent_selection
+        if self.terminations[name]:
+            if action is not None:
+                raise ValueError(f"the game is over: {name} can only step(None), or call reset()")
+            self._was_dead_step(action)
+            return
+        player = self._number[name]
+        action = as_action(action, self.game.num_actions, name)
+        if not self._legal[action]:
+            words, played, legal = explain(self.game, name, action, self._legal)
+            if self.illegal == "raise":
+                raise IllegalAction(words)
+            forfeit(self._states, 0, [player])
+            self._select()
+            self.infos[name].update(illegal_action=played, legal_actions=legal)
+        else:
+            self._committed[player] = action
+            if not self._others_still_choose():
+                self.game.loops.step_one(self._states, 0, self._committed)
+                self._committed[:] = -1
+            self._select()
+        if self.render_mode == "human":
+            self.render()
+
+    def _others_still_choose(self) -> bool:
+        return self._states[0]["to_move"] == SIMULTANEOUS and any(
+            self._committed[p] < 0 and self._may_act(p) for p in range(len(self._committed))
+        )
+
+    def view(self, agent: str) -> View:
+        """What an agent of this library is given, for this one game: `agents.load("random").act(env.view(name))`."""
+        self._check_live("view")
+        return View(self.game, self._states, np.array([self._number[agent]]), np.array([self._episode_seed]))
+
+    def get_state(self) -> bytes:
+        """The position, choices already committed included; `set_state` of any such environment takes it."""
+        self._check_live("get_state")
+        return pack_state(self.game, self._states[0], self._committed)
+
+    def set_state(self, data: bytes) -> None:
+        """Go to a position from `get_state`; ValueError in words if it is damaged or of another game."""
+        self._states, self._committed = unpack_state(self.game, data)
+        if not self._live:
+            self._episode_seed = episode_seed(self._seed, self._episode)
+        self._begin()
+
+    def render(self) -> np.ndarray | str | None:  # type: ignore[override]
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+        self._check_live("render")
+        return self._renderer(self._states[0])
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")

@@ -1,0 +1,135 @@
+"""What all wrappers share: encodings, checks of actions, forfeits, rendering, saved positions."""
+
+import hashlib
+import zlib
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.render import Window, rasterise
+
+ENCODINGS = ("flat", "planes")
+ILLEGAL = ("lose", "raise")
+RENDER_MODES = ("human", "rgb_array", "ansi")
+
+
+class IllegalAction(ValueError):
+    """An action of the game that is not legal now."""
+
+
+class Encoder:
+    """Observations as users see them.
+
+    `encoding="flat"`: int8 (observation size,). `encoding="planes"`: int8 (channels, rows, columns), scalars as
+    constant planes.
+    """
+
+    def __init__(self, game: Game, encoding: str) -> None:
+        self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
+        self.game = game
+        shape = game.plane_index.shape if self.planes else (game.observation_size,)
+        self.space = gymnasium.spaces.Box(0, 1, shape, np.int8)
+
+    def __call__(self, flat: np.ndarray) -> np.ndarray:
+        """Encode flat observations int8 (..., size)."""
+        return self.game.to_planes(flat) if self.planes else flat
+
+    def masked_space(self, actions: int) -> gymnasium.spaces.Dict:
+        """The Dict space of an observation with its action mask."""
+        mask = gymnasium.spaces.Box(0, 1, (actions,), np.int8)
+        return gymnasium.spaces.Dict({"observation": self.space, "action_mask": mask})
+
+
+def as_action(action: Any, num_actions: int, who: str) -> int:
+    """A single action as an int from 0 to num_actions-1; TypeError or ValueError in words."""
+    if isinstance(action, np.ndarray) and action.shape == ():
+        action = action[()]
+    if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
+        raise TypeError(f"the action of {who} must be a whole number, not {action!r} of type {type(action).__name__}")
+    if not 0 <= action < num_actions:
+        raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {action}")
+    return int(action)
+
+
+def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
+    """Words for an illegal action, its name, and the names of the legal ones."""
+    names = (*game.action_names, "wait")
+    legal = [names[a] for a in np.flatnonzero(mask)]
+    shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
+    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
+
+
+def forfeit(states: np.ndarray, i: int, offenders: list[int]) -> None:
+    """End states[i]: the offenders share -1, the rest share +1; nobody gains if all offend."""
+    state = states[i]
+    players = len(state["rewards"])
+    state["done"] = True
+    state["rewards"] = 0
+    if len(offenders) < players:
+        state["rewards"] = 1 / (players - len(offenders))
+        for player in offenders:
+            state["rewards"][player] = -1 / len(offenders)
+
+
+class Renderer:
+    """Draws the states of one environment in its `render_mode`."""
+
+    def __init__(self, game: Game, render_mode: str | None) -> None:
+        self.mode = None if render_mode is None else choice("render_mode", render_mode, (*RENDER_MODES, None))
+        self.game = game
+        self._window: Window | None = None
+
+    def __call__(self, state: Any) -> np.ndarray | str | None:
+        """Text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it)."""
+        if self.mode is None:
+            gymnasium.logger.warn(f"render() shows nothing: make the environment with render_mode= {RENDER_MODES}")
+            return None
+        if self.mode == "ansi":
+            return self.game.format_state(state, None)
+        image = rasterise(self.game.draw(state, None))
+        if self.mode == "rgb_array":
+            return image
+        if self._window is None:
+            self._window = Window(self.game.title)
+        self._window.show(image)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_window": None}  # a window belongs to the environment that opened it
+
+
+_MAGIC = b"ttt1"
+
+
+def _fingerprint(game: Game) -> bytes:
+    text = f"{game.id} {sorted(game.options.items())} {game.state_dtype}"
+    return hashlib.sha256(text.encode()).digest()[:8]
+
+
+def pack_state(game: Game, state: Any, committed: np.ndarray) -> bytes:
+    """A position as bytes: the record, and the choices int16 (players,) that wait for others to choose."""
+    body = _MAGIC + _fingerprint(game) + committed.astype(np.int16).tobytes() + state.tobytes()
+    return body + zlib.crc32(body).to_bytes(4, "little")
+
+
+def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The states (1,) and committed choices of `pack_state`'s bytes; TypeError or ValueError in words."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
+    data = bytes(data)
+    start = 12 + 2 * game.num_players
+    if data[:4] != _MAGIC or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
+        raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
+    if data[4:12] != _fingerprint(game):
+        raise ValueError(f"this position was saved by another game, or with other options, than {game!r}")
+    committed = np.frombuffer(data[12:start], np.int16).astype(np.int64)
+    return np.frombuffer(data[start:-4], game.state_dtype).copy(), committed

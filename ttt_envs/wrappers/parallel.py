@@ -1,0 +1,158 @@
+"""PettingZoo Parallel: one environment class for all games."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from ttt_envs.core.batch import episode_seed
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import new_seed
+from ttt_envs.wrappers.common import (
+    ILLEGAL,
+    RENDER_MODES,
+    Encoder,
+    IllegalAction,
+    Renderer,
+    as_action,
+    explain,
+    forfeit,
+    pack_state,
+    unpack_state,
+)
+
+
+class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
+    """A game whose players, `player_0`, `player_1`, ..., all answer in each step.
+
+    The last action is `wait`, the only legal one of a player who does not act now, so that no mask is all zeros.
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; the mask stands in the infos too,
+    as the same array.
+    """
+
+    def __init__(
+        self, game: Game, *, render_mode: str | None = None, encoding: str = "flat", illegal: str = "lose"
+    ) -> None:
+        """An environment for `game`; arguments as for the AEC environment."""
+        self.game = game
+        self.illegal = choice("illegal", illegal, ILLEGAL)
+        self.render_mode = render_mode
+        self._renderer = Renderer(game, render_mode)
+        self._encode = Encoder(game, encoding)
+        self.metadata = {"name": game.id, "render_modes": list(RENDER_MODES), "render_fps": 2}
+        self.wait = game.num_actions
+        self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
+        space = self._encode.masked_space(self.wait + 1)
+        self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces: dict[str, Any] = {
+            name: gymnasium.spaces.Discrete(self.wait + 1) for name in self.possible_agents
+        }
+        self.agents: list[str] = []
+        self._seed = new_seed(None)
+        self._episode = 0
+        self._states = game.prototype.copy()
+        self._live = False
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.action_spaces[agent]
+
+    def reset(  # type: ignore[override]
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+        if seed is not None:
+            self._seed, self._episode = new_seed(seed), 0
+        self.game.loops.reset_one(self._states, 0, self.game.prototype, episode_seed(self._seed, self._episode))
+        self._episode += 1
+        return self._begin()
+
+    def _begin(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        self._live = True
+        self.agents = [] if self._states[0]["done"] else self.possible_agents[:]
+        return self._look()
+
+    def _look(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        loops = self.game.loops
+        observations, infos = {}, {}
+        self._masks = np.zeros((len(self.possible_agents), self.wait + 1), np.int8)
+        for player, name in enumerate(self.possible_agents):
+            mask = self._masks[player]
+            loops.mask_one(self._states, 0, player, mask[:-1].view(np.bool_))
+            mask[-1] = not mask.any()
+            flat = np.empty(self.game.observation_size, np.int8)
+            loops.observe_one(self._states, 0, player, flat)
+            given = mask.copy()  # what a user does to a mask does not change what is legal
+            observations[name] = {"observation": self._encode(flat), "action_mask": given}
+            infos[name] = {"action_mask": given}
+        if self.render_mode == "human":
+            self.render()
+        return observations, infos
+
+    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+        """Play one action an agent; returns observations, rewards, terminations, truncations, infos.
+
+        Raises:
+            RuntimeError: before `reset`, or when the game is over.
+            TypeError, ValueError: an agent without an action, no whole number, or no action of the game.
+            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+        """
+        self._check_live("step")
+        if not self.agents:
+            raise RuntimeError("the game is over: call reset() before step()")
+        if not isinstance(actions, dict) or set(actions) != set(self.agents):
+            given = ", ".join(map(str, actions)) if isinstance(actions, dict) else repr(actions)
+            raise ValueError(f"step() needs a dict with one action each for {', '.join(self.agents)}; given: {given}")
+        joint = np.array([as_action(actions[name], self.wait + 1, name) for name in self.agents])
+        offences = {}
+        for player, name in enumerate(self.possible_agents):
+            if not self._masks[player, joint[player]]:
+                offences[player] = explain(self.game, name, int(joint[player]), self._masks[player])
+        if offences and self.illegal == "raise":
+            raise IllegalAction("; ".join(words for words, _, _ in offences.values()))
+        if offences:
+            forfeit(self._states, 0, list(offences))
+        else:
+            joint[joint == self.wait] = -1
+            self.game.loops.step_one(self._states, 0, joint)
+        observations, infos = self._look()
+        for player, (_, played, legal) in offences.items():
+            infos[self.possible_agents[player]].update(illegal_action=played, legal_actions=legal)
+        done = bool(self._states[0]["done"])
+        names = self.possible_agents
+        rewards = {name: float(self._states[0]["rewards"][p]) for p, name in enumerate(names)}
+        if done:
+            self.agents = []
+        return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, False), infos
+
+    def get_state(self) -> bytes:
+        """The position; `set_state` of any such environment takes it."""
+        self._check_live("get_state")
+        return pack_state(self.game, self._states[0], np.full(self.game.num_players, -1))
+
+    def set_state(self, data: bytes) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+        """Go to a position from `get_state`; returns what `reset` does. ValueError in words if it does not fit."""
+        states, committed = unpack_state(self.game, data)
+        if (committed >= 0).any():
+            raise ValueError("this position was saved by an AEC environment while some players had chosen already")
+        self._states = states
+        return self._begin()
+
+    def render(self) -> np.ndarray | str | None:  # type: ignore[override]
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+        self._check_live("render")
+        return self._renderer(self._states[0])
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")

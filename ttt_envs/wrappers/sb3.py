@@ -1,0 +1,111 @@
+"""Stable-Baselines3 VecEnv: many games, one seat of each learns. Masks are answered for the whole batch in one call."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import Agent
+from ttt_envs.wrappers.common import Encoder
+from ttt_envs.wrappers.seats import SeatGames
+
+
+class SB3SeatEnv(VecEnv):
+    """`num_envs` games from one seat each, for MaskablePPO: the observation is a Box, masks come from `action_masks`."""
+
+    def __init__(
+        self,
+        game: Game,
+        num_envs: int,
+        *,
+        opponent: Agent | Sequence[Agent] | None = None,
+        seat: int | str = "alternate",
+        encoding: str = "flat",
+        illegal: str = "lose",
+        threads: int = 1,
+    ) -> None:
+        """Environments for `game`. Arguments as for the Gymnasium vector environment; `seed(s)` takes effect at reset."""
+        self.game = game
+        self._encode = Encoder(game, encoding)
+        self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
+        self.render_mode = None
+        self._start_time = time.perf_counter()
+        super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
+
+    def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
+        """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
+        self.games.set_opponents(opponents, weights)
+
+    def reset(self) -> np.ndarray:
+        """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...)."""
+        if self._seeds[0] is None:
+            self.games.batch.reset()
+        self.games.reset(self._seeds[0])
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        return self._encode(self.games.observations())
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play; returns observations, rewards, dones, infos. Finished games have started anew."""
+        offences = self.games.step(self._actions)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        done = self.games.done
+        for k, i in enumerate(np.flatnonzero(done)):
+            infos[i] = {
+                "terminal_observation": self._encode(self.games.final_observations[k]),
+                "TimeLimit.truncated": False,
+                "seat": int(self.games.final_seats[k]),
+                # What VecMonitor would add, without its loop over all games.
+                "episode": {
+                    "r": float(self.games.rewards[i]),
+                    "l": int(self.games.final_lengths[k]),
+                    "t": round(time.perf_counter() - self._start_time, 3),
+                },
+            }
+        for i, played, legal in offences:
+            infos[i].update(illegal_action=played, legal_actions=legal)
+        return self._encode(self.games.observations()), self.games.rewards, done, infos
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def action_masks(self) -> np.ndarray:
+        """bool (num_envs, num_actions)."""
+        return self.games.masks()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the games have that attribute."""
+        return hasattr(self, attr_name)
+
+    def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
+        """The attribute, once for each game asked for."""
+        value = getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
+        """The games are one object: its attribute is set for all."""
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Call a method; `action_masks` answers for all games at once, as [bool (num_envs, num_actions)]."""
+        result = getattr(self, method_name)(*method_args, **method_kwargs)
+        if method_name == "action_masks":
+            return [result] if indices is None else [result[list(self._get_indices(indices))]]
+        return [result]
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: int | Iterable[int] | None = None
+    ) -> list[bool]:
+        """Never."""
+        return [False for _ in self._get_indices(indices)]

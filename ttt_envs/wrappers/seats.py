@@ -1,0 +1,231 @@
+"""Games in which one seat learns and agents play the others: what the Gymnasium and SB3 environments share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import fold_rows
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.view import Agent, RandomAgent, View, check_actions
+from ttt_envs.wrappers.common import ILLEGAL, IllegalAction, explain, forfeit
+
+_OPPONENT_STREAM = np.uint64(2**32)
+
+# So often may games in a row end before the learner's first decision.
+_PATIENCE = 1000
+
+
+class SeatGames:
+    """`n` games; the learner owns one seat of each, and whenever he is to act the others have moved.
+
+    The seat alternates from episode to episode, or is fixed. Each game's opponent is drawn at its reset and stays until
+    the next. A loss arrives as a reward of -1 with the learner's last action.
+
+    Attributes:
+        seats: int64 (n,), the learner's player number in each game.
+        rewards: float32 (n,), the learner's, of the last step.
+        done: bool (n,), games that the last step ended.
+        lengths: int64 (n,), the learner's decisions in the running episode.
+        final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
+        final_lengths: int64 (k,), their number of learner's decisions.
+        final_seats: int64 (k,), the learner's seats in them.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        n: int,
+        *,
+        opponent: Agent | Sequence[Agent] | None = None,
+        seat: int | str = "alternate",
+        illegal: str = "lose",
+        seed: int | None = None,
+        threads: int = 1,
+        auto_reset: bool = True,
+    ) -> None:
+        """Make the games; call `reset` first.
+
+        Args:
+            game: from `ttt_envs.load`.
+            n: number of games.
+            opponent: an agent, several (each game draws one at its reset), or None for a random player.
+            seat: the learner's player number, or "alternate".
+            illegal: the learner's illegal action makes him "lose" or is "raise"d.
+            seed: whole number, or None for one from the system.
+            threads: threads that share the stepping.
+            auto_reset: a game that ends starts anew within the same step.
+        """
+        self.game = game
+        if seat != "alternate" and (isinstance(seat, bool) or seat not in range(game.num_players)):
+            known = ", ".join(map(str, range(game.num_players)))
+            raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
+        self.seat = seat
+        self.illegal = choice("illegal", illegal, ILLEGAL)
+        self.auto_reset = auto_reset
+        self.batch = Batch(game, n, seed=seed, threads=threads)
+        self.n = self.batch.n
+        self._rows = np.arange(self.n)
+        self._agents: dict[int, Agent] = {}
+        self._next_key = 0
+        self.seats = np.zeros(self.n, np.int64)
+        self._opponents = np.full(self.n, -1)
+        self.rewards = np.zeros(self.n, np.float32)
+        self.done = np.zeros(self.n, np.bool_)
+        self.lengths = np.zeros(self.n, np.int64)
+        self._started = np.zeros(self.n, np.int64)
+        self.set_opponents([RandomAgent()] if opponent is None else opponent)
+        self._fresh = seed is not None
+
+    def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
+        """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
+        pool = list(opponents) if isinstance(opponents, Sequence) else [opponents]
+        if not pool:
+            raise ValueError("there must be at least one opponent")
+        for agent in pool:
+            if not callable(getattr(agent, "act", None)):
+                raise TypeError(f"an opponent needs a method act(view), as the agents of agents.load have, not {agent!r}")
+        chances = np.ones(len(pool)) if weights is None else np.asarray(weights, np.float64)
+        if chances.shape != (len(pool),) or not (chances >= 0).all() or not chances.sum() > 0:
+            raise ValueError(f"weights must be {len(pool)} numbers of at least 0, not all 0; not {weights!r}")
+        in_use = set(self._opponents.tolist())
+        self._agents = {key: agent for key, agent in self._agents.items() if key in in_use}
+        keys = []
+        for agent in pool:
+            known = [key for key, other in self._agents.items() if other is agent]
+            if not known:
+                known = [self._next_key]
+                self._agents[self._next_key] = agent
+                self._next_key += 1
+            keys.append(known[0])
+        self._pool = np.array(keys)
+        self._chances = np.cumsum(chances / chances.sum())
+
+    def opponent_of(self, i: int) -> Agent:
+        """Who plays the other seats of game i."""
+        return self._agents[int(self._opponents[i])]
+
+    def reset(self, seed: int | None = None) -> None:
+        """Start all games anew, from `seed`; None goes on with each game's next episode."""
+        if seed is not None or not self._fresh:
+            self._started[:] = 0 if seed is not None else self._started
+            self.batch.reset(seed)
+        self._fresh = False
+        self.rewards[:] = 0
+        self.done[:] = False
+        self._seat_learners(self._rows)
+
+    def _start(self, rows: np.ndarray) -> None:
+        self.batch.reset_rows(rows)
+        self._seat_learners(rows)
+
+    def _seat_learners(self, rows: np.ndarray) -> None:
+        """Give seats and opponents to games just begun, and play on to the learner's first decision."""
+        for _ in range(_PATIENCE):
+            if self.seat == "alternate":
+                self.seats[rows] = (rows + self._started[rows]) % self.game.num_players
+            else:
+                self.seats[rows] = self.seat
+            self._started[rows] += 1
+            self.lengths[rows] = 0
+            draws = np.empty(len(rows), np.uint64)
+            fold_rows(self.batch.episode_seeds[rows], np.full(len(rows), _OPPONENT_STREAM), draws)
+            drawn = np.searchsorted(self._chances, draws / 2.0**64, side="right")
+            self._opponents[rows] = self._pool[np.minimum(drawn, len(self._pool) - 1)]
+            self._play_on(rows)
+            rows = rows[self.batch.states["done"][rows]]
+            if not len(rows):
+                return
+            # Over before the learner had a choice: no episode of his.
+            self.batch.reset_rows(rows)
+        raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
+
+    def observations(self) -> np.ndarray:
+        """int8 (n, observation size), the learner's."""
+        return self.batch.observations(self.seats)
+
+    def masks(self) -> np.ndarray:
+        """bool (n, num_actions), the learner's."""
+        return self.batch.masks(self.seats)
+
+    def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
+        """Play the learner's actions int (n,), and the others' until he is to act again or the game is over.
+
+        Returns (game, action's name, names of the legal ones) for each illegal action that has just lost.
+
+        Raises:
+            RuntimeError: a finished game, without `auto_reset`.
+            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
+            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+        """
+        checked = check_actions(actions, (self.n,), self.game.num_actions)
+        if (checked < 0).any():
+            raise ValueError(f"actions must be from 0 to {self.game.num_actions - 1}, not {checked.min()}")
+        if self.batch.states["done"].any():
+            raise RuntimeError("the game is over: call reset() before step()")
+        masks = self.masks()
+        wrong = np.flatnonzero(~masks[self._rows, checked])
+        offences = []
+        for i in wrong:
+            words, played, legal = explain(self.game, f"the learner in game {i}", int(checked[i]), masks[i])
+            if self.illegal == "raise":
+                raise IllegalAction(words)
+            forfeit(self.batch.states, int(i), [int(self.seats[i])])
+            offences.append((int(i), played, legal))
+
+        joint = np.full((self.n, self.game.num_players), -1)
+        joint[self._rows, self.seats] = checked
+        self._complete(self._rows if not len(wrong) else np.setdiff1d(self._rows, wrong), joint)
+        self._play_on(self._rows)
+        self.lengths += 1
+        states = self.batch.states
+        self.done = states["done"].copy()
+        self.rewards = states["rewards"][self._rows, self.seats]
+        ended = np.flatnonzero(self.done)
+        if len(ended):
+            self.final_observations = self.observations()[ended]
+            self.final_lengths = self.lengths[ended]
+            self.final_seats = self.seats[ended]
+            if self.auto_reset:
+                self._start(ended)
+        return offences
+
+    def _play_on(self, rows: np.ndarray) -> None:
+        """Let the others move in these games until the learner is to act or the game is over."""
+        while True:
+            states = self.batch.states[rows]
+            learner = states["to_move"] == self.seats[rows]
+            if self.game.simultaneous:
+                masks = np.empty((len(rows), self.game.num_actions), np.bool_)
+                self.game.loops.mask_rows(states, self.seats[rows], masks)
+                learner |= (states["to_move"] == SIMULTANEOUS) & masks.any(axis=1)
+            rows = rows[~(learner | states["done"])]
+            if not len(rows):
+                return
+            self._complete(rows, np.full((self.n, self.game.num_players), -1))
+
+    def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
+        """Add the others' choices to `joint` int64 (n, players), and step these games."""
+        to_move = self.batch.states["to_move"][rows]
+        turn = (to_move >= 0) & (to_move != self.seats[rows])
+        who = [(rows[turn], to_move[turn].astype(np.int64))]
+        if self.game.simultaneous:
+            at_once = rows[to_move == SIMULTANEOUS]
+            for player in range(self.game.num_players):
+                acts = self.batch.acting(player)[at_once] & (self.seats[at_once] != player)
+                who.append((at_once[acts], np.full(acts.sum(), player)))
+        games = np.concatenate([g for g, _ in who])
+        players = np.concatenate([p for _, p in who])
+        for key in np.unique(self._opponents[games]):
+            mine = self._opponents[games] == key
+            at, by = games[mine], players[mine]
+            view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at])
+            actions = np.asarray(self._agents[int(key)].act(view))
+            if actions.shape != at.shape or not view.masks[np.arange(len(at)), actions].all():
+                name = getattr(self._agents[int(key)], "name", repr(self._agents[int(key)]))
+                raise ValueError(f"the opponent {name} must give one legal action for each of {len(at)} positions")
+            joint[at, by] = actions
+        self.game.loops.step_rows(self.batch.states, rows, np.ascontiguousarray(joint[rows], np.int64))

@@ -1,0 +1,102 @@
+"""Gymnasium: one seat learns, agents play the others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import Agent
+from ttt_envs.wrappers.common import RENDER_MODES, Encoder, Renderer, as_action
+from ttt_envs.wrappers.seats import SeatGames
+
+
+class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
+    """One game from one seat: the others' moves happen inside `step`.
+
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too.
+    """
+
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        opponent: Agent | Sequence[Agent] | None = None,
+        seat: int | str = "alternate",
+        render_mode: str | None = None,
+        encoding: str = "flat",
+        illegal: str = "lose",
+    ) -> None:
+        """An environment for `game`; call `reset` first.
+
+        Args:
+            game: from `ttt_envs.load`.
+            opponent: an agent, several (each game draws one), or None for a random player.
+            seat: the learner's player number, or "alternate" from game to game.
+            render_mode: "human" (a window), "rgb_array", "ansi" or None.
+            encoding: "flat" or "planes".
+            illegal: an illegal action makes the learner "lose" or is "raise"d.
+        """
+        self.game = game
+        self.render_mode = render_mode
+        self._renderer = Renderer(game, render_mode)
+        self._encode = Encoder(game, encoding)
+        self._games = SeatGames(game, 1, opponent=opponent, seat=seat, illegal=illegal, auto_reset=False)
+        self._live = False
+        self.observation_space = self._encode.masked_space(game.num_actions)
+        self.action_space = gymnasium.spaces.Discrete(game.num_actions)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+        super().reset(seed=seed)
+        if seed is None:
+            self._games.batch.reset()
+        self._games.reset(seed)
+        self._live = True
+        return self._look()
+
+    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Play; returns observation, reward, terminated, truncated, info.
+
+        Raises:
+            RuntimeError: before `reset`, or when the game is over.
+            TypeError, ValueError: no whole number, or no action of the game.
+            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+        """
+        self._check_live("step")
+        action = as_action(action, self.game.num_actions, "the learner")
+        offences = self._games.step(np.array([action]))
+        observation, info = self._look()
+        for _, played, legal in offences:
+            info.update(illegal_action=played, legal_actions=legal)
+        return observation, float(self._games.rewards[0]), bool(self._games.done[0]), False, info
+
+    def _look(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        mask = self._games.masks()[0].astype(np.int8)
+        observation = {"observation": self._encode(self._games.observations()[0]), "action_mask": mask}
+        if self.render_mode == "human":
+            self.render()
+        return observation, {"action_mask": mask, "seat": int(self._games.seats[0])}
+
+    def action_masks(self) -> np.ndarray:
+        """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
+        self._check_live("action_masks")
+        return self._games.masks()[0]
+
+    def render(self) -> Any:
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+        self._check_live("render")
+        return self._renderer(self._games.batch.states[0])
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")
