@@ -1,20 +1,21 @@
 """Who chooses moves. `agents.load("mcts:simulations=400")` gives an agent; an agent answers `act(view)`.
 
-An agent sees a `View`, never a state, and draws its random numbers from the view's seeds, so that it plays the same
-game whatever else is in the batch.
+An agent sees a `View`, never a state, and draws its random numbers from the view's seeds, so that it
+plays the same game whatever else is in the batch.
 """
 
 import inspect
 from importlib import import_module
 from typing import Any
 
+from agents.cli import parse_value
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import unknown
 from ttt_envs.core.view import Agent, View
 
 __all__ = ["AGENTS", "Agent", "View", "load"]
 
-#: name -> "module:class". The class's keyword arguments are the parameters; its docstring says what they mean.
+#: name -> "module:class". The class's keyword arguments are the parameters; its docstring says what they are.
 AGENTS: dict[str, str] = {
     "random": "ttt_envs.core.view:RandomAgent",
     "greedy": "agents.greedy:Greedy",
@@ -45,10 +46,13 @@ def load(spec: str) -> Agent:
         key, equals, text = part.partition("=")
         if not equals:
             if arguments or not parameters:
-                raise ValueError(f"agent {spec!r}: {part!r} must be parameter=value; known: {_known(parameters)}")
+                known = ", ".join(parameters) or "none"
+                raise ValueError(f"agent {spec!r}: {part!r} must be parameter=value; known: {known}")
             key, text = next(iter(parameters)), part
         if key not in parameters:
             raise ValueError(f"agent {name}: {unknown('parameter', key, list(parameters))}")
+        if key in arguments:
+            raise ValueError(f"agent {spec!r}: parameter {key!r} is given twice")
         arguments[key] = _convert(name, key, text, parameters[key])
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in arguments:
@@ -61,29 +65,19 @@ def load(spec: str) -> Agent:
 def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
     """Refuse a game by the name of the fact that does not fit: ValueError in words.
 
-    `wanted` maps facts (`simultaneous`, `stochastic`, `hidden_information`) to the value that the agent can play with.
+    `wanted` maps facts (`simultaneous`, `stochastic`, `hidden_information`) to the value that the agent can
+    play with.
     """
     for fact, value in wanted.items():
         if getattr(game, fact) != value:
             need = "without" if not value else "with"
-            raise ValueError(f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit")
-
-
-def _known(parameters: Any) -> str:
-    return ", ".join(parameters) or "none"
+            raise ValueError(
+                f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit"
+            )
 
 
 def _convert(agent: str, key: str, text: str, parameter: inspect.Parameter) -> Any:
-    kind = parameter.annotation
-    kinds = (int, float, bool, str)
-    wanted = [k for k in kinds if k is kind or k in getattr(kind, "__args__", ())]
-    for k in wanted:
-        if k is bool and text.lower() in ("true", "false"):
-            return text.lower() == "true"
-        if k is not bool:
-            try:
-                return k(text)
-            except ValueError:
-                continue
-    names = " or ".join(k.__name__ for k in wanted)
-    raise ValueError(f"agent {agent}: parameter {key}={text!r} must be of type {names}")
+    try:
+        return parse_value(parameter.annotation, text)
+    except ValueError as error:
+        raise ValueError(f"agent {agent}: parameter {key}: {error}") from None

@@ -1,0 +1,134 @@
+"""The greedy agent: one move ahead, and the answer to it.
+
+`draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; in them
+`legal_mask` and `step` stand for the game's kernels.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.rng import choose, choose_rows, fold, fold_rows
+from ttt_envs.core.view import View
+
+# Seeds for drawing choices are folded apart from those for drawing worlds, which count up from 0.
+_CHOICES = 1 << 32
+
+
+def draw_choices(state, seed, legal, joint):
+    """A random legal action of each player who acts in `state`; legal bool (num_actions,) is room to work."""
+    for player in range(joint.shape[0]):
+        legal_mask(state, player, legal)
+        joint[player] = choose(legal, fold(seed, player))
+
+
+def can_be_beaten(states, player, seed, legal):
+    """Whether another side than `player`'s may win at once in states[0].
+
+    A side shares its reward, so another one wins where a player is paid and `player` is not. Where several
+    act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to
+    try actions.
+    """
+    joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
+    mover = states[0]["to_move"]
+    if mover < 0:
+        draw_choices(states[0], seed, legal, joint)
+    for rival in range(joint.shape[0]):
+        if rival == player or (mover >= 0 and rival != mover):
+            continue
+        legal_mask(states[0], rival, legal)
+        drawn = joint[rival]
+        for action in range(legal.shape[0]):
+            if legal[action]:
+                states[1] = states[0]
+                joint[rival] = action
+                step(states[1], joint)
+                if states[1]["rewards"][rival] > 0 and not states[1]["rewards"][player] > 0:
+                    return True
+        joint[rival] = drawn
+    return False
+
+
+def score_rows(states, players, seeds, scores):
+    """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at
+    once.
+
+    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as
+    well.
+    """
+    legal = np.empty((2, scores.shape[1]), np.bool_)
+    trial = np.empty(2, states.dtype)
+    joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
+    for i in range(states.shape[0]):
+        player = players[i]
+        if states[i]["done"]:
+            continue
+        if states[i]["to_move"] < 0:
+            draw_choices(states[i], seeds[i], legal[0], joint)
+        legal_mask(states[i], player, legal[0])
+        for action in range(scores.shape[1]):
+            if not legal[0, action]:
+                continue
+            trial[0] = states[i]
+            joint[player] = action
+            step(trial[0], joint)
+            trial[0]["ply"] += 1
+            if trial[0]["done"]:
+                reward = trial[0]["rewards"][player]
+                scores[i, action] += (reward > 0) - (reward < 0)
+            elif can_be_beaten(trial, player, fold(seeds[i], action), legal[1]):
+                scores[i, action] -= 1
+
+
+@cache
+def _kernel(rules: Rules) -> Callable[..., Any]:
+    bound: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": rules.step}
+    bound["draw_choices"] = jit.specialise(draw_choices, **bound)
+    bound["can_be_beaten"] = jit.specialise(can_be_beaten, **bound)
+    return jit.specialise(score_rows, **bound)
+
+
+class Greedy:
+    """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
+
+    Plays any game. Where chance, hidden things or choices at the same time decide what an action leads to, it
+    takes the action that wins most and loses least over a few samples of them.
+    """
+
+    name = "greedy"
+
+    def __init__(self, samples: int = 8) -> None:
+        """`samples`: worlds looked at for each decision; one is enough where nothing is left to chance."""
+        if samples < 1:
+            raise ValueError(f"samples must be at least 1, not {samples}")
+        self.samples = samples
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action."""
+        out = np.empty(len(view), np.int64)
+        choose_rows(self._best(view), view.seeds, out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): the same probability for all of the best actions."""
+        best = self._best(view)
+        return np.asarray(best / np.maximum(best.sum(axis=1, keepdims=True), 1), np.float64)
+
+    def _best(self, view: View) -> np.ndarray:
+        """Bool (n, num_actions): the legal actions of highest score."""
+        game = view.game
+        certain = not (game.simultaneous or game.stochastic or game.hidden_information)
+        scores = np.zeros((len(view), game.num_actions), np.int64)
+        seeds = np.empty(len(view), np.uint64)
+        for sample in range(1 if certain else self.samples):
+            fold_rows(view.seeds, np.full(len(view), _CHOICES + sample, np.uint64), seeds)
+            _kernel(game.rules)(view.sample_worlds(sample), view.players, seeds, scores)
+        scores[~view.masks] = -self.samples - 1
+        return view.masks & (scores == scores.max(axis=1, keepdims=True))
