@@ -1,0 +1,285 @@
+"""Monte Carlo tree search: UCT on compiled kernels, for any game of perfect information.
+
+UCT: Kocsis and Szepesvári, "Bandit based Monte-Carlo planning", ECML 2006; with random playouts, in the terms
+of Browne et al., "A survey of Monte Carlo tree search methods", IEEE TCIAIG 4(1), 2012. Each simulation plays
+from the root through the tree, adds one node, and plays on at random to the end.
+
+- Any number of players in any order: a node's value counts for the player who moved into it (max^n).
+- Chance: the tree is open-loop. It holds no states; each simulation plays in a world drawn anew, and looks
+only
+  at the actions that are legal there. So no plan can rest on dice that nobody can know.
+
+`playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
+`resample` stand for the game's kernels.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from agents import require
+from ttt_envs.core import jit, rng
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.view import View
+
+#: A node stands for one player's action after the actions above it. Node 0 is the root; no link is 0.
+NODE = np.dtype(
+    [
+        (
+            "value",
+            np.float64,
+        ),  # sum of the mover's rewards, mapped from -1..1 to 0..1; of the root: see simulate
+        ("visits", np.int32),
+        ("action", np.int32),
+        ("mover", np.int32),  # part of its identity: chance may give the same turn to one player or another
+        ("parent", np.int32),
+        ("child", np.int32),  # the newest one
+        ("sibling", np.int32),  # the next older child of the same parent
+    ],
+    align=True,
+)
+
+# Seeds of searches are folded apart from those for drawing worlds, which count up from 0.
+_SEARCH = 1 << 33
+
+# Simulations between two looks at the clock.
+_CHUNK = 64
+
+
+@jit.kernel
+def best_child(tree, node, mover, legal):
+    """The child of highest upper confidence bound (UCB1) whose action is legal; 0 while a legal action has
+    none.
+
+    Visits are summed over the children that are legal now, since in another world others may have been.
+    """
+    missing = 0
+    for action in range(legal.shape[0]):
+        missing += legal[action]
+    visits = 0
+    child = tree[node]["child"]
+    while child:
+        if tree[child]["mover"] == mover and legal[tree[child]["action"]]:
+            visits += tree[child]["visits"]
+            missing -= 1
+        child = tree[child]["sibling"]
+    if missing > 0:
+        return 0
+    spread = tree[0]["value"] * math.sqrt(math.log(visits))
+    best, highest = 0, -1.0
+    child = tree[node]["child"]
+    while child:
+        if tree[child]["mover"] == mover and legal[tree[child]["action"]]:
+            bound = tree[child]["value"] / tree[child]["visits"] + spread / math.sqrt(tree[child]["visits"])
+            if bound > highest:
+                best, highest = child, bound
+        child = tree[child]["sibling"]
+    return best
+
+
+@jit.kernel
+def keep_untried(tree, node, mover, legal):
+    """Clear in `legal` the actions for which the mover has a child."""
+    child = tree[node]["child"]
+    while child:
+        if tree[child]["mover"] == mover:
+            legal[tree[child]["action"]] = False
+        child = tree[child]["sibling"]
+
+
+@jit.kernel
+def back_up(tree, node, rewards):
+    """Count a visit and its reward in `node` and all above it."""
+    while node:
+        tree[node]["visits"] += 1
+        tree[node]["value"] += 0.5 + 0.5 * rewards[tree[node]["mover"]]
+        node = tree[node]["parent"]
+    tree[0]["visits"] += 1
+
+
+def playout(state, joint, legal):
+    """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
+    while not state["done"]:
+        mover = state["to_move"]
+        legal_mask(state, mover, legal)
+        joint[mover] = rng.choose(legal, rng.draw(state))
+        step(state, joint)
+        state["ply"] += 1
+
+
+def simulate(root, seed, tree, legal):
+    """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
+
+    Args:
+        root: states (1,), not finished.
+        seed: uint64; what simulation s draws depends on it and on s.
+        tree: NODE (simulations + 1,); node 0 holds the simulations done so far and, as its
+            value, the exploration constant.
+        legal: bool (num_actions,), room to work.
+    """
+    world = root.copy()
+    state = world[0]
+    player = root[0]["to_move"]
+    joint = np.zeros(state["rewards"].shape[0], np.int64)
+    for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
+        world[0] = root[0]
+        resample(state, player, rng.fold(seed, 2 * simulation))
+        rng.start(state, rng.fold(seed, 2 * simulation + 1))
+        node, grown = 0, False
+        while not (grown or state["done"]):
+            mover = state["to_move"]
+            legal_mask(state, mover, legal)
+            child = best_child(tree, node, mover, legal)
+            if child == 0:
+                grown = True
+                keep_untried(tree, node, mover, legal)
+                child = simulation + 1
+                tree[child]["action"] = rng.choose(legal, rng.draw(state))
+                tree[child]["mover"] = mover
+                tree[child]["parent"] = node
+                tree[child]["sibling"] = tree[node]["child"]
+                tree[node]["child"] = child
+            node = child
+            joint[mover] = tree[node]["action"]
+            step(state, joint)
+            state["ply"] += 1
+        playout(state, joint, legal)
+        back_up(tree, node, state["rewards"])
+
+
+@jit.kernel
+def read_root(tree, out):
+    """Visits and sum of values of each action at the root: out float64 (2, num_actions)."""
+    out[:] = 0.0
+    child = tree[0]["child"]
+    while child:
+        out[0, tree[child]["action"]] = tree[child]["visits"]
+        out[1, tree[child]["action"]] = tree[child]["value"]
+        child = tree[child]["sibling"]
+
+
+@cache
+def kernel_for(rules: Rules) -> Callable[..., Any]:
+    """`simulate` for one game's rules."""
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": rules.step}
+    return jit.specialise(
+        simulate, **moves, resample=rules.resample, playout=jit.specialise(playout, **moves)
+    )
+
+
+class MCTS:
+    """Plays the action that a tree search visited most; ties go to the better value, then to the seed.
+
+    Plays any game of perfect information in which one player acts at a time. Rewards must lie in -1..1.
+    """
+
+    name = "mcts"
+
+    def __init__(
+        self,
+        simulations: int = 400,
+        seconds: float | None = None,
+        exploration: float = 1.4,
+        threads: int = 1,
+    ) -> None:
+        """A search of a fixed size, or of a fixed time.
+
+        Args:
+            simulations: playouts for each decision.
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how
+            far it
+                gets depends on the machine and its load.
+            exploration: UCB1's constant, for values from 0 (loss) to 1 (win).
+            threads: threads that share the positions of a view. They change no result of a search of fixed
+            size.
+        """
+        if simulations < 1 or threads < 1:
+            raise ValueError(f"simulations={simulations} and threads={threads} must be at least 1")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise ValueError(f"seconds={seconds} must be more than 0, and finite")
+        if not 0 <= exploration < math.inf:
+            raise ValueError(f"exploration={exploration} must be at least 0, and finite")
+        self.simulations = simulations
+        self.seconds = seconds
+        self.exploration = exploration
+        self.threads = threads
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. ValueError for a game of another kind."""
+        visits, values = self.search(view)
+        best = view.masks & (visits == visits.max(axis=1, keepdims=True))
+        means = np.where(best, values / np.maximum(visits, 1), -1)
+        best &= means == means.max(axis=1, keepdims=True)
+        out = np.empty(len(view), np.int64)
+        rng.choose_rows(best, view.seeds, out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): each action's share of the visits. ValueError as in `act`."""
+        visits, _ = self.search(view)
+        return visits / np.maximum(visits.sum(axis=1, keepdims=True), 1)
+
+    def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
+
+        A forced action is not searched, and has one visit.
+        """
+        game = view.game
+        require("mcts", game, {"simultaneous": False, "hidden_information": False})
+        results = np.zeros((len(view), 2, game.num_actions))
+        choices = view.masks.sum(axis=1)
+        results[choices == 1] = view.masks[choices == 1, None]
+        rows = np.flatnonzero(choices > 1)
+        worlds = view.sample_worlds()
+        seeds = np.empty(len(view), np.uint64)
+        rng.fold_rows(view.seeds, np.full(len(view), _SEARCH, np.uint64), seeds)
+        run = kernel_for(game.rules)
+
+        def work(some: np.ndarray) -> None:
+            legal = np.empty(game.num_actions, np.bool_)
+            tree = np.zeros(self.simulations + 1 if self.seconds is None else 1 << 12, NODE)
+            for i in some:
+                tree[:] = 0
+                tree[0]["value"] = self.exploration
+                if self.seconds is None:
+                    run(worlds[i : i + 1], seeds[i], tree, legal)
+                else:
+                    tree = _run_until(
+                        time.monotonic() + self.seconds, run, worlds[i : i + 1], seeds[i], tree, legal
+                    )
+                read_root(tree, results[i])
+
+        threads = min(self.threads, len(rows))
+        if threads <= 1:
+            work(rows)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, [rows[k::threads] for k in range(threads)]))
+        return results[:, 0], results[:, 1]
+
+
+def _run_until(
+    deadline: float,
+    run: Callable[..., Any],
+    root: np.ndarray,
+    seed: np.uint64,
+    tree: np.ndarray,
+    legal: np.ndarray,
+) -> np.ndarray:
+    """Search until the deadline, for one chunk at least; the tree, moved if it needed more room."""
+    size = 1
+    while True:
+        size += _CHUNK
+        if size > len(tree):
+            tree = np.concatenate([tree, np.zeros(len(tree), NODE)])
+        run(root, seed, tree[:size], legal)
+        if time.monotonic() >= deadline:
+            return tree
