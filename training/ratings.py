@@ -1,0 +1,170 @@
+"""Strength from results: Bradley-Terry ratings on the Elo scale, scores, and 95 % intervals for both.
+
+The model: i beats j with probability 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), a draw is half a win. Ratings
+are its most likely values (R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs",
+Biometrika 39, 1952). They exist only if no group of agents has won all its games against the rest (D. R.
+Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004), so each agent is
+given a weak prior: one drawn unit more, shared out among its opponents. Newton's method finds them; Hunter's
+MM steps crawl when records are lopsided.
+
+A unit is what may be resampled as a whole: all games of one seed, from every seat, of every pairing.
+Intervals come from the Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights
+the units by Exp(1) instead of drawing them. The prior's half won and half lost unit are weighted by Gamma(1/2)
+each, which makes the score of two agents without draws the Jeffreys interval of a proportion (L. D. Brown,
+T. T. Cai and A. DasGupta, Statistical Science 16, 2001): a clean record of 100 wins still gets an interval of
+sensible width.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+ELO = 400 / np.log(10)
+
+_NEWTON_STEPS = 200
+_LARGEST_STEP = 2.0  # in units of e; a full step can overshoot far where results are lopsided
+_CLOSE = 1e-6  # the last step; each one squares the error
+_BLOCK = 4_000_000  # floats of bootstrap weights held at once
+
+
+@dataclass
+class Ratings:
+    """Ratings and scores of k agents; `low` and `high` bound the interval.
+
+    Attributes:
+        elo, elo_low, elo_high: float64 (k,). 0 is the mean of the field, in which an agent counts by how much
+            is known about its rating (`weights`); nan for an agent without games.
+        score, score_low, score_high: float64 (k, k): share of wins of the row against the column, a draw
+            being half of one; nan where there were no games.
+        weights: float64 (k,), sum 1.
+    """
+
+    elo: np.ndarray
+    elo_low: np.ndarray
+    elo_high: np.ndarray
+    score: np.ndarray
+    score_low: np.ndarray
+    score_high: np.ndarray
+    weights: np.ndarray
+
+
+def rate(
+    wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0, confidence: float = 0.95
+) -> Ratings:
+    """Ratings of k agents from their games.
+
+    Args:
+        wins: float (units, k, k), what the row won against the column in each unit: 1 for a win, 1/2 for a
+            draw.
+        resamples: of the bootstrap; 0 leaves the intervals nan.
+        seed: of the bootstrap.
+        prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not
+            exist.
+        confidence: of the intervals, which run between percentiles.
+
+    Raises:
+        ValueError: a wrong shape, negative or no finite numbers; or, with prior 0, ratings that do not exist.
+    """
+    wins = np.asarray(wins, np.float64)
+    if wins.ndim != 3 or wins.shape[1] != wins.shape[2]:
+        raise ValueError(f"wins must have shape (units, agents, agents), not {wins.shape}")
+    if not (np.isfinite(wins).all() and (wins >= 0).all()):
+        raise ValueError("wins must be finite numbers of at least 0")
+    units, k = wins.shape[:2]
+    total = wins.sum(axis=0)
+    games = total + total.T
+    rated = games.any(axis=1)
+    with np.errstate(invalid="ignore"):
+        score = total / games
+
+    # What one unit of a pairing is worth; where there is none, as elsewhere.
+    played = ((wins + wins.transpose(0, 2, 1)) > 0).sum(axis=0)
+    worth = np.full((k, k), games.sum() / max(played.sum(), 1))
+    np.divide(games, played, out=worth, where=played > 0)
+    np.fill_diagonal(worth, 0)
+    worth[~rated] = worth[:, ~rated] = 0
+
+    share = prior / max(k - 1, 1)
+    theta = strengths((total + share / 2 * worth)[None])[0]
+    weights = _information(theta, games + share * worth)
+    elo = _centred(theta[None], weights)[0]
+    nothing = np.full((resamples, k), np.nan)
+    elos, scores = nothing, np.full((resamples, k, k), np.nan)
+    rng = np.random.default_rng(seed)
+    for first in range(0, resamples, size := max(1, _BLOCK // max(units, 1))):
+        last = min(first + size, resamples)
+        drawn = rng.standard_exponential((last - first, units)) @ wins.reshape(units, k * k)
+        drawn = drawn.reshape(-1, k, k)
+        # Ratings join all of an agent's games, a score has only those of one pairing: there the prior counts
+        # in full.
+        joined = drawn + rng.standard_gamma(share / 2, drawn.shape) * worth if prior else drawn
+        elos[first:last] = _centred(strengths(joined), weights)
+        alone = drawn + rng.standard_gamma(prior / 2, drawn.shape) * worth if prior else drawn
+        with np.errstate(invalid="ignore"):
+            scores[first:last] = alone / (alone + alone.transpose(0, 2, 1))
+
+    elo[~rated] = np.nan
+    elos[:, ~rated] = np.nan
+    scores[:, games == 0] = np.nan
+    elo_low, elo_high = _interval(elos, elo, confidence)
+    score_low, score_high = _interval(scores, score, confidence)
+    return Ratings(elo, elo_low, elo_high, score, score_low, score_high, weights)
+
+
+def strengths(wins: np.ndarray) -> np.ndarray:
+    """The most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k,
+    k).
+
+    Agents without games get 0. Raises ValueError where the most likely strengths are not finite.
+    """
+    r, k = wins.shape[:2]
+    games = wins + wins.transpose(0, 2, 1)
+    theta = np.zeros((r, k))
+    idle = games.sum(axis=2) == 0
+    going = np.arange(r)
+    for _ in range(_NEWTON_STEPS):
+        at, won = theta[going], wins[going]
+        chance = 1 / (1 + np.exp(at[:, None, :] - at[:, :, None]))
+        other = chance.transpose(0, 2, 1)  # exact where 1 - chance would lose all digits
+        gradient = (won * other - won.transpose(0, 2, 1) * chance).sum(axis=2)
+        curve = games[going] * chance * other
+        hessian = -curve
+        # A rating is known up to a constant: the ones make the matrix regular and keep the mean at 0.
+        hessian[:, range(k), range(k)] = curve.sum(axis=2) + idle[going]
+        hessian += np.trace(hessian, axis1=1, axis2=2)[:, None, None] / k**2
+        try:
+            step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            break
+        largest = np.abs(step).max(axis=1)
+        theta[going] += step * np.minimum(1, _LARGEST_STEP / np.maximum(largest, 1e-300))[:, None]
+        going = going[~(largest < _CLOSE)]
+        if not len(going):
+            return np.asarray(theta - theta.mean(axis=1, keepdims=True))
+        # Nothing finite is found by going on for ever.
+        if not np.abs(theta[going]).max() < 300:
+            break
+    raise ValueError(
+        "some agents won all their games against the others: without a prior there are no finite ratings"
+    )
+
+
+def _information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """float64 (k,), sum 1: Fisher information about each rating, the others given."""
+    chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+    known = (games * chance * (1 - chance)).sum(axis=1)
+    return np.asarray(known / known.sum()) if known.sum() > 0 else np.full(len(theta), 1 / len(theta))
+
+
+def _centred(theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.asarray(ELO * (theta - (theta @ weights)[:, None]))
+
+
+def _interval(drawn: np.ndarray, point: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentiles along the first axis, widened where need be to take in the point; nan stays nan."""
+    if not len(drawn):
+        return np.full(point.shape, np.nan), np.full(point.shape, np.nan)
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(drawn, (tail, 100 - tail), axis=0)
+    return np.minimum(low, point), np.maximum(high, point)
