@@ -23,4 +23,19 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]]) -> np.dtype:
         ("to_move", np.int8),
         ("done", np.bool_),
     ]
-    return np.dtype(header + list(fields), align=True)
+    return _without_holes(np.dtype(header + list(fields), align=True))
+
+
+def _without_holes(aligned: np.dtype) -> np.dtype:
+    """The same layout with its holes as fields: NumPy copies no holes, and equal states would differ in bytes."""
+    assert aligned.fields is not None
+    fields: list[tuple[Any, ...]] = []
+    end = 0
+    for name, (kind, offset, *_) in aligned.fields.items():
+        if offset > end:
+            fields.append((f"padding_{end}", np.uint8, (offset - end,)))
+        fields.append((name, kind.base, kind.shape))
+        end = offset + kind.itemsize
+    if aligned.itemsize > end:
+        fields.append((f"padding_{end}", np.uint8, (aligned.itemsize - end,)))
+    return np.dtype(fields, align=True)

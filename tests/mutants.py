@@ -1,0 +1,77 @@
+"""Super Tic-Tac-Toe, broken in one place each. What is tested must notice every one of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.games.super_tic_tac_toe import encoding, rules
+
+
+@jit.kernel
+def winner_swapped(state, actions):
+    """The loser is paid."""
+    rules.step(state, actions)
+    for player in range(2):
+        state["rewards"][player] *= -1
+
+
+@jit.kernel
+def never_paid(state, actions):
+    """Rewards all zero."""
+    rules.step(state, actions)
+    for player in range(2):
+        state["rewards"][player] = 0
+
+
+@jit.kernel
+def all_lines_but_one(cells, cell):
+    """The diagonal 2, 4, 6 is no line."""
+    if (cell == 2 or cell == 4 or cell == 6) and cells[2] == cells[4] and cells[4] == cells[6]:
+        return False
+    return rules.completes_line(cells, cell)
+
+
+line_missing = jit.specialise(getattr(rules.step, "py_func", rules.step), completes_line=all_lines_but_one)
+
+
+@jit.kernel
+def seen_by_x(state, player, out):
+    """Both see the board as X does."""
+    encoding.observe(state, 0, out)
+
+
+@jit.kernel
+def mask_for_all(state, player, out):
+    """The waiting player gets the mover's mask."""
+    rules.legal_mask(state, state["to_move"], out)
+
+
+@jit.kernel
+def unseeded(state, seed):
+    """The random opening is always the same."""
+    rules.reset(state, np.uint64(1))
+
+
+CHANGES: dict[str, dict[str, Callable]] = {
+    "winner swapped": {"step": winner_swapped},
+    "a line missing": {"step": line_missing},
+    "observation not egocentric": {"observe": seen_by_x},
+    "mask leaked to the waiting player": {"legal_mask": mask_for_all},
+    "rewards all zero": {"step": never_paid},
+    "start not seeded": {"reset": unseeded},
+}
+
+
+def sound() -> Game:
+    """The game before it is broken."""
+    return ttt_envs.load("super_tic_tac_toe", random_opening_plies=6)
+
+
+def mutant(name: str, **options) -> Game:
+    """The game with that change."""
+    game = ttt_envs.load("super_tic_tac_toe", **options) if options else sound()
+    return replace(game, rules=game.rules._replace(**CHANGES[name]))

@@ -1,0 +1,135 @@
+"""The rules of Super Tic-Tac-Toe against a slow second version, written from the rule text alone."""
+
+from itertools import product
+
+import mutants
+import numpy as np
+import pytest
+from conformance import play_batch
+from slow_super_tic_tac_toe import SlowSuperTicTacToe
+
+import ttt_envs
+from ttt_envs.core import jit, rng
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+
+OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
+
+GAMES = 25 if jit.DISABLED else 10_000
+CHUNK = 500
+
+#: What the fast version's bytes mean in the slow one.
+MARK = np.array([None, 0, 1], object)
+
+
+def compare_with_slow(game: Game, games: int, seed: int) -> int:
+    """Random games with both versions, everything compared after every ply; the number of plies."""
+    play = play_batch(Batch(game, games, seed=seed), game.max_plies)
+    states = play.states
+    masks = np.empty((*states.shape, game.num_actions), np.bool_)
+    for ply in range(len(states)):
+        game.loops.mask_rows(states[ply], states[ply]["to_move"].astype(np.int64), masks[ply])
+    plies = 0
+    options = game.options["first_move"], game.options["won_boards"]
+    for i in range(games):
+        mine = states[:, i]
+        cells, owners = MARK[mine["cells"]].tolist(), MARK[mine["owner"]].tolist()
+        targets, done, rewards = mine["target"].tolist(), mine["done"].tolist(), mine["rewards"].tolist()
+        to_move, actions = mine["to_move"].tolist(), play.actions[:, i].max(axis=1).tolist()
+        legal = [row.nonzero()[0].tolist() for row in masks[:, i]]
+        fast = zip(cells, owners, targets, done, rewards, legal, strict=True)
+        for ply, expected in enumerate(fast):
+            slow = SlowSuperTicTacToe(*options, tuple(actions[:ply]))
+            target = -1 if slow.target is None else slow.target
+            found = slow._cells, slow._owners, target, slow.done, list(slow.rewards), slow.legal_actions()
+            assert found == expected, f"after {actions[:ply]}"
+            if slow.done:
+                break
+            assert slow.to_move == to_move[ply], f"after {actions[:ply]}"
+            plies += 1
+        assert slow.done
+    return plies
+
+
+@pytest.mark.parametrize("part", range(1 if jit.DISABLED else GAMES // CHUNK))
+@pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
+def test_fast_and_slow_agree(first_move, won_boards, part):
+    game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)
+    games = min(GAMES, CHUNK)
+    assert compare_with_slow(game, games, seed=part) > 17 * games
+
+
+@pytest.mark.parametrize("name", ["winner swapped", "a line missing", "rewards all zero"])
+def test_the_comparison_notices_a_mutant(name):
+    options = {"first_move": "anywhere", "won_boards": "closed"}
+    with pytest.raises(AssertionError):
+        compare_with_slow(mutants.mutant(name, **options), 20, seed=0)
+    compare_with_slow(ttt_envs.load("super_tic_tac_toe", **options), 20, seed=0)
+
+
+# --- random openings ---
+
+OPENINGS = 300 if jit.DISABLED else 40_000
+
+
+@pytest.mark.parametrize("plies", [1, 6, 16])
+@pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
+def test_random_openings_are_games_so_far(first_move, won_boards, plies):
+    """n marks, in some order a game that the slow version takes, and the slow version's position."""
+    game = ttt_envs.load(
+        "super_tic_tac_toe", first_move=first_move, won_boards=won_boards, random_opening_plies=plies
+    )
+    states = Batch(game, 100, seed=1).states
+    assert ((states["cells"] == 1).sum(axis=(1, 2)) == (plies + 1) // 2).all()
+    assert ((states["cells"] == 2).sum(axis=(1, 2)) == plies // 2).all()
+    assert (states["ply"] == plies).all()
+    assert (states["to_move"] == plies % 2).all()
+    assert not states["done"].any()
+    if first_move == "center_board":
+        assert (states["cells"][:, 4] == 1).any(axis=1).all()
+    # The opening is what the same draws make of the steps of a game without one.
+    plain = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)
+    same = Batch(plain, 100, seed=1)
+    for _ in range(plies):
+        actions = np.empty(same.n, np.int64)
+        own_draws(same.states, same.masks(), actions)
+        same.step(actions)
+    for field in ("cells", "owner", "filled", "target", "to_move", "ply", "rng"):
+        assert np.array_equal(same.states[field], states[field]), field
+
+
+@jit.kernel
+def own_draws(states, masks, out):
+    """The action that each state's own generator chooses, as a random opening does."""
+    for i in range(states.shape[0]):
+        out[i] = rng.choose(masks[i], rng.draw(states[i]))
+
+
+@pytest.mark.parametrize("first_move", ["center_board", "anywhere"])
+def test_random_first_moves_are_uniform(first_move):
+    """Each cell within 5 standard deviations: a false alarm once in 20,000 runs, were the seeds not fixed."""
+    game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, random_opening_plies=1)
+    counts = Batch(game, OPENINGS, seed=2).states["cells"].sum(axis=0).ravel().astype(float)
+    legal = 9 if first_move == "center_board" else 81
+    if legal == 9:
+        assert not np.delete(counts.reshape(9, 9), 4, axis=0).any()
+        counts = counts[36:45]
+    expected = OPENINGS / legal
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_random_second_moves_are_uniform():
+    """After the first move to cell c of the centre board the reply is uniform over board c."""
+    game = ttt_envs.load("super_tic_tac_toe", random_opening_plies=2)
+    cells = Batch(game, OPENINGS, seed=3).states["cells"]
+    second = np.argmax(cells.reshape(OPENINGS, 81) == 2, axis=1)
+    first = np.argmax(cells[:, 4] == 1, axis=1)
+    assert (second // 9 == first).all()
+    counts = np.bincount(second, minlength=81).reshape(9, 9)
+    sent = counts.sum(axis=1)
+    for board in range(9):
+        free = 8 if board == 4 else 9
+        likely = counts[board][np.arange(9) != 4] if board == 4 else counts[board]
+        expected = sent[board] / free
+        assert np.abs(likely - expected).max() < 5 * np.sqrt(expected), f"board {board}"
+    assert counts[4, 4] == 0  # sent there by the mark that stands in it
