@@ -160,6 +160,30 @@ def name_of(agent: Agent) -> str:
     return str(getattr(agent, "name", type(agent).__name__))
 
 
+def checked(agent: Agent, view: View, answer: Any) -> np.ndarray:
+    """An agent's answer to `view` as int64 (n,).
+
+    Raises TypeError or ValueError, naming the agent, if it is not one legal action a position.
+    """
+    name, game = name_of(agent), view.game
+    try:
+        actions = check_actions(answer, (len(view),), game.num_actions)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"agent {name!r}: {error}") from None
+    # Action -1 would read the last column of the mask.
+    wrong = np.flatnonzero((actions < 0) | ~view.masks[np.arange(len(view)), actions])
+    if len(wrong):
+        k = int(wrong[0])
+        who = f"agent {name!r} as player {view.players[k]}"
+        if actions[k] < 0:
+            raise ValueError(
+                f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}"
+            )
+        words = explain(game, who, int(actions[k]), view.masks[k])[0]
+        raise ValueError(f"{words}; the position:\n{view.text(k)}")
+    return actions
+
+
 def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
     return lambda finished: progress(first + finished, n)
 
@@ -194,7 +218,7 @@ def _play_chunk(
             answer = agents[a].act(view)
             seconds[a] += time.perf_counter() - started
             decisions[a] += len(view)
-            joint[at[mine], by[mine]] = _checked(game, agents[a], view, answer)
+            joint[at[mine], by[mine]] = checked(agents[a], view, answer)
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
         moves[rows] = _digest(moves[rows], played)
@@ -233,26 +257,6 @@ def _acting(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarra
             games.append(acts)
             players.append(np.full(len(acts), player))
     return np.concatenate(games), np.concatenate(players)
-
-
-def _checked(game: Game, agent: Agent, view: View, answer: Any) -> np.ndarray:
-    name = name_of(agent)
-    try:
-        actions = check_actions(answer, (len(view),), game.num_actions)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"agent {name!r}: {error}") from None
-    # Action -1 would read the last column of the mask.
-    wrong = np.flatnonzero((actions < 0) | ~view.masks[np.arange(len(view)), actions])
-    if len(wrong):
-        k = int(wrong[0])
-        who = f"agent {name!r} as player {view.players[k]}"
-        if actions[k] < 0:
-            raise ValueError(
-                f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}"
-            )
-        words = explain(game, who, int(actions[k]), view.masks[k])[0]
-        raise ValueError(f"{words}; the position:\n{view.text(k)}")
-    return actions
 
 
 def _digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ MM steps crawl when records are lopsided.
 
 A unit is what may be resampled as a whole: all games of one seed, from every seat, of every pairing.
 Intervals come from the Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights
-the units by Exp(1) instead of drawing them. The prior's half won and half lost unit are weighted by Gamma(1/2)
-each, which makes the score of two agents without draws the Jeffreys interval of a proportion (L. D. Brown,
-T. T. Cai and A. DasGupta, Statistical Science 16, 2001): a clean record of 100 wins still gets an interval of
+the units by Exp(1) instead of drawing them. The prior's half won and half lost unit have weights Gamma(1/2)
+each. That makes the score of two agents without draws the Jeffreys interval of a proportion (L. D. Brown,
+T. T. Cai and A. DasGupta, Statistical Science 16, 2001): a clean record of 100 wins, too, gets an interval of
 sensible width.
 """
 
