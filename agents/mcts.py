@@ -33,10 +33,7 @@ from ttt_envs.core.view import View
 #: A node stands for one player's action after the actions above it. Node 0 is the root; no link is 0.
 NODE = np.dtype(
     [
-        (
-            "value",
-            np.float64,
-        ),  # sum of the mover's rewards, mapped from -1..1 to 0..1; of the root: see simulate
+        ("value", np.float64),  # the mover's rewards, mapped from -1..1 to 0..1; of the root: see `simulate`
         ("visits", np.int32),
         ("action", np.int32),
         ("mover", np.int32),  # part of its identity: chance may give the same turn to one player or another
