@@ -23,10 +23,10 @@ from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import IllegalAction, pack_state, unpack_state
 from ttt_envs.wrappers.parallel import ParallelGame
 
-#: Plain Python is some hundred times slower than the machine code.
-GAMES = 3 if jit.DISABLED else 60
-POSITIONS = 12 if jit.DISABLED else 150
-FEW = 3 if jit.DISABLED else 12
+#: Enough that each mutant shows; fewer where every position costs a whole environment.
+GAMES = 60
+POSITIONS = 150
+FEW = 6 if jit.DISABLED else 12
 
 # --- tables: what the checks cannot find out by themselves ---
 

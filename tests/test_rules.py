@@ -15,7 +15,7 @@ from ttt_envs.core.game import Game
 
 OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
 
-GAMES = 25 if jit.DISABLED else 10_000
+GAMES = 100 if jit.DISABLED else 10_000
 CHUNK = 500
 
 #: What the fast version's bytes mean in the slow one.

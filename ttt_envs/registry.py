@@ -26,7 +26,7 @@ def load(game_id: str, **options: Any) -> "Game":
         ValueError: no such id or option (the known ones are listed), or a wrong value.
         TypeError: an option of a wrong type.
     """
-    if game_id not in GAMES:
+    if not isinstance(game_id, str) or game_id not in GAMES:
         raise ValueError(unknown("game", game_id, list(GAMES)))
     module, name = GAMES[game_id].split(":")
     make = getattr(import_module(module), name)
@@ -35,7 +35,8 @@ def load(game_id: str, **options: Any) -> "Game":
         if option not in known:
             raise ValueError(f"{game_id}: {unknown('option', option, known)}")
     try:
-        game: Game = _made(make, tuple(sorted(options.items())))
+        # With the types, because True, 1 and 1.0 are one key, and not one option.
+        game: Game = _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
@@ -44,8 +45,8 @@ def load(game_id: str, **options: Any) -> "Game":
 
 
 @lru_cache(maxsize=64)
-def _made(make: Any, options: tuple[tuple[str, Any], ...]) -> "Game":
-    game: Game = make(**dict(options))
+def _made(make: Any, options: tuple[tuple[str, type, Any], ...]) -> "Game":
+    game: Game = make(**{name: value for name, _, value in options})
     return game
 
 

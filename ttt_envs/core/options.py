@@ -14,7 +14,7 @@ def unknown(kind: str, name: object, known: Sequence[str]) -> str:
 
 def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
     """`value` if it is one of `allowed` and of the same type; else ValueError."""
-    if not any(value == each and type(value) is type(each) for each in allowed):
+    if not any(type(value) is type(each) and value == each for each in allowed):
         raise ValueError(f"option {option}={value!r} must be one of {', '.join(map(repr, allowed))}")
     return value
 

@@ -138,10 +138,9 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What `agent` sees: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
-        if agent not in self._number:
-            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        player = self._player(agent)
         out = np.empty(self.game.observation_size, np.int8)
-        self.game.loops.observe_one(self._states, 0, self._number[agent], out)
+        self.game.loops.observe_one(self._states, 0, player, out)
         info = self.infos.get(agent)
         # An agent that has left after the end of the game has nothing to choose.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
@@ -190,7 +189,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """What an agent of this library is given, for this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
-        return View(self.game, self._states, np.array([self._number[agent]]), np.array([self._episode_seed]))
+        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The position, choices already committed included; `set_state` of any such environment takes it."""
@@ -212,6 +211,12 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def close(self) -> None:
         """Close the window, if there is one."""
         self._renderer.close()
+
+    def _player(self, agent: str) -> int:
+        player = self._number.get(agent) if isinstance(agent, str) else None
+        if player is None:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        return player
 
     def _check_live(self, what: str) -> None:
         if not self._live:

@@ -224,7 +224,12 @@ class SeatGames:
             at, by = games[mine], players[mine]
             view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at])
             actions = np.asarray(self._agents[int(key)].act(view))
-            if actions.shape != at.shape or not view.masks[np.arange(len(at)), actions].all():
+            if (
+                actions.shape != at.shape
+                or actions.dtype.kind not in "iu"
+                or not ((actions >= 0) & (actions < self.game.num_actions)).all()
+                or not view.masks[np.arange(len(at)), actions].all()
+            ):
                 name = getattr(self._agents[int(key)], "name", repr(self._agents[int(key)]))
                 raise ValueError(f"the opponent {name} must give one legal action for each of {len(at)} positions")
             joint[at, by] = actions

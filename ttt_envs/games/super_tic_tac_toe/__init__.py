@@ -22,10 +22,13 @@ from ttt_envs.core.game import Game, Oracle
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, rules, text
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
 
 ID = "super_tic_tac_toe"
+
+env, raw_env, parallel_env = environments(ID)
 
 # 16 marks cannot win: that takes three lines of three, so nine marks of one player, the 17th ply at the earliest.
 MOST_OPENING_PLIES = 16

@@ -38,7 +38,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 
     Raises ValueError that names the part that is wrong.
     """
-    lines = [line.strip() for line in text.strip().splitlines()]
+    lines = [line.strip() for line in text.strip().splitlines()] or [""]
     rows = [line.replace("|", " ").split() for line in lines[1:-1] if not line.startswith("--")]
     owners = "".join(lines[-1].removeprefix("boards:").split())
     if len(rows) != 9 or any(len(row) != 9 for row in rows) or any(m not in MARKS for row in rows for m in row):
