@@ -1,0 +1,180 @@
+"""Trained policies as files, and as agents.
+
+A policy file is safetensors: plain numbers and text, nothing that could run when it is loaded. Its metadata say for
+which game, options and encoding it was trained, so that a foreign or damaged file is refused in words.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from agents.files import write_whole
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import mix
+from ttt_envs.core.view import View
+
+FORMAT = "ttt-envs policy 1"
+ACTIVATIONS = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}
+
+
+class BadPolicyFile(ValueError):
+    """A file that is no policy of this library, is damaged, or belongs to another game."""
+
+
+@dataclass(frozen=True)
+class PolicyInfo:
+    """What a policy file says of itself.
+
+    Attributes:
+        game: id.
+        options: the game's options at training.
+        encoding: "flat" or "planes".
+        inputs: features that the first layer takes.
+        actions: outputs of the last layer.
+        hidden: sizes of the hidden layers, of the policy and of the value network alike.
+        activation: "tanh" or "relu".
+        steps: learner's decisions it was trained on.
+    """
+
+    game: str
+    options: dict[str, Any]
+    encoding: str
+    inputs: int
+    actions: int
+    hidden: tuple[int, ...]
+    activation: str
+    steps: int
+
+
+def save_policy(path: Path, info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Write a policy file, whole or not at all. `tensors` are a MaskableActorCriticPolicy's, by its own names."""
+    metadata = {"format": FORMAT, "info": json.dumps(asdict(info))}
+    write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
+
+
+def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
+    """Read a policy file; FileNotFoundError, or BadPolicyFile in words."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no policy file at {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    except (SafetensorError, OSError) as error:
+        raise BadPolicyFile(
+            f"{path} is damaged or no policy file ({error}); train one: training.self_play"
+        ) from None
+    if metadata.get("format") != FORMAT:
+        raise BadPolicyFile(
+            f"{path} is no policy file of this library: its format is {metadata.get('format')!r}"
+        )
+    try:
+        fields = json.loads(metadata["info"])
+        info = PolicyInfo(**{**fields, "hidden": tuple(fields["hidden"])})
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadPolicyFile(f"{path}: its metadata cannot be read ({error})") from None
+    sizes = (info.inputs, *info.hidden, info.actions)
+    for (weight, bias), inputs, outputs in zip(
+        _layer_names(len(info.hidden)), sizes[:-1], sizes[1:], strict=True
+    ):
+        if weight not in tensors or bias not in tensors or tensors[weight].shape != (outputs, inputs):
+            raise BadPolicyFile(f"{path}: layer {weight} is missing or not of shape {(outputs, inputs)}")
+        if not all(torch.isfinite(tensors[name]).all() for name in (weight, bias)):
+            raise BadPolicyFile(f"{path}: layer {weight} holds numbers that are not finite")
+    return info, tensors
+
+
+def _layer_names(hidden: int) -> list[tuple[str, str]]:
+    """Names of the policy network's weights and biases in Stable-Baselines3's MLP policies, first layer first."""
+    names = [f"mlp_extractor.policy_net.{2 * k}" for k in range(hidden)] + ["action_net"]
+    return [(f"{name}.weight", f"{name}.bias") for name in names]
+
+
+def network(info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> torch.nn.Module:
+    """The policy network alone: float32 (n, inputs) -> logits float32 (n, actions)."""
+    layers: list[torch.nn.Module] = []
+    for weight, bias in _layer_names(len(info.hidden)):
+        outputs, inputs = tensors[weight].shape
+        layer = torch.nn.Linear(inputs, outputs)
+        layer.load_state_dict({"weight": tensors[weight], "bias": tensors[bias]})
+        layers += [layer, ACTIVATIONS[info.activation]()]
+    return torch.nn.Sequential(*layers[:-1]).eval()
+
+
+class PolicyAgent:
+    """Plays by a policy network."""
+
+    def __init__(self, net: torch.nn.Module, encoding: str = "flat", temperature: float = 1.0) -> None:
+        """`net`: float32 (n, inputs) -> logits; it may go on learning.
+
+        `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action.
+        """
+        self.name = "policy"
+        self.net = net
+        self.encoding = encoding
+        self.temperature = temperature
+
+    def logits(self, view: View) -> np.ndarray:
+        """float32 (n, num_actions), not masked."""
+        observations = view.observations
+        if self.encoding == "planes":
+            observations = view.game.to_planes(observations).reshape(len(view), -1)
+        with torch.inference_mode():
+            result: np.ndarray = self.net(torch.from_numpy(observations).float()).numpy()
+        return result
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action."""
+        out = np.empty(len(view), np.int64)
+        _sample(self.policy(view), view.seeds, out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): the chances of `act`'s answers; zeros where illegal."""
+        out = np.zeros((len(view), view.game.num_actions))
+        _softmax(self.logits(view), view.masks, float(self.temperature), out)
+        return out
+
+
+@jit.kernel
+def _softmax(logits, masks, temperature, out):  # type: ignore[no-untyped-def]
+    """Masked softmax of each row; temperature 0 puts all on the largest logit."""
+    for i in range(logits.shape[0]):
+        best = -1
+        for a in range(logits.shape[1]):
+            if masks[i, a] and (best < 0 or logits[i, a] > logits[i, best]):
+                best = a
+        if best < 0:
+            continue
+        if temperature <= 0:
+            out[i, best] = 1.0
+            continue
+        total = 0.0
+        for a in range(logits.shape[1]):
+            if masks[i, a]:
+                out[i, a] = np.exp((np.float64(logits[i, a]) - np.float64(logits[i, best])) / temperature)
+                total += out[i, a]
+        for a in range(logits.shape[1]):
+            out[i, a] /= total
+
+
+@jit.kernel
+def _sample(policy, seeds, out):  # type: ignore[no-untyped-def]
+    """One action a row, drawn from `policy` by the row's seed."""
+    for i in range(policy.shape[0]):
+        left = np.float64(mix(seeds[i])) / 18446744073709551616.0
+        out[i] = -1
+        for a in range(policy.shape[1]):
+            if policy[i, a] > 0:
+                out[i] = a
+                left -= policy[i, a]
+                if left < 0:
+                    break

@@ -1,0 +1,507 @@
+"""Train an agent by self-play: MaskablePPO (sb3-contrib) on many games at once.
+
+    python -m training.self_play --game super_tic_tac_toe --steps 3000000 --out runs/x
+
+The learner owns one seat of each game and the seats alternate. The others are played, inside `step`, by its current
+self, by its past snapshots and by fixed agents; a game's opponent is drawn when the game starts. The run folder holds
+
+    config.json            all settings
+    policy.safetensors     the latest policy: agents.load("ppo:runs/x")
+    resume.safetensors     what --resume needs: the policy, the optimiser, the counters
+    snapshots/             past policies
+    curve.csv, curve.png   score against the evaluation agents on the way
+    tensorboard/           losses and scores: tensorboard --logdir runs
+
+It is brought up to date after every rollout, so an interrupt at any moment loses at most the rollout in hand.
+Source: Schulman et al., "Proximal policy optimization algorithms", 2017; action masking: Huang and Ontanon, "A closer
+look at invalid action masking in policy gradient algorithms", 2022.
+"""
+
+import csv
+import io
+import json
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import configure
+
+import agents
+import ttt_envs
+from agents.cli import parse_options
+from agents.files import write_whole
+from agents.policy import ACTIVATIONS, BadPolicyFile, PolicyAgent, PolicyInfo, load_policy, network, save_policy
+from training.arena import game_seeds, play_games
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import fold
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a training run; the defaults are tuned for one core."""
+
+    game: str = "super_tic_tac_toe"
+    """Id of the game."""
+    option: tuple[str, ...] = ()
+    """Options of the game, each as name=value."""
+    steps: int = 3_000_000
+    """Decisions of the learner to train on, in all."""
+    out: Path = Path("runs/self_play")
+    """Run folder."""
+    resume: bool = False
+    """Go on with the run in the folder: its own settings hold, but for --steps."""
+    seed: int = 0
+    """Fixes everything that is random."""
+    games: int = 512
+    """Games played at once."""
+    rollout: int = 32
+    """Decisions of the learner in each game between two updates."""
+    batch: int = 1024
+    """Decisions in a gradient step."""
+    epochs: int = 2
+    """Times that a rollout is gone through."""
+    learning_rate: float = 1e-3
+    """Of Adam."""
+    entropy: float = 0.002
+    """Weight of the entropy bonus."""
+    gamma: float = 0.99
+    """Discount a decision."""
+    gae_lambda: float = 0.95
+    """Of generalised advantage estimation."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Sizes of the hidden layers, of policy and value alike."""
+    activation: str = "relu"
+    """relu or tanh."""
+    encoding: str = "flat"
+    """flat or planes."""
+    self_weight: float = 0.6
+    """Share of games against the current self."""
+    past_weight: float = 0.2
+    """Share of games against past snapshots, once there are any."""
+    past: int = 6
+    """Snapshots played against at a time, spread evenly over the past."""
+    snapshot_every: int = 200_000
+    """Decisions between two snapshots."""
+    fixed: tuple[str, ...] = ("random",)
+    """Agents that play the remaining share of the games."""
+    eval_every: int = 500_000
+    """Decisions between two evaluations."""
+    eval_agents: tuple[str, ...] = ("random", "greedy")
+    """Agents to be evaluated against."""
+    eval_games: int = 200
+    """Games of an evaluation against each agent, shared out over the seats."""
+    quiet: bool = False
+    """Print nothing."""
+
+    def check(self) -> None:
+        """ValueError in words for settings that make no sense."""
+        at_least = {"steps": 1, "games": 1, "rollout": 1, "batch": 2, "epochs": 1, "past": 1, "snapshot_every": 1}
+        for name, low in {**at_least, "eval_every": 1, "eval_games": 2}.items():
+            if getattr(self, name) < low:
+                raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
+        if self.games * self.rollout < 2:
+            raise ValueError("games * rollout must be at least 2, or there is nothing to average over")
+        if min(self.self_weight, self.past_weight) < 0 or self.self_weight + self.past_weight > 1:
+            raise ValueError(
+                f"self_weight and past_weight must be at least 0 and at most 1 together, "
+                f"not {self.self_weight} and {self.past_weight}"
+            )
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"hidden must be one or more sizes of at least 1, not {self.hidden}")
+        choice("activation", self.activation, tuple(ACTIVATIONS))
+
+
+@dataclass
+class Evaluation:
+    """Results against one agent: shares of games, and the mean score with the half width of its 95 % interval."""
+
+    steps: int
+    agent: str
+    win: float
+    draw: float
+    loss: float
+    score: float
+    half_width: float
+
+
+@dataclass
+class Result:
+    """What a run gives back.
+
+    Attributes:
+        folder: the run folder.
+        steps: decisions trained on, earlier runs included.
+        steps_per_second: of this run, evaluation left out.
+        evaluations: all of them, earlier runs included.
+        finished: False if it was interrupted.
+    """
+
+    folder: Path
+    steps: int
+    steps_per_second: float
+    evaluations: list[Evaluation] = field(default_factory=list)
+    finished: bool = True
+
+
+class ActorNet(torch.nn.Module):
+    """The policy network inside an SB3 policy: follows it while it learns."""
+
+    def __init__(self, policy: Any) -> None:
+        super().__init__()
+        self._policy = [policy]  # in a list, so that its parameters are not taken for ours
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (n, inputs) -> logits (n, actions)."""
+        policy = self._policy[0]
+        logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(observations))
+        return logits
+
+
+def evaluate(
+    game: Game, agent: agents.Agent, opponents: Mapping[str, agents.Agent], games: int, seed: int, steps: int
+) -> list[Evaluation]:
+    """Play `agent` against each opponent, every seat equally often and from the same seeds."""
+    found = []
+    for name, opponent in opponents.items():
+        repeats = max(games // game.num_players, 1)
+        seats = np.repeat(1 - np.eye(game.num_players, dtype=np.int64), repeats, axis=0)
+        played = play_games(game, [agent, opponent], seats, np.tile(game_seeds(seed, repeats), game.num_players))
+        rewards = played.rewards[seats == 0]
+        score = (1 + np.sign(rewards)) / 2
+        found.append(
+            Evaluation(
+                steps,
+                name,
+                win=float((rewards > 0).mean()),
+                draw=float((rewards == 0).mean()),
+                loss=float((rewards < 0).mean()),
+                score=float(score.mean()),
+                half_width=float(1.96 * score.std() / np.sqrt(len(score))),
+            )
+        )
+    return found
+
+
+class Keeper(BaseCallback):
+    """Between two rollouts: saves, takes snapshots, exchanges opponents, evaluates, shows progress."""
+
+    def __init__(self, config: Config, game: Game, console: Console, progress: Progress) -> None:
+        super().__init__()
+        self.config = config
+        self.game = game
+        self.console = console
+        self.progress = progress
+        self.fixed = [agents.load(spec) for spec in config.fixed]
+        self.eval_agents = {spec: agents.load(spec) for spec in config.eval_agents}
+        self.evaluations: list[Evaluation] = read_curve(config.out / "curve.csv")
+        self.frozen: dict[Path, PolicyAgent] = {}
+        self.saved_steps = -1
+        self.training_seconds = 0.0
+        self.task = progress.add_task("training", total=config.steps, speed="")
+
+    def _on_training_start(self) -> None:
+        self.me = PolicyAgent(ActorNet(self.model.policy), self.config.encoding)
+        self.start = self.num_timesteps
+        self.clock = time.perf_counter()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        now = time.perf_counter()
+        self.training_seconds += now - self.clock
+        self.keep()
+        self.clock = time.perf_counter()
+
+    def _on_training_end(self) -> None:
+        self.training_seconds += time.perf_counter() - self.clock
+        self.keep(last=True)
+
+    def keep(self, last: bool = False) -> None:
+        """Bring the run folder up to date with the policy after its last update."""
+        steps, config = self.num_timesteps, self.config
+        if steps == self.saved_steps:
+            return
+        if due(steps, self.saved_steps, config.eval_every) or last:
+            self.evaluate()
+        info = PolicyInfo(
+            game=self.game.id,
+            options=dict(self.game.options),
+            encoding=config.encoding,
+            inputs=int(np.prod(self.training_env.observation_space.shape or (1,))),
+            actions=self.game.num_actions,
+            hidden=config.hidden,
+            activation=config.activation,
+            steps=steps,
+        )
+        tensors = self.model.policy.state_dict()
+        save_resume(config.out / "resume.safetensors", self.model, steps)
+        save_policy(config.out / "policy.safetensors", info, tensors)
+        if due(steps, self.saved_steps, config.snapshot_every):
+            save_policy(config.out / "snapshots" / f"{steps:012d}.safetensors", info, tensors)
+            self.exchange_opponents()
+        self.saved_steps = steps
+        speed = (steps - self.start) / self.training_seconds if self.training_seconds else 0.0
+        self.progress.update(self.task, completed=min(steps, config.steps), speed=f"{speed:,.0f} decisions/s")
+
+    def exchange_opponents(self) -> None:
+        """The current self, snapshots spread evenly over the past, and the fixed agents; for games yet to start."""
+        config = self.config
+        paths = sorted((config.out / "snapshots").glob("*.safetensors"))
+        chosen = [paths[k] for k in np.unique(np.linspace(0, len(paths) - 1, min(config.past, len(paths))).astype(int))]
+        self.frozen = {path: self.frozen.get(path) or freeze(path) for path in chosen}
+        fixed_weight = 1 - config.self_weight - config.past_weight if self.fixed else 0.0
+        past = list(self.frozen.values())
+        pool: list[Any] = [self.me, *past, *self.fixed]
+        weights = [config.self_weight, *[config.past_weight / len(past)] * len(past)]
+        weights += [fixed_weight / len(self.fixed)] * len(self.fixed)
+        if sum(weights) <= 0:
+            weights[0] = 1.0
+        self.training_env.set_opponents(pool, weights)  # type: ignore[attr-defined]
+
+    def evaluate(self) -> None:
+        """Play against the evaluation agents; add to the curve."""
+        found = evaluate(
+            self.game, self.me, self.eval_agents, self.config.eval_games, self.config.seed, self.num_timesteps
+        )
+        self.evaluations = [e for e in self.evaluations if e.steps < self.num_timesteps] + found
+        for e in found:
+            self.logger.record(f"eval/{e.agent}", e.score)
+        write_curve(self.config.out / "curve.csv", self.evaluations)
+        draw_curve(self.config.out / "curve.png", self.evaluations, self.game)
+        words = "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in found)
+        self.console.print(f"{self.num_timesteps:>11,} decisions   {words}", highlight=False, soft_wrap=True)
+
+
+def due(now: int, before: int, every: int) -> bool:
+    """Whether a multiple of `every` lies in (before, now]; a fresh start is due too."""
+    return before < 0 and now == 0 or now // every > max(before, 0) // every
+
+
+def freeze(path: Path) -> PolicyAgent:
+    """A snapshot as an agent."""
+    info, tensors = load_policy(path)
+    return PolicyAgent(network(info, tensors), info.encoding)
+
+
+RESUME_FORMAT = "ttt-envs resume 1"
+
+
+def save_resume(path: Path, model: MaskablePPO, steps: int) -> None:
+    """Write policy, optimiser and counters, whole or not at all."""
+    tensors = {f"policy.{name}": tensor for name, tensor in model.policy.state_dict().items()}
+    for index, state in model.policy.optimizer.state_dict()["state"].items():
+        for name, tensor in state.items():
+            tensors[f"optimizer.{index}.{name}"] = tensor
+    metadata = {"format": RESUME_FORMAT, "steps": str(steps)}
+    write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
+
+
+def load_resume(path: Path, model: MaskablePPO) -> None:
+    """Put a saved run back into a fresh model; FileNotFoundError, or BadPolicyFile in words."""
+    if not path.is_file():
+        raise FileNotFoundError(f"nothing to resume: no file {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        if metadata.get("format") != RESUME_FORMAT:
+            raise BadPolicyFile(f"{path} was not written by this script: its format is {metadata.get('format')!r}")
+        policy = {k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")}
+        model.policy.load_state_dict(policy)
+        optimizer = model.policy.optimizer
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, tensor in tensors.items():
+            if key.startswith("optimizer."):
+                _, index, name = key.split(".")
+                state.setdefault(int(index), {})[name] = tensor
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+        model.num_timesteps = int(metadata["steps"])
+    except (SafetensorError, OSError, KeyError, RuntimeError, ValueError) as error:
+        if isinstance(error, BadPolicyFile):
+            raise
+        raise BadPolicyFile(f"{path} is damaged or does not fit this run's config.json: {error}") from None
+
+
+def write_curve(path: Path, evaluations: list[Evaluation]) -> None:
+    """The curve as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(Evaluation.__dataclass_fields__))
+    writer.writeheader()
+    writer.writerows(asdict(e) for e in evaluations)
+    write_whole(path, text.getvalue())
+
+
+def read_curve(path: Path) -> list[Evaluation]:
+    """The curve of an earlier run; empty if there is none."""
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Evaluation(int(row["steps"]), row["agent"], *(float(row[k]) for k in list(row)[2:]))
+            for row in csv.DictReader(file)
+        ]
+
+
+def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
+    """The curve as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    for agent in dict.fromkeys(e.agent for e in evaluations):
+        mine = [e for e in evaluations if e.agent == agent]
+        steps, scores = np.array([e.steps for e in mine]), np.array([e.score for e in mine])
+        half = np.array([e.half_width for e in mine])
+        axes.plot(steps, scores, marker="o", markersize=4, label=f"against {agent}")
+        axes.fill_between(steps, scores - half, np.minimum(scores + half, 1), alpha=0.2)
+    axes.set(xlabel="decisions trained on", ylabel="score, all seats (a draw counts half)", ylim=(0, 1.02))
+    axes.set_title(f"{game.title}: self-play training")
+    axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_whole(path, picture.getvalue())
+
+
+def make_model(config: Config, game: Game, seed: int) -> MaskablePPO:
+    """An untrained MaskablePPO on `games` games."""
+    from ttt_envs.wrappers.sb3 import SB3SeatEnv
+
+    env = SB3SeatEnv(game, config.games, encoding=config.encoding)
+    hidden = list(config.hidden)
+    return MaskablePPO(
+        "MlpPolicy",
+        env,
+        seed=seed,
+        device="cpu",
+        n_steps=config.rollout,
+        batch_size=min(config.batch, config.games * config.rollout),
+        n_epochs=config.epochs,
+        learning_rate=config.learning_rate,
+        ent_coef=config.entropy,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        policy_kwargs={
+            "net_arch": {"pi": hidden, "vf": hidden},
+            "activation_fn": ACTIVATIONS[config.activation],
+        },
+    )
+
+
+def settle(config: Config) -> Config:
+    """The settings of a new run, written down; or those of the run to be resumed."""
+    path = config.out / "config.json"
+    if config.resume:
+        if not path.is_file():
+            raise FileNotFoundError(f"nothing to resume: no file {path}")
+        try:
+            saved = json.loads(path.read_text())
+            saved = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
+            old = Config(**{**saved, "out": config.out, "resume": True, "quiet": config.quiet})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        config = Config(**{**asdict(old), "steps": config.steps})
+    elif (config.out / "resume.safetensors").exists():
+        raise FileExistsError(f"{config.out} holds a run already: add --resume, or choose another folder with --out")
+    config.check()
+    return config
+
+
+def train(config: Config) -> Result:
+    """Train; returns what happened. An interrupt (Ctrl-C) ends it cleanly.
+
+    Raises:
+        ValueError: settings that make no sense, an unknown game, option or agent.
+        FileExistsError: the folder holds a run, and `resume` is not set.
+        FileNotFoundError, BadPolicyFile: nothing to resume, or it is damaged.
+    """
+    config = settle(config)
+    game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
+    torch.set_num_threads(1)  # small networks get slower with more
+    console = Console(quiet=config.quiet)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    model = make_model(config, game, config.seed)
+    if config.resume:
+        load_resume(config.out / "resume.safetensors", model)
+    start = model.num_timesteps
+    # A resumed run must not replay the games of its beginning.
+    stream = int(fold(np.uint64(config.seed), np.uint64(start)))
+    model.env.seed(stream % 2**32)  # type: ignore[union-attr]
+    torch.manual_seed(stream % 2**32)
+    keeper = Keeper(config, game, console, progress)
+    if config.resume:
+        keeper.saved_steps = start
+    else:
+        saved = {**asdict(config), "out": str(config.out)}
+        write_whole(config.out / "config.json", json.dumps(saved, indent=2) + "\n")
+    model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
+    finished = start >= config.steps
+    previous = signal.signal(signal.SIGTERM, _interrupt) if _in_main_thread() else None
+    try:
+        with progress:
+            if not finished:
+                model.learn(config.steps - start, callback=keeper, reset_num_timesteps=False)
+        finished = True
+    except KeyboardInterrupt:
+        finished = False
+    finally:
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)
+    steps = max(keeper.saved_steps, 0)
+    if finished:
+        console.print(f"Trained on {steps:,} decisions. The run is in {config.out}; play it as ppo:{config.out}", soft_wrap=True)
+    else:
+        console.print(
+            f"Interrupted; {steps:,} decisions are saved in {config.out}. Go on with:\n"
+            f"  python -m training.self_play --resume --out {config.out} --steps {config.steps}",
+            soft_wrap=True,
+        )
+    speed = (steps - start) / keeper.training_seconds if keeper.training_seconds > 0 else 0.0
+    return Result(config.out, steps, speed, keeper.evaluations, finished)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _in_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def main() -> None:
+    """Command line."""
+    config = tyro.cli(Config, description=__doc__)
+    try:
+        result = train(config)
+    except (ValueError, TypeError, FileNotFoundError, FileExistsError) as error:
+        raise SystemExit(f"error: {error}") from None
+    if not result.finished:
+        raise SystemExit(130)
+
+
+if __name__ == "__main__":
+    main()
