@@ -42,8 +42,6 @@ class SB3SeatEnv(VecEnv):
 
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...)."""
-        if self._seeds[0] is None:
-            self.games.batch.reset()
         self.games.reset(self._seeds[0])
         self._reset_seeds()
         self._reset_options()

@@ -54,8 +54,6 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
         super().reset(seed=seed)
-        if seed is None:
-            self._games.batch.reset()
         self._games.reset(seed)
         self._live = True
         return self._look()

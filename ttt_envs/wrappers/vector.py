@@ -52,8 +52,6 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
 
         Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`.
         """
-        if seed is None:
-            self._games.batch.reset()
         self._games.reset(seed)
         self._live = True
         return self._look()
