@@ -33,6 +33,7 @@ class SB3SeatEnv(VecEnv):
         self._encode = Encoder(game, encoding)
         self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
         self.render_mode = None
+        self._live = False
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
@@ -43,6 +44,7 @@ class SB3SeatEnv(VecEnv):
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...)."""
         self.games.reset(self._seeds[0])
+        self._live = True
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
@@ -54,6 +56,8 @@ class SB3SeatEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Play; returns observations, rewards, dones, infos. Finished games have started anew."""
+        if not self._live:
+            raise RuntimeError("call reset() before step()")
         offences = self.games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         done = self.games.done
