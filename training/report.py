@@ -13,6 +13,9 @@ import rich.table
 
 from agents.files import write_whole
 
+# A name of up to so many characters is not broken on the terminal.
+_UNBROKEN = 40
+
 
 @dataclass
 class Table:
@@ -39,8 +42,10 @@ class Table:
             caption_justify="left",
             box=rich.box.SIMPLE_HEAD,
         )
+        longest = max((len(row[0]) for row in self.rows), default=0)
         for k, name in enumerate(self.header):
-            table.add_column(rich.markup.escape(name), justify="right" if k else "left", no_wrap=not k)
+            left = {"justify": "left", "no_wrap": longest <= _UNBROKEN, "overflow": "fold"}
+            table.add_column(rich.markup.escape(name), **({"justify": "right"} if k else left))
         for row in self.rows:
             table.add_row(*(rich.markup.escape(text) for text in row))
         return table
