@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any, Union, get_args, get_origin
 
 from ttt_envs.core.options import unknown
 from ttt_envs.registry import GAMES
@@ -18,7 +18,7 @@ def parse_value(annotation: Any, text: str) -> Any:
     A union takes the first of int, float, bool, None, str that fits. An annotation of another kind, or none
     at all, is read as such a union too. Raises ValueError that names the types.
     """
-    kinds = get_args(annotation) or (annotation,)
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     if not any(kind in _SCALARS for kind in kinds):
         kinds = (*_SCALARS, types.NoneType)
     word = text.strip().lower()
