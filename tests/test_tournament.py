@@ -486,6 +486,32 @@ def test_interrupt_before_anything_is_finished(tmp_path):
     assert not (tmp_path / "t").exists()
 
 
+class Person(Stubborn):
+    """Counts the games it is shown at a time, and quits after some moves."""
+
+    interactive = True
+
+    def __init__(self, moves):
+        super().__init__()
+        self.moves = moves
+
+    def act(self, view):
+        assert len(view) == 1
+        self.moves -= 1
+        if self.moves < 0:
+            raise SystemExit
+        return super().act(view)
+
+
+def test_a_person_plays_one_game_at_a_time_and_may_quit():
+    config = Config(SUPER, ("random", "person"), games=10, out=None)
+    result = run(config, {"person": Person(120)})
+    assert not result.complete
+    assert 0 < len(result.pairings[0].games) < 10
+    with pytest.raises(SystemExit):
+        run(config, {"person": Person(0)})
+
+
 class Refuses:
     def act(self, view):
         raise ValueError("needs dice")

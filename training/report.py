@@ -41,11 +41,17 @@ class Table:
             caption=rich.markup.escape(self.note) or None,
             caption_justify="left",
             box=rich.box.SIMPLE_HEAD,
+            collapse_padding=True,
+            pad_edge=False,
         )
         longest = max((len(row[0]) for row in self.rows), default=0)
         for k, name in enumerate(self.header):
-            left = {"justify": "left", "no_wrap": longest <= _UNBROKEN, "overflow": "fold"}
-            table.add_column(rich.markup.escape(name), **({"justify": "right"} if k else left))
+            table.add_column(
+                rich.markup.escape(name),
+                justify="right" if k else "left",
+                no_wrap=not k and longest <= _UNBROKEN,
+                overflow="fold",
+            )
         for row in self.rows:
             table.add_row(*(rich.markup.escape(text) for text in row))
         return table

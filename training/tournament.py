@@ -209,7 +209,7 @@ class Result:
             cells = [
                 "–"
                 if np.isnan(r.score[i, j])
-                else f"{_share(r.score[i, j])} ({_share(r.score_low[i, j])}–{_share(r.score_high[i, j])})"
+                else f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
                 for j in self.order
             ]
             rows.append([f"{place}  {self.agents[i]}", *cells])
@@ -240,15 +240,16 @@ class Result:
                     f"{self.agents[p.first]} – {self.agents[p.second]}",
                     str(len(p.games)) if len(p.games) == p.planned else f"{len(p.games)} of {p.planned}",
                     f"{wins}/{len(p.games) - wins - losses}/{losses}",
-                    f"{p.mean_reward(p.first):+.3f} / {p.mean_reward(p.second):+.3f}",
+                    f"{p.mean_reward(p.first):+.3f}",
                     f"{p.games.lengths.mean():.1f}",
                     str(p.distinct),
                 ]
             )
-        header = ["pairing", "games", "win/draw/loss", "mean reward", "plies", "distinct games"]
+        header = ["pairing", "games", "W/D/L", "reward", "plies", "distinct"]
         note = (
-            "Win/draw/loss of the first. Where few games are distinct, agents repeat themselves: intervals, "
-            "which take games for independent, then say little."
+            "Games won, drawn and lost by the first, and its mean reward. Plies: mean length. Distinct: "
+            "games that went differently; where they are few, agents repeat themselves, and the intervals, "
+            "which take seeds for independent, say little."
         )
         return Table("Pairings", header, rows, note)
 
@@ -367,6 +368,9 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
         if names.count(name) > 1:
             raise ValueError(f"agent {name!r} is listed twice; it would play itself")
     lineup = [_ready(name, game, players or {}) for name in names]
+    # A person plays one game after the other, and needs the terminal.
+    live = any(getattr(agent, "interactive", False) for agent in lineup)
+    chunk = 1 if live and config.chunk is None else config.chunk
 
     units = -(-config.games // len(seats))
     seeds = np.repeat(game_seeds(config.seed, units), len(seats))
@@ -381,7 +385,9 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
     )
     complete = False
     try:
-        with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as progress:
+        with Progress(
+            *columns, console=Console(stderr=True), disable=quiet or live, transient=True
+        ) as progress:
             task = progress.add_task("", total=len(pairs) * len(seeds))
             for done, (i, j) in enumerate(pairs):
                 progress.update(task, description=f"{names[i]} – {names[j]}")
@@ -393,16 +399,14 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
                 assignment = np.where(held, i, j)
                 parts: list[Games] = []
                 try:
-                    for part in iter_games(
-                        game, lineup, assignment, seeds, chunk=config.chunk, progress=tell
-                    ):
+                    for part in iter_games(game, lineup, assignment, seeds, chunk=chunk, progress=tell):
                         parts.append(part)  # one by one: an interrupt finds what is finished
                 finally:
                     pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
                     if len(pairing.games):
                         pairings.append(pairing)
         complete = True
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         if not pairings:
             raise
     wins = np.zeros((units, len(names), len(names)))
@@ -494,6 +498,11 @@ def _ready(name: str, game: Game, players: Mapping[str, Agent]) -> Agent:
 
 def _share(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def _bound(value: float) -> str:
+    """Shorter, so that crosstables stay narrow."""
+    return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
