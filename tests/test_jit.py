@@ -1,0 +1,140 @@
+"""Machine code on disk: found again by the next process, and never stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.loops import Loops
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
+
+#: Completes X's row in board 4; prints its owner, and how often machine code was found and compiled.
+SCRIPT = """
+import os
+import numpy as np, ttt_envs
+from ttt_envs.core import rng
+from ttt_envs.games.super_tic_tac_toe import rules
+
+assert ttt_envs.__file__.startswith(os.getcwd())  # the copy
+game = ttt_envs.load("super_tic_tac_toe")
+batch = ttt_envs.Batch(game, 1, seed=1)
+batch.states["cells"][0, 4, :2] = 1
+batch.step(np.array([9 * 4 + 2]))
+batch.masks(), batch.observations(), batch.view()
+used = [*game.loops, *vars(rules).values(), *vars(rng).values()]
+stats = [each.stats for each in used if hasattr(each, "stats")]
+hits = sum(sum(each.cache_hits.values()) for each in stats)
+misses = sum(sum(each.cache_misses.values()) for each in stats)
+loops = [each.stats for each in game.loops]
+print(batch.states["owner"][0, 4], batch.states["rng"][0], hits, misses,
+      sum(sum(each.cache_hits.values()) for each in loops))
+"""
+
+
+class Copy:
+    """A copy of the package that a test may edit, and its own cache of machine code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(jit.PACKAGE, folder / "ttt_envs", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.folder / "ttt_envs" / name
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} in {name}"
+        path.write_text(text.replace(old, new))
+
+    def run(self, script: str = SCRIPT) -> list[int]:
+        environment = {
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(self.folder / "cache"),
+            "PYTHONPATH": str(self.folder),
+        }
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, cwd=self.folder
+        )
+        assert not done.returncode, done.stderr
+        return [int(word) for word in done.stdout.split()]
+
+
+def test_machine_code_is_kept_and_never_stale(tmp_path):
+    package = Copy(tmp_path)
+    owner, generator, hits, misses, _ = package.run()
+    assert owner == 1
+    assert hits == 0, "the cache was not empty"
+    assert misses > 10
+
+    again = package.run()
+    assert again[:2] == [owner, generator]
+    assert again[3] == 0, "something is compiled although nothing has changed"
+    assert again[4] >= 3, "the loops around the kernels are not found on disk"
+
+    # A callee in another file than its caller: Numba alone would not notice.
+    package.edit(
+        "core/rng.py", 'state["rng"] = mix(np.uint64(seed) + GOLDEN)', 'state["rng"] = np.uint64(77)'
+    )
+    assert package.run()[:2] == [1, 77], "an edited helper is not obeyed"
+
+    # A table from another file, frozen into the machine code.
+    package.edit("core/lines.py", "((0, 1), (1, 0), (1, 1), (1, -1))", "((1, 0), (1, 1), (1, -1))")
+    assert package.run()[:2] == [0, 77], "edited lines are not obeyed"
+
+
+#: A game's kernel outside the package, which calls another file of its folder.
+OUTSIDE = """
+import numpy as np
+from ttt_envs.core.jit import kernel
+from helper import number
+
+@kernel
+def twice(x):
+    return 2 * number(x)
+
+print(twice(3), sum(twice.stats.cache_hits.values()))
+"""
+
+HELPER = """
+from ttt_envs.core.jit import kernel
+
+@kernel
+def number(x):
+    return x + 1
+"""
+
+
+def test_a_game_outside_the_package_is_never_stale_either(tmp_path):
+    package = Copy(tmp_path)
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    assert package.run("import outside") == [8, 0]
+    assert package.run("import outside") == [8, 1]
+    (tmp_path / "helper.py").write_text(HELPER.replace("x + 1", "x + 2"))
+    assert package.run("import outside")[0] == 10
+
+
+def test_options_of_a_game_share_machine_code():
+    first = ttt_envs.load("super_tic_tac_toe")
+    assert first.loops is ttt_envs.load("super_tic_tac_toe", won_boards="closed").loops
+    assert first.loops is not toy_coin.make().loops
+    names = {getattr(first.loops, name).py_func.__qualname__ for name in Loops._fields}
+    names |= {getattr(toy_coin.make().loops, name).py_func.__qualname__ for name in Loops._fields}
+    assert len(names) == 2 * len(Loops._fields), "two loops share a name, and so a place in the cache"
+
+
+def test_specialised_copies_do_not_mix():
+    """Same template, other kernels: each does its own."""
+    states = {}
+    for game in (ttt_envs.load("super_tic_tac_toe"), toy_coin.make()):
+        mask = np.zeros(game.num_actions, np.bool_)
+        game.loops.mask_one(game.new_state(seed=0), 0, 0, mask)
+        states[game.id] = mask.sum()
+    assert states == {"super_tic_tac_toe": 9, "toy_coin": 2}

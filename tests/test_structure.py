@@ -1,0 +1,255 @@
+"""What may import what, where a game may be named, and how long a start takes."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import conformance
+import pytest
+
+import ttt_envs
+from ttt_envs.core import jit
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "ttt_envs"
+GAME_FOLDERS = sorted(path.parent for path in (PACKAGE / "games").glob("*/__init__.py"))
+
+
+def modules(*folders: str) -> list[Path]:
+    """The Python files below these folders of the checkout."""
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """A file's module name."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, lazy: bool = True) -> Iterator[str]:
+    """What a file imports; `lazy`: also within functions. What is for type checkers alone is left out."""
+    tree = ast.parse(path.read_text())
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if typing_only or (not lazy and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            skipped.update(ast.walk(node))
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def ours(path: Path, lazy: bool = True) -> list[str]:
+    """Those of this project."""
+    return [name for name in imports(path, lazy) if name.split(".")[0] in ("ttt_envs", "agents", "training")]
+
+
+def within(name: str, *allowed: str) -> bool:
+    """Whether a dotted name is one of these, or below one."""
+    return any(name == each or name.startswith(f"{each}.") for each in allowed)
+
+
+# --- imports ---
+
+
+def test_there_is_something_to_look_at():
+    assert len(modules("ttt_envs")) > 20
+    assert [folder.name for folder in GAME_FOLDERS] == sorted(ttt_envs.GAMES)
+    assert "ttt_envs.core.game.Game" in ours(PACKAGE / "wrappers" / "aec.py")
+
+
+@pytest.mark.parametrize("path", modules("ttt_envs/core"), ids=name_of)
+def test_core_imports_core_alone(path):
+    assert [name for name in ours(path) if not within(name, "ttt_envs.core")] == []
+
+
+@pytest.mark.parametrize("path", modules("ttt_envs/wrappers"), ids=name_of)
+def test_wrappers_import_core(path):
+    assert [name for name in ours(path) if not within(name, "ttt_envs.core", "ttt_envs.wrappers")] == []
+
+
+@pytest.mark.parametrize(
+    "path", [p for folder in GAME_FOLDERS for p in sorted(folder.rglob("*.py"))], ids=name_of
+)
+def test_a_game_imports_core_and_itself(path):
+    folder = next(folder for folder in GAME_FOLDERS if folder in path.parents)
+    allowed = "ttt_envs.core", name_of(folder / "__init__.py"), "ttt_envs.games.environments"
+    assert [name for name in ours(path) if not within(name, *allowed)] == []
+
+
+def test_what_games_share_imports_the_environments_only_when_called():
+    path = PACKAGE / "games" / "__init__.py"
+    assert ours(path, lazy=False) == []
+    assert set(ours(path)) == {"ttt_envs.make_aec", "ttt_envs.make_parallel"}
+
+
+def test_only_the_registry_knows_the_games():
+    games = re.compile(r"ttt_envs\.games\b")
+    for path in modules("ttt_envs", "agents", "training"):
+        if PACKAGE / "games" in path.parents or path == PACKAGE / "registry.py":
+            continue
+        assert not [name for name in imports(path) if within(name, "ttt_envs.games")], path
+        assert not games.search(path.read_text()), path
+
+
+@pytest.mark.parametrize("path", modules("agents"), ids=name_of)
+def test_agents_import_the_library(path):
+    assert [name for name in ours(path) if not within(name, "ttt_envs", "agents")] == []
+
+
+def test_nothing_imports_training():
+    for path in modules("ttt_envs", "agents"):
+        assert not [name for name in imports(path) if within(name, "training")], path
+
+
+#: Only what an extra installs, and who may need it: all the rest works without.
+EXTRAS = {
+    "torch": {"agents", "training"},
+    "stable_baselines3": {"training", "ttt_envs.wrappers.sb3"},
+    "sb3_contrib": {"training"},
+    "matplotlib": {"training"},
+    "pygame": {"ttt_envs.core.render"},
+    "resvg_py": {"ttt_envs.core.render"},
+    "PIL": {"ttt_envs.core.render", "training"},
+}
+
+
+def test_extras_are_imported_where_they_are_needed():
+    for path in modules("ttt_envs", "agents", "training"):
+        for name in imports(path):
+            users = EXTRAS.get(name.split(".")[0])
+            assert users is None or within(name_of(path), *users), f"{path} imports {name}"
+
+
+# --- names ---
+
+
+def spellings(game_id: str) -> re.Pattern[str]:
+    """A game's id, title and class-like name."""
+    words = game_id.split("_")
+    title = ttt_envs.load(game_id).title
+    names = (game_id, title, "".join(word.capitalize() for word in words), " ".join(words), "-".join(words))
+    # One game's name may be part of another's.
+    return re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in names), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_a_game_is_named_in_its_folder_and_the_registry_only(game_id):
+    pattern = spellings(game_id)
+    assert pattern.search(f"a {game_id},")
+    for path in modules("ttt_envs", "agents"):
+        if PACKAGE / "games" / game_id in path.parents or is_script(path):
+            continue
+        lines = [line for line in path.read_text().splitlines() if pattern.search(line)]
+        if path == PACKAGE / "registry.py":
+            # Its line, and an example of how a name is spelt.
+            lines = [line for line in lines if f'"{game_id}": "' not in line and '"""' not in line]
+        assert lines == [], path
+
+
+def is_script(path: Path) -> bool:
+    """Whether it is run as `python -m`, by people who must type the game's name unless it has a default."""
+    return path.parent.name in ("agents", "training") and '__name__ == "__main__"' in path.read_text()
+
+
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
+    """The default of a field, an example in a docstring, or the key of a table at the top of the file."""
+    pattern = spellings(game_id)
+    for path in modules("agents", "training"):
+        if path.parent.name == "agents" and not is_script(path):
+            continue
+        tree = ast.parse(path.read_text())
+        allowed: set[ast.AST | None] = set()
+        for node in tree.body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
+                allowed.update(node.value.keys)
+                # What the game is called by others may contain its name.
+                allowed.update(each for each in node.value.values if isinstance(each, ast.Constant))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Expr, ast.AnnAssign)) and isinstance(node.value, ast.Constant):
+                allowed.add(node.value)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in allowed:
+                assert not pattern.search(node.value), f"{path}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_a_game_s_folder_is_like_the_others(game_id):
+    files = {path.name for path in (PACKAGE / "games" / game_id).glob("*.py")}
+    assert {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py"} <= files
+    assert files <= {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py", "solver.py"}
+    assert ttt_envs.load(game_id).id == game_id
+
+
+def test_no_game_without_tests():
+    assert set(conformance.OPTIONS) == set(ttt_envs.GAMES)
+    for game_id, option_sets in conformance.OPTIONS.items():
+        tested = {(name, repr(value)) for options in option_sets for name, value in options.items()}
+        for name in ttt_envs.load(game_id).options:
+            assert any(name == each for each, _ in tested), f"{game_id}: option {name} is never tested"
+
+
+# --- time ---
+
+
+def run(code: str, **environment: str) -> str:
+    """What a fresh process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def quickest(code: str, times: int, **environment: str) -> float:
+    """Seconds of processor time that the code takes in the quickest of some fresh processes.
+
+    On an idle machine that is what the clock says; on a busy one the clock says more.
+    """
+    clock = f"import time; start = time.process_time()\n{code}\nprint(time.process_time() - start)"
+    return min(float(run(clock, **environment).split()[-1]) for _ in range(times))
+
+
+def test_the_import_brings_nothing_heavy():
+    heavy = "torch", "pygame", "matplotlib", "stable_baselines3", "numba", "resvg_py", "PIL", "tensorboard"
+    found = run(f"import sys, ttt_envs; print([name for name in {heavy} if name in sys.modules])")
+    assert found.strip() == "[]"
+    # Loading a game brings Numba, and still none of the extras or wrappers.
+    found = run(
+        f"import sys, ttt_envs; [ttt_envs.load(name) for name in ttt_envs.GAMES]; "
+        f"print([name for name in {heavy} if name in sys.modules and name != 'numba'], "
+        f"[name for name in sys.modules if name.startswith('ttt_envs.wrappers')])"
+    )
+    assert found.strip() == "[] []"
+
+
+def test_the_import_is_quick():
+    assert quickest("import ttt_envs", 3) < 0.6
+
+
+FIRST_RESET = "import ttt_envs; ttt_envs.make_aec({!r}).reset(seed=0)"
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_the_first_reset_is_quick(game_id, tmp_path):
+    """Import and all, with an empty cache of machine code and then with that code found again."""
+    code = FIRST_RESET.format(game_id)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert quickest(code, 1, **cache) < 6
+    assert list(tmp_path.rglob("*.nbc")), "nothing was kept"
+    assert quickest(code, 3, **cache) < 1
