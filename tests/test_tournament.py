@@ -590,7 +590,7 @@ def test_benchmark_measures(part):
         assert m.value > 0 or m.note == "skipped: pyspiel is not installed"
         assert m.game == SUPER
     goals = [m.goal for m in found if m.goal is not None]
-    assert goals == [v for name, v in benchmark.GOALS[SUPER].items() if name.startswith(part)]
+    assert goals == [v for name, v in benchmark.GOALS["games"][SUPER].items() if name.startswith(part)]
 
 
 @pytest.mark.parametrize("part", ["aec", "batch", "search"])

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -36,22 +37,8 @@ from ttt_envs.core.view import View
 
 TICTACTOE = "tictactoe-v3"
 
-#: Goals of the games that have some: at least so many a second, or so many times a peer's.
-GOALS: dict[str, dict[str, float]] = {
-    "super_tic_tac_toe": {
-        "aec": 60_000,
-        f"aec / {TICTACTOE}": 2.5,
-        "batch 1024": 5_000_000,
-        "search": 100_000,
-        "training": 25_000,
-    },
-}
-
-#: Goals of every game, in seconds at most.
-START_GOALS = {"import": 0.6, "cold": 6.0, "warm": 1.0}
-
-#: Games that OpenSpiel has too.
-OPEN_SPIEL = {"super_tic_tac_toe": "ultimate_tic_tac_toe"}
+#: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
+GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
 
@@ -174,23 +161,24 @@ def bench_aec(game_id: str, config: Config) -> Iterator[Measurement]:
         f"{TICTACTOE} raw": lambda seconds: play_aec(peer.unwrapped, seconds),
     }
     note = ""
-    if game_id in OPEN_SPIEL:
+    goals = GOALS["games"].get(game_id, {})
+    spiel = goals.get("open_spiel")
+    if spiel:
         try:
             pyspiel = import_module("pyspiel")
         except ImportError:
             note = "pyspiel is not installed"
         else:
-            other = pyspiel.load_game(OPEN_SPIEL[game_id])
-            players[OPEN_SPIEL[game_id]] = lambda seconds: play_open_spiel(other, seconds)
+            other = pyspiel.load_game(spiel)
+            players[spiel] = lambda seconds: play_open_spiel(other, seconds)
     runs = _alternate(players, config)
-    goals = GOALS.get(game_id, {})
     yield _rate(game_id, "make_aec", runs["make_aec"], "moves/s", goals.get("aec"))
     for name in list(players)[1:]:
         yield _rate(game_id, name, runs[name], "moves/s")
         ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
         yield _rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
     if note:
-        yield _skipped(game_id, OPEN_SPIEL[game_id], "moves/s", note)
+        yield _skipped(game_id, spiel, "moves/s", note)
 
 
 # --- batch ---
@@ -228,7 +216,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Measurement]:
         batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
         runs = _alternate({"": partial(step_batch, batch)}, config)[""]
         what = f"Batch of {n}" + (f", {threads} threads" if threads > 1 else "")
-        goal = GOALS.get(game_id, {}).get(f"batch {n}") if threads == 1 else None
+        goal = GOALS["games"].get(game_id, {}).get(f"batch {n}") if threads == 1 else None
         yield _rate(game_id, what, runs, "steps/s", goal)
 
 
@@ -257,7 +245,7 @@ def bench_search(game_id: str, config: Config) -> Iterator[Measurement]:
     except (ValueError, ImportError) as error:
         yield _skipped(game_id, what, "playouts/s", str(error))
         return
-    yield _rate(game_id, what, runs, "playouts/s", GOALS.get(game_id, {}).get("search"))
+    yield _rate(game_id, what, runs, "playouts/s", GOALS["games"].get(game_id, {}).get("search"))
 
 
 # --- training ---
@@ -288,7 +276,7 @@ def bench_training(game_id: str, config: Config) -> Iterator[Measurement]:
     except (ImportError, ValueError) as error:
         yield _skipped(game_id, what, "steps/s", str(error))
         return
-    yield _rate(game_id, what, runs, "steps/s", GOALS.get(game_id, {}).get("training"))
+    yield _rate(game_id, what, runs, "steps/s", GOALS["games"].get(game_id, {}).get("training"))
 
 
 # --- start ---
@@ -317,7 +305,7 @@ def bench_import(config: Config) -> Iterator[Measurement]:
     """`import ttt_envs` in a fresh process."""
     with tempfile.TemporaryDirectory() as cache:
         runs = [start_seconds("import ttt_envs", Path(cache)) for _ in range(config.repeats)]
-    yield _rate("", "import ttt_envs", runs, "s", START_GOALS["import"])
+    yield _rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
 
 
 def bench_start(game_id: str, config: Config) -> Iterator[Measurement]:
@@ -326,8 +314,8 @@ def bench_start(game_id: str, config: Config) -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as cache:
         cold = start_seconds(code, Path(cache))
         warm = [start_seconds(code, Path(cache)) for _ in range(min(config.repeats, 3))]
-    yield _rate(game_id, "first reset, empty cache", [cold], "s", START_GOALS["cold"])
-    yield _rate(game_id, "first reset, warm cache", warm, "s", START_GOALS["warm"])
+    yield _rate(game_id, "first reset, empty cache", [cold], "s", GOALS["start"]["cold"])
+    yield _rate(game_id, "first reset, warm cache", warm, "s", GOALS["start"]["warm"])
 
 
 # --- all ---
