@@ -63,6 +63,8 @@ def score_rows(states, players, seeds, scores):
     States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as
     well.
     """
+    if states.shape[0] == 0:
+        return
     legal = np.empty((2, scores.shape[1]), np.bool_)
     trial = np.empty(2, states.dtype)
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
@@ -81,8 +83,7 @@ def score_rows(states, players, seeds, scores):
             step(trial[0], joint)
             trial[0]["ply"] += 1
             if trial[0]["done"]:
-                reward = trial[0]["rewards"][player]
-                scores[i, action] += (reward > 0) - (reward < 0)
+                scores[i, action] += np.int64(np.sign(trial[0]["rewards"][player]))
             elif can_be_beaten(trial, player, fold(seeds[i], action), legal[1]):
                 scores[i, action] -= 1
 
