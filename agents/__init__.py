@@ -71,9 +71,7 @@ def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
     for fact, value in wanted.items():
         if getattr(game, fact) != value:
             need = "without" if not value else "with"
-            raise ValueError(
-                f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit"
-            )
+            raise ValueError(f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit")
 
 
 def _convert(agent: str, key: str, text: str, parameter: inspect.Parameter) -> Any:

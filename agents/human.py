@@ -27,9 +27,7 @@ class Human:
 
         Raises SystemExit if the person quits or the input ends.
         """
-        return np.array(
-            [self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64
-        )
+        return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)
 
     def _ask(self, view: View, i: int) -> int:
         names = view.game.action_names

@@ -167,9 +167,7 @@ def read_root(tree, out):
 def kernel_for(rules: Rules) -> Callable[..., Any]:
     """`simulate` for one game's rules."""
     moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": rules.step}
-    return jit.specialise(
-        simulate, **moves, resample=rules.resample, playout=jit.specialise(playout, **moves)
-    )
+    return jit.specialise(simulate, **moves, resample=rules.resample, playout=jit.specialise(playout, **moves))
 
 
 class MCTS:
@@ -249,9 +247,7 @@ class MCTS:
                 if self.seconds is None:
                     run(worlds[i : i + 1], seeds[i], tree, legal)
                 else:
-                    tree = _run_until(
-                        time.monotonic() + self.seconds, run, worlds[i : i + 1], seeds[i], tree, legal
-                    )
+                    tree = _run_until(time.monotonic() + self.seconds, run, worlds[i : i + 1], seeds[i], tree, legal)
                 read_root(tree, results[i])
 
         threads = min(self.threads, len(rows))

@@ -17,7 +17,6 @@ from safetensors.torch import save
 
 from agents.files import write_whole
 from ttt_envs.core import jit
-from ttt_envs.core.game import Game
 from ttt_envs.core.rng import mix
 from ttt_envs.core.view import View
 
@@ -69,22 +68,16 @@ def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
     except (SafetensorError, OSError) as error:
-        raise BadPolicyFile(
-            f"{path} is damaged or no policy file ({error}); train one: training.self_play"
-        ) from None
+        raise BadPolicyFile(f"{path} is damaged or no policy file ({error}); train one: training.self_play") from None
     if metadata.get("format") != FORMAT:
-        raise BadPolicyFile(
-            f"{path} is no policy file of this library: its format is {metadata.get('format')!r}"
-        )
+        raise BadPolicyFile(f"{path} is no policy file of this library: its format is {metadata.get('format')!r}")
     try:
         fields = json.loads(metadata["info"])
         info = PolicyInfo(**{**fields, "hidden": tuple(fields["hidden"])})
     except (KeyError, TypeError, ValueError) as error:
         raise BadPolicyFile(f"{path}: its metadata cannot be read ({error})") from None
     sizes = (info.inputs, *info.hidden, info.actions)
-    for (weight, bias), inputs, outputs in zip(
-        _layer_names(len(info.hidden)), sizes[:-1], sizes[1:], strict=True
-    ):
+    for (weight, bias), inputs, outputs in zip(_layer_names(len(info.hidden)), sizes[:-1], sizes[1:], strict=True):
         if weight not in tensors or bias not in tensors or tensors[weight].shape != (outputs, inputs):
             raise BadPolicyFile(f"{path}: layer {weight} is missing or not of shape {(outputs, inputs)}")
         if not all(torch.isfinite(tensors[name]).all() for name in (weight, bias)):

@@ -286,9 +286,7 @@ def check_observations(game: Game) -> None:
     assert np.array_equal(shown[shown < game.observation_size], np.arange(game.observation_size)), "not shown"
     described = [game.describe_feature(feature) for feature in range(game.observation_size)]
     assert len(set(described)) == game.observation_size
-    assert [block.name for block in game.observation] == list(
-        dict.fromkeys(words.split("[")[0] for words in described)
-    )
+    assert [block.name for block in game.observation] == list(dict.fromkeys(words.split("[")[0] for words in described))
 
 
 def check_egocentric(game: Game) -> None:
@@ -298,9 +296,9 @@ def check_egocentric(game: Game) -> None:
         return
     states = positions(game)
     for player in (0, 1):
-        assert np.array_equal(
-            observations_of(game, swap(states), 1 - player), observations_of(game, states, player)
-        ), "the observation depends on the colour"
+        assert np.array_equal(observations_of(game, swap(states), 1 - player), observations_of(game, states, player)), (
+            "the observation depends on the colour"
+        )
         assert np.array_equal(masks_of(game, swap(states), 1 - player), masks_of(game, states, player))
 
 
@@ -403,9 +401,7 @@ def check_batch_sizes_and_threads(game: Game) -> None:
     """Game i of a seed is the same game whatever the batch's size and threads, resets included."""
     steps = game.max_plies + 10
     sizes = ((1, 1), (3, 2)) if jit.DISABLED else ((1, 1), (5, 1), (64, 1), (64, 3))
-    plays = [
-        play_batch(Batch(game, n, seed=11, auto_reset=True, threads=threads), steps) for n, threads in sizes
-    ]
+    plays = [play_batch(Batch(game, n, seed=11, auto_reset=True, threads=threads), steps) for n, threads in sizes]
     for play in plays[:-1]:
         n = play.states.shape[1]
         assert play.states.tobytes() == np.ascontiguousarray(plays[-1].states[:, :n]).tobytes()

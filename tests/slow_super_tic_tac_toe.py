@@ -36,9 +36,7 @@ def has_line(owners: list[int | None], player: int) -> bool:
 class SlowSuperTicTacToe:
     """One position, never changed: `play` returns a new one. An action is 9 * board + cell."""
 
-    def __init__(
-        self, first_move: str = "center_board", won_boards: str = "open", moves: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, first_move: str = "center_board", won_boards: str = "open", moves: tuple[int, ...] = ()) -> None:
         """`moves` are taken on trust: only `play` checks that a move is legal."""
         if first_move not in ("center_board", "anywhere"):
             raise ValueError(f"unknown first_move {first_move!r}")

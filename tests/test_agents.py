@@ -135,9 +135,7 @@ def some_view(game: Game, n: int, seed: int) -> View:
         joint = np.full((n, game.num_players), -1)
         for p in generator.permutation(game.num_players):
             masks = batch.masks(int(p))
-            joint[:, p] = np.where(
-                masks.any(axis=1), (generator.random(masks.shape) * masks).argmax(axis=1), -1
-            )
+            joint[:, p] = np.where(masks.any(axis=1), (generator.random(masks.shape) * masks).argmax(axis=1), -1)
             players = np.where(masks.any(axis=1) & (batch.states["ply"] <= stop), p, players)
         rows = batch.states["ply"] <= stop
         states[rows] = batch.states[rows]
@@ -426,9 +424,7 @@ def test_greedy_teller_keeps_what_nobody_guessed() -> None:
     states["phase"], states["to_move"] = toy_coin.TOSS, 0
     states["coin"] = np.arange(40) % 2
     states["said"] = 0
-    policy = agents.load("greedy").policy(
-        View(game, states, states["to_move"], np.arange(40, dtype=np.uint64))
-    )
+    policy = agents.load("greedy").policy(View(game, states, states["to_move"], np.arange(40, dtype=np.uint64)))
     assert (policy[:, toy_coin.KEEP] == states["coin"]).all()
 
 
@@ -437,12 +433,8 @@ def test_greedy_teller_keeps_what_nobody_guessed() -> None:
 
 def test_mcts_finds_a_forced_win_and_the_only_defence() -> None:
     assert chosen("mcts:simulations=600", position(X_WINS_IN_3, 10)) == {"3/8"}
-    assert chosen("mcts:simulations=600", position(X_THREATENS.format(mover="X", board=2, extra="O"), 5)) == {
-        "2/2"
-    }
-    assert "7/2" not in chosen(
-        "mcts:simulations=600", position(X_THREATENS.format(mover="O", board=7, extra="."), 30)
-    )
+    assert chosen("mcts:simulations=600", position(X_THREATENS.format(mover="X", board=2, extra="O"), 5)) == {"2/2"}
+    assert "7/2" not in chosen("mcts:simulations=600", position(X_THREATENS.format(mover="O", board=7, extra="."), 30))
 
 
 def test_mcts_depends_on_the_seed_and_on_nothing_else() -> None:
@@ -649,9 +641,7 @@ def test_play_in_a_pipe() -> None:
 def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     drawing = tmp_path / "new" / "end.svg"
     arguments = ["--agents", "greedy", "oracle:fallback=random", "--seed", "3", "--svg", str(drawing)]
-    assert (
-        play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
-    )
+    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
     shown = capsys.readouterr().out
     plies = shown.count("to move")
     assert 17 - 3 <= plies <= 81
@@ -659,9 +649,7 @@ def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[s
     assert "over: " in shown
     assert "<svg" in drawing.read_text()
     # The same seed, the same game.
-    assert (
-        play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
-    )
+    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
     assert capsys.readouterr().out == shown
 
 

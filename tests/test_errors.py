@@ -49,9 +49,7 @@ def case(value: object) -> str:
         (["super_tic_tac_toe"], ["unknown game ['super_tic_tac_toe']", "known: super_tic_tac_toe"]),
     ],
 )
-@pytest.mark.parametrize(
-    "make", [ttt_envs.load, ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single]
-)
+@pytest.mark.parametrize("make", [ttt_envs.load, ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single])
 def test_unknown_game(make, name, words):
     fails(ValueError, lambda: make(name), *words)
 
@@ -225,9 +223,7 @@ def test_wrong_action_in_parallel(action, kind, words):
     env.reset(seed=0)
     before = env.get_state()
     # Here 81 is `wait`, an action.
-    action, words = (
-        (82, ["from 0 to 81", "not 82"]) if isinstance(action, int) and action == 81 else (action, words)
-    )
+    action, words = (82, ["from 0 to 81", "not 82"]) if isinstance(action, int) and action == 81 else (action, words)
     words = [word.replace("to 80", "to 81") for word in words]
     fails(kind, lambda: env.step({"player_0": action, "player_1": 81}), "player_0", *words)
     assert env.get_state() == before
@@ -243,9 +239,7 @@ def test_wrong_actions_in_parallel(actions):
     env = ttt_envs.make_parallel(SUPER)
     env.reset(seed=0)
     before = env.get_state()
-    fails(
-        ValueError, lambda: env.step(actions), "a dict with one action each for player_0, player_1", "given: "
-    )
+    fails(ValueError, lambda: env.step(actions), "a dict with one action each for player_0, player_1", "given: ")
     assert env.get_state() == before
 
 
@@ -396,9 +390,7 @@ def test_stepping_a_finished_game():
 
     parallel = ttt_envs.make_parallel(SUPER)
     parallel.set_state(before)
-    fails(
-        RuntimeError, lambda: parallel.step({"player_0": 40, "player_1": 81}), "the game is over", "reset()"
-    )
+    fails(RuntimeError, lambda: parallel.step({"player_0": 40, "player_1": 81}), "the game is over", "reset()")
     assert parallel.get_state() == before
 
     single = ttt_envs.make_single(SUPER, seat=0)

@@ -79,9 +79,7 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
     assert again[4] >= 3, "the loops around the kernels are not found on disk"
 
     # A callee in another file than its caller: Numba alone would not notice.
-    package.edit(
-        "core/rng.py", 'state["rng"] = mix(np.uint64(seed) + GOLDEN)', 'state["rng"] = np.uint64(77)'
-    )
+    package.edit("core/rng.py", 'state["rng"] = mix(np.uint64(seed) + GOLDEN)', 'state["rng"] = np.uint64(77)')
     assert package.run()[:2] == [1, 77], "an edited helper is not obeyed"
 
     # A table from another file, frozen into the machine code.

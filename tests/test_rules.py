@@ -76,9 +76,7 @@ OPENINGS = 300 if jit.DISABLED else 40_000
 @pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
 def test_random_openings_are_games_so_far(first_move, won_boards, plies):
     """n marks, in some order a game that the slow version takes, and the slow version's position."""
-    game = ttt_envs.load(
-        "super_tic_tac_toe", first_move=first_move, won_boards=won_boards, random_opening_plies=plies
-    )
+    game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards, random_opening_plies=plies)
     states = Batch(game, 100, seed=1).states
     assert ((states["cells"] == 1).sum(axis=(1, 2)) == (plies + 1) // 2).all()
     assert ((states["cells"] == 2).sum(axis=(1, 2)) == plies // 2).all()

@@ -77,9 +77,7 @@ def test_wrappers_import_core(path):
     assert [name for name in ours(path) if not within(name, "ttt_envs.core", "ttt_envs.wrappers")] == []
 
 
-@pytest.mark.parametrize(
-    "path", [p for folder in GAME_FOLDERS for p in sorted(folder.rglob("*.py"))], ids=name_of
-)
+@pytest.mark.parametrize("path", [p for folder in GAME_FOLDERS for p in sorted(folder.rglob("*.py"))], ids=name_of)
 def test_a_game_imports_core_and_itself(path):
     folder = next(folder for folder in GAME_FOLDERS if folder in path.parents)
     allowed = "ttt_envs.core", name_of(folder / "__init__.py"), "ttt_envs.games.environments"

@@ -45,11 +45,7 @@ def play_slowly(game, lineup, seats, seed):
 
 def some_game(which):
     """A game, agents that play it, and seats for 30 games."""
-    game = (
-        ttt_envs.load(SUPER, random_opening_plies=3)
-        if which == SUPER
-        else toy_coin.make(players=int(which[-1]))
-    )
+    game = ttt_envs.load(SUPER, random_opening_plies=3) if which == SUPER else toy_coin.make(players=int(which[-1]))
     lineup = [agents.load("random"), agents.load("greedy")]
     return game, lineup, np.random.default_rng(0).integers(0, 2, (30, game.num_players))
 
@@ -366,10 +362,7 @@ def test_report_and_files(tmp_path):
     text = (tmp_path / "t" / "report.md").read_text()
     assert text == result.markdown()
     assert f"--option random_opening_plies=2 --out {tmp_path / 't'}" in text
-    assert (
-        "python -m training.tournament --game super_tic_tac_toe --agents random greedy mcts:simulations=8"
-        in text
-    )
+    assert "python -m training.tournament --game super_tic_tac_toe --agents random greedy mcts:simulations=8" in text
     for part in ("## Ratings", "## Crosstable", "## As player_0", "## As player_1", "## Pairings", "## Time"):
         assert part in text
     assert "95 % interval" in text

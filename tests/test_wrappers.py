@@ -39,9 +39,7 @@ def aec_makers() -> dict[str, Callable[..., AECGame]]:
             i, **OPTIONS[i][-1], **arguments
         )
     for players in (2, 3):
-        makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(
-            toy_coin.make(players=p), **arguments
-        )
+        makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(toy_coin.make(players=p), **arguments)
     return makers
 
 
@@ -55,9 +53,7 @@ def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
             i, **OPTIONS[i][-1], **arguments
         )
     for players in (2, 3):
-        makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(
-            toy_coin.make(players=p), **arguments
-        )
+        makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(toy_coin.make(players=p), **arguments)
     return makers
 
 
@@ -122,8 +118,7 @@ def parallel_trace(env: ParallelGame, seed: int):
         while env.agents:
             yield [each[key].tobytes() for each in observations.values() for key in each]
             answers = {
-                name: int(generator.choice(np.flatnonzero(seen["action_mask"])))
-                for name, seen in observations.items()
+                name: int(generator.choice(np.flatnonzero(seen["action_mask"]))) for name, seen in observations.items()
             }
             observations, rewards, _, _, _ = env.step(answers)
             yield sorted(rewards.items())

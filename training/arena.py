@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import fold_rows, new_seed
-from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Agent, View, check_actions
 from ttt_envs.wrappers.common import explain
 
@@ -119,9 +119,7 @@ def iter_games(
     seats = np.asarray(seats)
     n, players = len(seeds), game.num_players
     if seats.dtype.kind not in "iu" or seats.shape not in ((players,), (n, players)):
-        raise ValueError(
-            f"seats must be whole numbers of shape {(n, players)}, not {seats.dtype} {seats.shape}"
-        )
+        raise ValueError(f"seats must be whole numbers of shape {(n, players)}, not {seats.dtype} {seats.shape}")
     if seats.size and not (seats.min() >= 0 and seats.max() < len(agents)):
         raise ValueError(f"seats must name agents 0 to {len(agents) - 1}, not {seats.min()} to {seats.max()}")
     if chunk is not None and chunk < 1:
@@ -176,9 +174,7 @@ def checked(agent: Agent, view: View, answer: Any) -> np.ndarray:
         k = int(wrong[0])
         who = f"agent {name!r} as player {view.players[k]}"
         if actions[k] < 0:
-            raise ValueError(
-                f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}"
-            )
+            raise ValueError(f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}")
         words = explain(game, who, int(actions[k]), view.masks[k])[0]
         raise ValueError(f"{words}; the position:\n{view.text(k)}")
     return actions
@@ -210,7 +206,7 @@ def _play_chunk(
         if not len(rows):
             break
         joint = np.full((n, players), -1)
-        at, by = _acting(game, states, rows)
+        at, by = acting_players(game, states, rows)
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
             view = View(game, states[at[mine]], by[mine], seeds[at[mine]])
@@ -234,29 +230,10 @@ def _play_chunk(
         seconds=seconds,
         decisions=decisions,
         records={
-            k: Record(
-                np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players)
-            )
+            k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
             for k in record
         },
     )
-
-
-def _acting(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Who is to choose in the games `rows`: (game numbers, player numbers), both int64 (k,)."""
-    to_move = states["to_move"][rows].astype(np.int64)
-    turn = to_move != SIMULTANEOUS
-    games, players = [rows[turn]], [to_move[turn]]
-    at_once = rows[~turn]
-    if len(at_once):
-        masks = np.empty((len(at_once), game.num_actions), np.bool_)
-        positions = states[at_once]
-        for player in range(game.num_players):
-            game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
-            acts = at_once[masks.any(axis=1)]
-            games.append(acts)
-            players.append(np.full(len(acts), player))
-    return np.concatenate(games), np.concatenate(players)
 
 
 def _digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:

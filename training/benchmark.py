@@ -349,9 +349,7 @@ def _skipped(game: str, what: str, unit: str, why: str) -> Measurement:
     return Measurement(game, what, float("nan"), unit, note=f"skipped: {why}")
 
 
-def measure(
-    config: Config, tell: Callable[[str, float], None] = lambda what, share: None
-) -> Iterator[Measurement]:
+def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Measurement]:
     """All measurements of `config`, as they are made; `tell` hears what comes next and what share is done.
 
     Raises ValueError for unknown games or parts and for times and repeats that make no sense.
@@ -365,9 +363,7 @@ def measure(
         if part not in PARTS:
             raise ValueError(unknown("part", part, SECTIONS))
     if not (config.seconds > 0 and config.repeats >= 1):
-        raise ValueError(
-            f"seconds={config.seconds} must be positive, and repeats={config.repeats} at least 1"
-        )
+        raise ValueError(f"seconds={config.seconds} must be positive, and repeats={config.repeats} at least 1")
     jobs: list[tuple[str, Callable[[], Iterator[Measurement]]]] = []
     if "start" in config.only:
         jobs.append(("import", lambda: bench_import(config)))
@@ -443,9 +439,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with suppress(OSError):
         machine["load"] = os.getloadavg()[0]
     lines = [{**asdict(m), "met": m.met} for m in found]
-    write_json(
-        path, {"version": ttt_envs.__version__, **machine, "complete": not status, "measurements": lines}
-    )
+    write_json(path, {"version": ttt_envs.__version__, **machine, "complete": not status, "measurements": lines})
     console.print(f"The numbers are in {path}", highlight=False)
     return status
 

@@ -49,9 +49,7 @@ class Ratings:
     weights: np.ndarray
 
 
-def rate(
-    wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0, confidence: float = 0.95
-) -> Ratings:
+def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0, confidence: float = 0.95) -> Ratings:
     """Ratings of k agents from their games.
 
     Args:
@@ -145,9 +143,7 @@ def strengths(wins: np.ndarray) -> np.ndarray:
         # Nothing finite is found by going on for ever.
         if not np.abs(theta[going]).max() < 300:
             break
-    raise ValueError(
-        "some agents won all their games against the others: without a prior there are no finite ratings"
-    )
+    raise ValueError("some agents won all their games against the others: without a prior there are no finite ratings")
 
 
 def _information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -42,7 +42,15 @@ import agents
 import ttt_envs
 from agents.cli import parse_options
 from agents.files import write_whole
-from agents.policy import ACTIVATIONS, BadPolicyFile, PolicyAgent, PolicyInfo, load_policy, network, save_policy
+from agents.policy import (
+    ACTIVATIONS,
+    BadPolicyFile,
+    PolicyAgent,
+    PolicyInfo,
+    load_policy,
+    network,
+    save_policy,
+)
 from training.arena import game_seeds, play_games
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -55,8 +63,8 @@ class Config:
 
     game: str = "super_tic_tac_toe"
     """Id of the game."""
-    option: tuple[str, ...] = ()
-    """Options of the game, each as name=value."""
+    option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """An option of the game, as name=value; may be repeated."""
     steps: int = 3_000_000
     """Decisions of the learner to train on, in all."""
     out: Path = Path("runs/self_play")
@@ -67,7 +75,7 @@ class Config:
     """Fixes everything that is random."""
     games: int = 512
     """Games played at once."""
-    rollout: int = 32
+    rollout: int = 16
     """Decisions of the learner in each game between two updates."""
     batch: int = 1024
     """Decisions in a gradient step."""
@@ -108,7 +116,15 @@ class Config:
 
     def check(self) -> None:
         """ValueError in words for settings that make no sense."""
-        at_least = {"steps": 1, "games": 1, "rollout": 1, "batch": 2, "epochs": 1, "past": 1, "snapshot_every": 1}
+        at_least = {
+            "steps": 1,
+            "games": 1,
+            "rollout": 1,
+            "batch": 2,
+            "epochs": 1,
+            "past": 1,
+            "snapshot_every": 1,
+        }
         for name, low in {**at_least, "eval_every": 1, "eval_games": 2}.items():
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
@@ -248,6 +264,7 @@ class Keeper(BaseCallback):
             steps=steps,
         )
         tensors = self.model.policy.state_dict()
+        assert isinstance(self.model, MaskablePPO)
         save_resume(config.out / "resume.safetensors", self.model, steps)
         save_policy(config.out / "policy.safetensors", info, tensors)
         if due(steps, self.saved_steps, config.snapshot_every):
@@ -288,7 +305,7 @@ class Keeper(BaseCallback):
 
 def due(now: int, before: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, now]; a fresh start is due too."""
-    return before < 0 and now == 0 or now // every > max(before, 0) // every
+    return (before < 0 and now == 0) or now // every > max(before, 0) // every
 
 
 def freeze(path: Path) -> PolicyAgent:
@@ -372,7 +389,8 @@ def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
     axes.set_title(f"{game.title}: self-play training")
     axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
+    if evaluations:
+        axes.legend(loc="lower right")
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     write_whole(path, picture.getvalue())
@@ -433,6 +451,7 @@ def train(config: Config) -> Result:
     config = settle(config)
     game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
     torch.set_num_threads(1)  # small networks get slower with more
+    torch.distributions.Distribution.set_default_validate_args(False)  # it costs a tenth of the time
     console = Console(quiet=config.quiet)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -471,7 +490,10 @@ def train(config: Config) -> Result:
             signal.signal(signal.SIGTERM, previous)
     steps = max(keeper.saved_steps, 0)
     if finished:
-        console.print(f"Trained on {steps:,} decisions. The run is in {config.out}; play it as ppo:{config.out}", soft_wrap=True)
+        console.print(
+            f"Trained on {steps:,} decisions. The run is in {config.out}; play it as ppo:{config.out}",
+            soft_wrap=True,
+        )
     else:
         console.print(
             f"Interrupted; {steps:,} decisions are saved in {config.out}. Go on with:\n"

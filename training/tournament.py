@@ -196,10 +196,7 @@ class Result:
             elo = f"{r.elo[i]:+.0f}" if mine else "–"
             between = f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}" if mine else "–"
             rows.append([f"{place}  {self.agents[i]}", elo, between, _share(field_score), str(played)])
-        note = (
-            "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over "
-            "the opponents."
-        )
+        note = "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over the opponents."
         return Table("Ratings", ["agent", "Elo", "95 % interval", "score", "games"], rows, note)
 
     def _crosstable(self) -> Table:
@@ -385,9 +382,7 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
     )
     complete = False
     try:
-        with Progress(
-            *columns, console=Console(stderr=True), disable=quiet or live, transient=True
-        ) as progress:
+        with Progress(*columns, console=Console(stderr=True), disable=quiet or live, transient=True) as progress:
             task = progress.add_task("", total=len(pairs) * len(seeds))
             for done, (i, j) in enumerate(pairs):
                 progress.update(task, description=f"{names[i]} – {names[j]}")
@@ -463,9 +458,7 @@ def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.n
     return won, lost
 
 
-def _pairing(
-    first: int, second: int, games: Games, assignment: np.ndarray, held: np.ndarray, per_unit: int
-) -> Pairing:
+def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held: np.ndarray, per_unit: int) -> Pairing:
     n = len(games) - len(games) % per_unit
     games.rewards, games.lengths, games.moves = games.rewards[:n], games.lengths[:n], games.moves[:n]
     won, lost = comparisons(games.rewards, held[:n])
@@ -507,9 +500,7 @@ def _bound(value: float) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    config = tyro.cli(
-        Config, args=arguments, prog="python -m training.tournament", description=Config.__doc__
-    )
+    config = tyro.cli(Config, args=arguments, prog="python -m training.tournament", description=Config.__doc__)
     console, errors = Console(), Console(stderr=True)
     try:
         result = run(config)

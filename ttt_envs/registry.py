@@ -62,7 +62,10 @@ def register() -> None:
             "aec", f"ttt_envs/{game_id}-v0", entry_point="ttt_envs:make_aec", kwargs={"game_id": game_id}
         )
         pettingzoo.register(
-            "parallel", f"ttt_envs/{game_id}-v0", entry_point="ttt_envs:make_parallel", kwargs={"game_id": game_id}
+            "parallel",
+            f"ttt_envs/{game_id}-v0",
+            entry_point="ttt_envs:make_parallel",
+            kwargs={"game_id": game_id},
         )
         gymnasium.register(
             gymnasium_id(game_id),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,27 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import fold, fold_rows, new_seed
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View, check_actions
+
+
+def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Who has a choice to make in the games `rows` (int64) of `states`, none of them finished.
+
+    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
+    times.
+    """
+    to_move = states["to_move"][rows].astype(np.int64)
+    turn = to_move != SIMULTANEOUS
+    games, players = [rows[turn]], [to_move[turn]]
+    at_once = rows[~turn]
+    if len(at_once):
+        positions = states[at_once]
+        masks = np.empty((len(at_once), game.num_actions), np.bool_)
+        for player in range(game.num_players):
+            game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
+            acts = at_once[masks.any(axis=1)]
+            games.append(acts)
+            players.append(np.full(len(acts), player))
+    return np.concatenate(games), np.concatenate(players)
 
 
 class Batch:
@@ -164,7 +186,7 @@ class Batch:
                 first[low:high],
                 second[low:high],
             )
-            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+            for low, high in pairwise(cuts)
             if high > low
         ]
         for job in jobs:

@@ -9,19 +9,20 @@ Numba's cache key), a digest of all the source that it can call: the whole packa
 import hashlib
 import types
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+import numba.core.config
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
 #: True when Numba is switched off (NUMBA_DISABLE_JIT=1) and kernels are plain Python functions.
-DISABLED: bool = bool(numba.config.DISABLE_JIT)
+DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_digest(folder: Path) -> str:
     """Hex digest of the names and contents of all Python files below `folder`."""
     digest = hashlib.sha256()

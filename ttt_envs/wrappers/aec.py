@@ -146,7 +146,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
         return {"observation": self._encode(out), "action_mask": mask}
 
-    def step(self, action: int | None) -> None:  # type: ignore[override]
+    def step(self, action: int | None) -> None:
         """Play `action` for `agent_selection`; None for an agent whose game is over.
 
         Raises:
@@ -203,7 +203,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             self._episode_seed = episode_seed(self._seed, self._episode)
         self._begin()
 
-    def render(self) -> np.ndarray | str | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | str | None:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
         self._check_live("render")
         return self._renderer(self._states[0])

@@ -63,7 +63,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         """The same object at each call."""
         return self.action_spaces[agent]
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
@@ -144,7 +144,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self._states = states
         return self._begin()
 
-    def render(self) -> np.ndarray | str | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | str | None:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
         self._check_live("render")
         return self._renderer(self._states[0])

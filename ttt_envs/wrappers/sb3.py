@@ -15,7 +15,7 @@ from ttt_envs.wrappers.seats import SeatGames
 
 
 class SB3SeatEnv(VecEnv):
-    """`num_envs` games from one seat each, for MaskablePPO: the observation is a Box, masks come from `action_masks`."""
+    """`num_envs` games from one seat each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class SB3SeatEnv(VecEnv):
         illegal: str = "lose",
         threads: int = 1,
     ) -> None:
-        """Environments for `game`. Arguments as for the Gymnasium vector environment; `seed(s)` takes effect at reset."""
+        """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset."""
         self.game = game
         self._encode = Encoder(game, encoding)
         self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
@@ -61,7 +61,7 @@ class SB3SeatEnv(VecEnv):
         offences = self.games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         done = self.games.done
-        for k, i in enumerate(np.flatnonzero(done)):
+        for k, i in enumerate(np.flatnonzero(done).tolist()):
             infos[i] = {
                 "terminal_observation": self._encode(self.games.final_observations[k]),
                 "TimeLimit.truncated": False,
@@ -98,7 +98,11 @@ class SB3SeatEnv(VecEnv):
         setattr(self, attr_name, value)
 
     def env_method(
-        self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: int | Iterable[int] | None = None,
+        **method_kwargs: Any,
     ) -> list[Any]:
         """Call a method; `action_masks` answers for all games at once, as [bool (num_envs, num_actions)]."""
         result = getattr(self, method_name)(*method_args, **method_kwargs)
@@ -107,7 +111,9 @@ class SB3SeatEnv(VecEnv):
         return [result]
 
     def env_is_wrapped(
-        self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: int | Iterable[int] | None = None
+        self,
+        wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
+        indices: int | Iterable[int] | None = None,
     ) -> list[bool]:
         """Never."""
         return [False for _ in self._get_indices(indices)]

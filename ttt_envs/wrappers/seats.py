@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.batch import Batch
+from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold_rows
@@ -87,7 +87,9 @@ class SeatGames:
             raise ValueError("there must be at least one opponent")
         for agent in pool:
             if not callable(getattr(agent, "act", None)):
-                raise TypeError(f"an opponent needs a method act(view), as the agents of agents.load have, not {agent!r}")
+                raise TypeError(
+                    f"an opponent needs a method act(view), as the agents of agents.load have, not {agent!r}"
+                )
         chances = np.ones(len(pool)) if weights is None else np.asarray(weights, np.float64)
         if chances.shape != (len(pool),) or not (chances >= 0).all() or not chances.sum() > 0:
             raise ValueError(f"weights must be {len(pool)} numbers of at least 0, not all 0; not {weights!r}")
@@ -209,16 +211,9 @@ class SeatGames:
 
     def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Add the others' choices to `joint` int64 (n, players), and step these games."""
-        to_move = self.batch.states["to_move"][rows]
-        turn = (to_move >= 0) & (to_move != self.seats[rows])
-        who = [(rows[turn], to_move[turn].astype(np.int64))]
-        if self.game.simultaneous:
-            at_once = rows[to_move == SIMULTANEOUS]
-            for player in range(self.game.num_players):
-                acts = self.batch.acting(player)[at_once] & (self.seats[at_once] != player)
-                who.append((at_once[acts], np.full(acts.sum(), player)))
-        games = np.concatenate([g for g, _ in who])
-        players = np.concatenate([p for _, p in who])
+        games, players = acting_players(self.game, self.batch.states, rows)
+        others = players != self.seats[games]
+        games, players = games[others], players[others]
         for key in np.unique(self._opponents[games]):
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]

@@ -46,8 +46,8 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self._encode = Encoder(game, encoding)
         self._games = SeatGames(game, 1, opponent=opponent, seat=seat, illegal=illegal, auto_reset=False)
         self._live = False
-        self.observation_space = self._encode.masked_space(game.num_actions)
-        self.action_space = gymnasium.spaces.Discrete(game.num_actions)
+        self.observation_space: gymnasium.Space[Any] = self._encode.masked_space(game.num_actions)
+        self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

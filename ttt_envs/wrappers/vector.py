@@ -14,7 +14,7 @@ from ttt_envs.wrappers.seats import SeatGames
 
 
 class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
-    """`num_envs` games from one seat each. A game that ends starts anew in the same step (`AutoresetMode.SAME_STEP`)."""
+    """`num_envs` games from one seat each. A game that ends starts anew in the same step (AutoresetMode.SAME_STEP)."""
 
     metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}
 
@@ -29,7 +29,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         illegal: str = "lose",
         threads: int = 1,
     ) -> None:
-        """Environments for `game`; call `reset` first. Arguments as for the single one; `threads` share the stepping."""
+        """Environments for `game`; call `reset` first. Arguments as for the single one; `threads` share the work."""
         self.game = game
         self.num_envs = num_envs
         self.render_mode = None
@@ -71,12 +71,14 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         offences = self._games.step(actions)
         done = self._games.done
         observations, infos = self._look()
-        for k, i in enumerate(np.flatnonzero(done)):
+        for k, i in enumerate(np.flatnonzero(done).tolist()):
             final = {
                 "observation": self._encode(self._games.final_observations[k]),
                 "action_mask": np.zeros(self.game.num_actions, np.int8),
             }
-            infos = self._add_info(infos, {"final_obs": final, "final_info": {"seat": int(self._games.final_seats[k])}}, i)
+            infos = self._add_info(
+                infos, {"final_obs": final, "final_info": {"seat": int(self._games.final_seats[k])}}, i
+            )
         for i, played, _ in offences:
             infos = self._add_info(infos, {"illegal_action": played}, i)
         return observations, self._games.rewards.copy(), done.copy(), np.zeros_like(done), infos

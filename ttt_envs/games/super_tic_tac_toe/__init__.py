@@ -7,7 +7,8 @@
 - **Observation**: see `encoding.BLOCKS`; 190 features, or 6 planes of 9x9.
 - **Options**: `first_move` "center_board" (the first mark goes into the centre board) or "anywhere"; `won_boards`
   "open" (owned boards are still played in) or "closed" (they are not: the widely played "Ultimate" rule);
-  `random_opening_plies` 0 to 16 (that many plies are drawn at random, so that the forced win does not decide every game).
+  `random_opening_plies` 0 to 16 (so many plies are drawn at random, so that the forced win does not decide every
+  game).
 - **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that
   proved strategy and covers every position that lies on it.
 """

@@ -29,9 +29,9 @@ def draw(state: Any, viewer: int | None = None) -> str:
         fill = OPEN if open_here else SHUT
         parts.append(f'<rect x="{left}" y="{top}" width="{BOARD}" height="{BOARD}" rx="6" fill="{fill}"/>')
         for k in (1, 2):
-            x, y = left + k * CELL, top + k * CELL
-            parts.append(_line(x, top + 4, x, top + BOARD - 4, INK, 1.2))
-            parts.append(_line(left + 4, y, left + BOARD - 4, y, INK, 1.2))
+            across, down = left + k * CELL, top + k * CELL
+            parts.append(_line(across, top + 4, across, top + BOARD - 4, INK, 1.2))
+            parts.append(_line(left + 4, down, left + BOARD - 4, down, INK, 1.2))
         for cell in range(9):
             mark = int(state["cells"][board, cell])
             if mark != EMPTY:
@@ -40,9 +40,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
                 parts.append(_mark(mark, x, y, CELL * 0.28, 5))
         owner = int(state["owner"][board])
         if owner != EMPTY:
-            parts.append(
-                f'<g opacity="0.42">{_mark(owner, left + BOARD / 2, top + BOARD / 2, BOARD * 0.42, 17)}</g>'
-            )
+            parts.append(f'<g opacity="0.42">{_mark(owner, left + BOARD / 2, top + BOARD / 2, BOARD * 0.42, 17)}</g>')
     for k in (1, 2):
         at = MARGIN + k * BOARD + (k - 0.5) * GAP
         parts.append(_line(at, MARGIN, at, SIDE - MARGIN, INK, 4))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_envs.core.game import Block
 from ttt_envs.core.jit import kernel
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, playable
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, playable
 
 # On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.
 _ROW, _COLUMN = np.indices((9, 9))

@@ -47,11 +47,7 @@ def strategy_move(state):
     k = -1
     for board in range(9):
         # Of the other boards, all but k got their first X in cell 4.
-        if (
-            board != CENTER
-            and state["cells"][board, CENTER] != _X + 1
-            and state["cells"][board, board] == _X + 1
-        ):
+        if board != CENTER and state["cells"][board, CENTER] != _X + 1 and state["cells"][board, board] == _X + 1:
             k = board
     if k < 0:
         return 9 * j + j
