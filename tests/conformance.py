@@ -546,6 +546,19 @@ def check_given_arrays_are_copies(game: Game) -> None:
         for action in set(range(game.num_actions)) - legal:
             assert refuses(aec, action), "the user's mask decides what is legal"
             break
+        true_masks = [masks_of(game, np.array([state]), player)[0] for player in players_of(game)]
+        answers = {f"player_{p}": int(m.argmax()) if m.any() else parallel.wait for p, m in enumerate(true_masks)}
+        for player, mask in enumerate(true_masks):
+            if not mask.all():
+                try:
+                    parallel.step({**answers, f"player_{player}": int(mask.argmin())})
+                except IllegalAction:
+                    continue
+                raise AssertionError("the user's mask decides what is legal")
+        aec.set_state(packed)  # with masks as they were
+        early = aec.view(name)
+        play_aec(aec, np.random.default_rng(0), 2 * game.num_players)
+        assert early.text() == game.format_state(state, int(early.players[0])), "a view changes with the game"
     batch = Batch(game, 2, seed=0)
     before = batch.states.tobytes()
     batch.masks(0)[:] = True

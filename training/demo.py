@@ -32,7 +32,7 @@ class Config:
     """Id of the game."""
     option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """An option of the game, as name=value; may be repeated."""
-    steps: int = 2_500_000
+    steps: int = 4_000_000
     """Decisions to train on."""
     games: int = 100
     """Games of each pairing of the tournament."""

@@ -15,7 +15,8 @@ def save_gif(path: Path, game: Game, states: np.ndarray, *, width: int = 360, se
     """Draw states (T,), one frame each, `width` pixels wide; the last one stays longer. Needs the extra `render`."""
     frames = [Image.fromarray(rasterise(game.draw(state, None), width)) for state in states]
     # One palette for all, so that colours do not flicker from frame to frame.
-    palette = frames[-1].quantize(64)
+    every = np.concatenate([np.asarray(frame) for frame in frames[:: max(len(frames) // 8, 1)]])
+    palette = Image.fromarray(every).quantize(64)
     frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     durations = [int(1000 * seconds)] * (len(frames) - 1) + [4000]
     data = io.BytesIO()

@@ -13,9 +13,6 @@ import rich.table
 
 from agents.files import write_whole
 
-# A name of up to so many characters is not broken on the terminal.
-_UNBROKEN = 40
-
 
 @dataclass
 class Table:
@@ -44,16 +41,11 @@ class Table:
             collapse_padding=True,
             pad_edge=False,
         )
-        longest = max((len(row[0]) for row in self.rows), default=0)
+        # A narrow terminal breaks the names of rows, not the numbers; an interval stands below its number.
         for k, name in enumerate(self.header):
-            table.add_column(
-                rich.markup.escape(name),
-                justify="right" if k else "left",
-                no_wrap=not k and longest <= _UNBROKEN,
-                overflow="fold",
-            )
+            table.add_column(rich.markup.escape(name), justify="right" if k else "left", no_wrap=k > 0, overflow="fold")
         for row in self.rows:
-            table.add_row(*(rich.markup.escape(text) for text in row))
+            table.add_row(*(rich.markup.escape(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)))
         return table
 
     def markdown(self) -> str:

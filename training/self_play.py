@@ -53,8 +53,9 @@ from agents.policy import (
 )
 from training.arena import game_seeds, play_games
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import choice, whole
 from ttt_envs.core.rng import fold
+from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class Config:
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden must be one or more sizes of at least 1, not {self.hidden}")
         choice("activation", self.activation, tuple(ACTIVATIONS))
+        whole("seed", self.seed, 0, 2**32 - 1)
 
 
 @dataclass
@@ -398,8 +400,6 @@ def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
 
 def make_model(config: Config, game: Game, seed: int) -> MaskablePPO:
     """An untrained MaskablePPO on `games` games."""
-    from ttt_envs.wrappers.sb3 import SB3SeatEnv
-
     env = SB3SeatEnv(game, config.games, encoding=config.encoding)
     hidden = list(config.hidden)
     return MaskablePPO(

@@ -1,0 +1,355 @@
+"""Self-play training, policy files and the demo."""
+
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ttt_envs.core import jit
+
+if jit.DISABLED:
+    pytest.skip("training is far too slow without the JIT", allow_module_level=True)
+
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+import agents
+import ttt_envs
+from agents.files import write_whole
+from agents.policy import BadPolicyFile, load_policy
+from training import demo, self_play
+from training.self_play import Config, due, read_curve, train
+
+ROOT = Path(__file__).resolve().parent.parent
+GAME = "super_tic_tac_toe"
+TINY = {"game": GAME, "games": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
+
+
+def tiny(out: Path, **changes) -> Config:
+    return Config(**{**TINY, "steps": 512, "eval_every": 256, "snapshot_every": 128, "out": out, **changes})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "x"
+    result = train(tiny(folder))
+    assert result.finished
+    assert result.steps == 512
+    return folder
+
+
+def view(n: int = 40, game: ttt_envs.Game | None = None):
+    batch = ttt_envs.Batch(game or ttt_envs.load(GAME), n, seed=5)
+    player = agents.load("random")
+    for _ in range(9):
+        batch.step(player.act(batch.view()))
+    return batch.view()
+
+
+def test_run_folder(run: Path) -> None:
+    assert json.loads((run / "config.json").read_text())["game"] == GAME
+    info, tensors = load_policy(run / "policy.safetensors")
+    assert (info.game, info.inputs, info.actions, info.steps) == (GAME, 190, 81, 512)
+    assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+    steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]
+    assert steps == [0, 128, 256, 384, 512]
+    curve = read_curve(run / "curve.csv")
+    assert [(e.steps, e.agent) for e in curve] == [(s, a) for s in (0, 256, 512) for a in ("random", "greedy")]
+    assert all(abs(e.win + e.draw + e.loss - 1) < 1e-6 for e in curve)
+    assert Image.open(run / "curve.png").size[0] > 300
+    assert list((run / "tensorboard").iterdir())
+
+
+def test_policy_changes_while_it_learns(run: Path) -> None:
+    first, last = (load_policy(run / "snapshots" / f"{steps:012d}.safetensors")[1] for steps in (0, 512))
+    assert any(not torch.equal(first[name], last[name]) for name in first)
+
+
+def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
+    train(tiny(tmp_path / "again"))
+    train(tiny(tmp_path / "other", seed=1))
+    mine, again, other = (
+        load_policy(folder / "policy.safetensors")[1] for folder in (run, tmp_path / "again", tmp_path / "other")
+    )
+    assert all(torch.equal(mine[name], again[name]) for name in mine)
+    assert any(not torch.equal(mine[name], other[name]) for name in mine)
+
+
+def test_resume_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    train(tiny(folder, steps=256))
+    before = load_policy(folder / "policy.safetensors")[0]
+    result = train(Config(out=folder, resume=True, steps=512, quiet=True))
+    assert before.steps == 256
+    assert result.steps == 512
+    # All other settings are those of the run, and the curve is one.
+    assert load_policy(folder / "policy.safetensors")[0].hidden == (16,)
+    assert [e.steps for e in read_curve(folder / "curve.csv")] == [0, 0, 256, 256, 512, 512]
+
+
+def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
+    config = tiny(run)
+    game = ttt_envs.load(GAME)
+    fresh = self_play.make_model(config, game, seed=9)
+    self_play.load_resume(run / "resume.safetensors", fresh)
+    self_play.save_resume(tmp_path / "again.safetensors", fresh, fresh.num_timesteps)
+    assert fresh.num_timesteps == 512
+    # The optimiser's moments are there too: the file written back is the same.
+    assert (tmp_path / "again.safetensors").read_bytes() == (run / "resume.safetensors").read_bytes()
+
+
+def test_resume_of_a_finished_run_does_nothing(run: Path) -> None:
+    before = (run / "policy.safetensors").read_bytes()
+    assert train(Config(out=run, resume=True, steps=512, quiet=True)).steps == 512
+    assert (run / "policy.safetensors").read_bytes() == before
+
+
+def _start(out: Path) -> subprocess.Popen:
+    command = [sys.executable, "-m", "training.self_play", "--game", GAME, "--out", str(out), "--steps", "100000000"]
+    command += ["--games", "64", "--rollout", "8", "--hidden", "16", "--eval-games", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 90
+    while _steps(out) < 2000:
+        assert time.monotonic() < deadline, "training does not get going"
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.2)
+    return process
+
+
+def _steps(out: Path) -> int:
+    try:
+        return load_policy(out / "policy.safetensors")[0].steps
+    except FileNotFoundError:
+        return -1
+
+
+def test_killed_it_loses_at_most_a_rollout(tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    process = _start(out)
+    seen = _steps(out)
+    process.kill()
+    process.wait()
+    saved = _steps(out)
+    assert saved >= seen
+    result = train(Config(out=out, resume=True, steps=saved + 512, quiet=True))
+    assert saved + 512 <= result.steps < saved + 1024 + 512
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
+    out = tmp_path / "x"
+    process = _start(out)
+    process.send_signal(number)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, printed
+    assert f"--resume --out {out}" in printed.replace("\n", " ")
+    assert "Traceback" not in printed
+
+
+def test_opponents_are_self_past_and_fixed(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pools = []
+    original = self_play.SB3SeatEnv.set_opponents
+    monkeypatch.setattr(
+        self_play.SB3SeatEnv,
+        "set_opponents",
+        lambda env, pool, weights: (pools.append((list(pool), list(weights))), original(env, pool, weights))[1],
+    )
+    train(tiny(tmp_path / "x", past=2, self_weight=0.5, past_weight=0.3))
+    assert [len(pool) for pool, _ in pools] == [3, 4, 4, 4, 4]  # self, 1 or 2 snapshots, random
+    for pool, weights in pools:
+        assert np.isclose(sum(weights), 1)
+        assert np.isclose(weights[0], 0.5)
+        assert np.isclose(weights[-1], 0.2)
+        assert pool[-1].name == "random"
+    # Self is the same object throughout and learns; the past is frozen and changes.
+    assert len({id(pool[0]) for pool, _ in pools}) == 1
+    assert len({id(pool[2]) for pool, _ in pools[1:]}) > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"games": 0}, "games must be at least 1"),
+        ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
+        ({"hidden": ()}, "one or more sizes"),
+        ({"activation": "sigmoid"}, "tanh"),
+        ({"encoding": "pixels"}, "planes"),
+        ({"game": "super_tictactoe"}, "super_tic_tac_toe"),
+        ({"option": ("won_board=closed",)}, "won_boards"),
+        ({"fixed": ("radnom",)}, "random"),
+        ({"eval_agents": ("mcts:simulation=3",)}, "simulations"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(tmp_path: Path, changes: dict, words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
+        train(tiny(tmp_path / "x", **changes))
+    assert not (tmp_path / "x" / "policy.safetensors").exists()
+
+
+def test_a_run_is_not_overwritten(run: Path) -> None:
+    before = (run / "policy.safetensors").read_bytes()
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(tiny(run))
+    assert (run / "policy.safetensors").read_bytes() == before
+
+
+def test_nothing_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nothing to resume"):
+        train(Config(out=tmp_path, resume=True, quiet=True))
+
+
+def _copy(run: Path, folder: Path) -> Path:
+    folder.mkdir()
+    for path in run.glob("*.*"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+def test_damaged_resume_file(run: Path, tmp_path: Path) -> None:
+    folder = _copy(run, tmp_path / "x")
+    path = folder / "resume.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BadPolicyFile, match="damaged"):
+        train(Config(out=folder, resume=True, steps=1024, quiet=True))
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
+        train(Config(out=folder, resume=True, steps=1024, quiet=True))
+
+
+def test_damaged_and_foreign_policies(run: Path, tmp_path: Path) -> None:
+    good = (run / "policy.safetensors").read_bytes()
+    path = tmp_path / "policy.safetensors"
+    for data in (b"", b"nonsense", good[:200], good[:-1], b"\xff" * 8 + good[8:]):
+        path.write_bytes(data)
+        with pytest.raises(BadPolicyFile, match="damaged or no policy file"):
+            agents.load(f"ppo:{path}")
+    save_file({"w": torch.zeros(3)}, path)
+    with pytest.raises(BadPolicyFile, match="no policy file of this library"):
+        agents.load(f"ppo:{path}")
+    info, tensors = load_policy(run / "policy.safetensors")
+    from agents.policy import save_policy
+
+    save_policy(path, info, {**tensors, "action_net.weight": torch.zeros(80, 16)})
+    with pytest.raises(BadPolicyFile, match=r"action_net\.weight is missing or not of shape \(81, 16\)"):
+        agents.load(f"ppo:{path}")
+    save_policy(path, info, {**tensors, "action_net.bias": torch.full((81,), torch.nan)})
+    with pytest.raises(BadPolicyFile, match="not finite"):
+        agents.load(f"ppo:{path}")
+    with pytest.raises(FileNotFoundError, match="no policy file at"):
+        agents.load(f"ppo:{tmp_path / 'nowhere'}")
+    with pytest.raises(ValueError, match="temperature"):
+        agents.load(f"ppo:{run},temperature=-1")
+
+
+def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self):
+            return (write_whole, (tmp_path / "sprung", "x"))
+
+    path = tmp_path / "policy.safetensors"
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(BadPolicyFile):
+        agents.load(f"ppo:{path}")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_policy_of_another_game_is_refused(run: Path) -> None:
+    from tests import toy_coin
+
+    with pytest.raises(BadPolicyFile, match="was trained for super_tic_tac_toe"):
+        agents.load(f"ppo:{run}").act(ttt_envs.Batch(toy_coin.make(), 3, seed=0).view(0))
+
+
+def test_trained_policy_plays(run: Path) -> None:
+    positions = view()
+    agent = agents.load(f"ppo:{run}")
+    policy = agent.policy(positions)
+    assert policy.shape == (40, 81)
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert not policy[~positions.masks].any()
+    assert (policy[positions.masks] > 0).all()
+    actions = agent.act(positions)
+    assert positions.masks[np.arange(40), actions].all()
+    assert (agent.act(positions.take(np.arange(40)[::3])) == actions[::3]).all()
+    sharp = agents.load(f"ppo:{run},temperature=0")
+    assert (sharp.act(positions) == policy.argmax(axis=1)).all()
+
+
+def test_actions_are_drawn_from_the_policy(run: Path) -> None:
+    agent = agents.load(f"ppo:{run}")
+    batch = ttt_envs.Batch(ttt_envs.load(GAME), 20_000, seed=1)
+    positions = batch.view()  # all at the same start, each with its own seed
+    counts = np.bincount(agent.act(positions), minlength=81)
+    expected = agent.policy(positions.take(np.array([0])))[0] * batch.n
+    legal = expected > 0
+    chi_square = ((counts - expected)[legal] ** 2 / expected[legal]).sum()
+    assert chi_square < 27  # 8 degrees of freedom: passed by chance alone with probability 0.9993
+    assert not counts[~legal].any()
+
+
+def test_planes_can_be_trained_on(tmp_path: Path) -> None:
+    result = train(tiny(tmp_path / "x", encoding="planes", steps=128, activation="tanh"))
+    agent = agents.load(f"ppo:{result.folder}")
+    positions = view(8)
+    assert positions.masks[np.arange(8), agent.act(positions)].all()
+    assert agent.info.inputs == 6 * 81
+
+
+def test_due() -> None:
+    assert due(0, -1, 100)
+    assert due(100, 0, 100)
+    assert due(250, 199, 100)
+    assert not due(199, 100, 100)
+    assert not due(50, 0, 100)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "sub" / "file"
+    write_whole(path, "old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "demo"
+    demo.run(demo.Config(steps=20_000, games=4, rivals=("random", "mcts:simulations=2", "oracle"), out=out))
+    printed = capsys.readouterr().out
+    for name in ("curve.png", "tournament/report.md", "game.gif"):
+        assert (out / name).is_file()
+        assert str(out / name) in printed
+    assert "oracle" in (out / "tournament" / "report.md").read_text()
+    film = Image.open(out / "game.gif")
+    assert film.n_frames > 17  # no game is shorter
+    colours = np.asarray(film.convert("RGB")).reshape(-1, 3)
+    assert len(np.unique(colours, axis=0)) > 3
+    # Asked again it trains anew, since the run is finished; a half-done one is gone on with.
+    assert not demo._unfinished(out / "training", 20_000)
+    assert demo._unfinished(out / "training", 40_000)
+
+
+@pytest.mark.slow
+def test_demo_agent_beats_random(tmp_path: Path) -> None:
+    """What `make demo` trains wins at least 90 % against random, both seats together."""
+    result = train(Config(game=GAME, steps=demo.Config().steps, out=tmp_path / "x", quiet=True))
+    trained = agents.load(f"ppo:{result.folder}")
+    found = self_play.evaluate(ttt_envs.load(GAME), trained, {"random": agents.load("random")}, 2000, 7, 0)
+    assert found[0].win >= 0.9
