@@ -48,7 +48,7 @@ bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m training.benchmark
 
 clean: ## remove caches and built files; .venv and runs stay
-	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./$(VENV) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
 		-exec rm -rf {} +
 

@@ -65,8 +65,7 @@ def load(spec: str) -> Agent:
 def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
     """Refuse a game by the name of the fact that does not fit: ValueError in words.
 
-    `wanted` maps facts (`simultaneous`, `stochastic`, `hidden_information`) to the value that the agent can
-    play with.
+    `wanted` maps facts (`simultaneous`, `stochastic`, `hidden_information`) to the value that the agent can play with.
     """
     for fact, value in wanted.items():
         if getattr(game, fact) != value:

@@ -33,8 +33,7 @@ def can_be_beaten(states, player, seed, legal):
     """Whether another side than `player`'s may win at once in states[0].
 
     A side shares its reward, so another one wins where a player is paid and `player` is not. Where several
-    act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to
-    try actions.
+    act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to try actions.
     """
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
     mover = states[0]["to_move"]
@@ -57,11 +56,9 @@ def can_be_beaten(states, player, seed, legal):
 
 
 def score_rows(states, players, seeds, scores):
-    """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at
-    once.
+    """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
 
-    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as
-    well.
+    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as well.
     """
     if states.shape[0] == 0:
         return

@@ -45,7 +45,7 @@ class Human:
                 print("game left")
                 raise SystemExit(0)
             if answer in ("", "?"):
-                print(f"{HELP}\nlegal: {', '.join(legal)}")
+                print(f"{HELP}\nactions: {view.game.action_format}\nlegal: {', '.join(legal)}")
                 continue
             try:
                 action = view.game.parse_action(answer)

@@ -6,8 +6,7 @@ from the root through the tree, adds one node, and plays on at random to the end
 
 - Any number of players in any order: a node's value counts for the player who moved into it (max^n).
 - Chance: the tree is open-loop. It holds no states; each simulation plays in a world drawn anew, and looks
-only
-  at the actions that are legal there. So no plan can rest on dice that nobody can know.
+  only at the actions that are legal there. So no plan can rest on dice that nobody can know.
 
 `playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
 `resample` stand for the game's kernels.
@@ -53,8 +52,7 @@ _CHUNK = 64
 
 @jit.kernel
 def best_child(tree, node, mover, legal):
-    """The child of highest upper confidence bound (UCB1) whose action is legal; 0 while a legal action has
-    none.
+    """The child of highest upper confidence bound (UCB1) whose action is legal; 0 while a legal action has none.
 
     Visits are summed over the children that are legal now, since in another world others may have been.
     """
@@ -189,12 +187,10 @@ class MCTS:
 
         Args:
             simulations: playouts for each decision.
-            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how
-            far it
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win).
-            threads: threads that share the positions of a view. They change no result of a search of fixed
-            size.
+            threads: threads that share the positions of a view. They change no result of a search of fixed size.
         """
         if simulations < 1 or threads < 1:
             raise ValueError(f"simulations={simulations} and threads={threads} must be at least 1")

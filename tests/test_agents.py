@@ -91,6 +91,7 @@ def make_race(*, lucky: bool = True) -> Game:
         options={"lucky": lucky},
         prototype=prototype,
         action_names=("one", "two"),
+        action_format="one or two",
         observation=(Block("stones", (8,), "that many are left"),),
         rules=Rules(race_reset, race_mask, race_step, race_observe, race_resample),
         simultaneous=False,

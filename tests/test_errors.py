@@ -479,11 +479,11 @@ def test_position_between_two_choices():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("9/9", ["unknown action '9/9'", "known: 0/0"]),
+        ("9/9", ["unknown action '9/9'", "wanted: board/cell"]),
         ("81", ["unknown action '81'"]),
         ("-1", ["unknown action '-1'"]),
         ("", ["unknown action ''"]),
-        ("4 / 4", ["unknown action '4 / 4'", "did you mean", "'4/4'"]),
+        ("4 / 4", ["unknown action '4 / 4'", "did you mean 4/4"]),
         ("4.0", ["unknown action '4.0'"]),
         ("²", ["unknown action '²'"]),
     ],

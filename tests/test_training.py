@@ -266,7 +266,7 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_policy_of_another_game_is_refused(run: Path) -> None:
-    from tests import toy_coin
+    import toy_coin
 
     with pytest.raises(BadPolicyFile, match="was trained for super_tic_tac_toe"):
         agents.load(f"ppo:{run}").act(ttt_envs.Batch(toy_coin.make(), 3, seed=0).view(0))

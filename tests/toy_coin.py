@@ -244,6 +244,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         options=options,
         prototype=prototype,
         action_names=ACTION_NAMES,
+        action_format="a name",
         observation=blocks(players),
         rules=Rules(reset, legal_mask, step, observe, resample),
         simultaneous=True,

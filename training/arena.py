@@ -89,8 +89,7 @@ def play_games(
     Args:
         game: from `ttt_envs.load`; any number of players, simultaneous choices and teams included.
         agents: who plays; each is one object, asked for all of its seats at once.
-        seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games
-            alike.
+        seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
         seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
         record: numbers of games to keep move by move.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.

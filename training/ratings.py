@@ -53,12 +53,10 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0,
     """Ratings of k agents from their games.
 
     Args:
-        wins: float (units, k, k), what the row won against the column in each unit: 1 for a win, 1/2 for a
-            draw.
+        wins: float (units, k, k), what the row won against the column in each unit: 1 for a win, 1/2 for a draw.
         resamples: of the bootstrap; 0 leaves the intervals nan.
         seed: of the bootstrap.
-        prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not
-            exist.
+        prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not exist.
         confidence: of the intervals, which run between percentiles.
 
     Raises:

@@ -42,8 +42,7 @@ from ttt_envs.core.view import Agent, View
 
 @dataclass
 class Config:
-    """Let agents play each other and rate them. Interrupted (Ctrl-C), it reports on the games finished by
-    then."""
+    """Let agents play each other and rate them. Interrupted (Ctrl-C), it reports on the games finished by then."""
 
     game: str
     """Id of the game."""
@@ -110,8 +109,7 @@ class Pairing:
 
 @dataclass
 class Result:
-    """What a tournament found. `markdown()` is the report; `ratings.score[i, j]` the score of agent i against
-    j.
+    """What a tournament found. `markdown()` is the report; `ratings.score[i, j]` the score of agent i against j.
 
     Attributes:
         config: of the tournament.
@@ -142,8 +140,7 @@ class Result:
 
     @cached_property
     def mean_reward(self) -> np.ndarray:
-        """float64 (agents, agents): of a seat of the row agent against the column agent; nan without
-        games."""
+        """float64 (agents, agents): of a seat of the row agent against the column agent; nan without games."""
         table = np.full((len(self.agents), len(self.agents)), np.nan)
         for pairing in self.pairings:
             a, b = pairing.first, pairing.second
@@ -315,8 +312,7 @@ class Result:
         }
 
     def save(self, folder: Path) -> None:
-        """Write report.md, results.json and games.npz (one row a game) into `folder`, each whole or not at
-        all."""
+        """Write report.md, results.json and games.npz (one row a game) into `folder`, each whole or not at all."""
         write_whole(folder / "report.md", self.markdown())
         write_json(folder / "results.json", self.json())
         per_unit = len(self.arrangements)
@@ -349,8 +345,7 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
         ValueError, TypeError: wrong settings, an agent that is unknown, listed twice or cannot play this
             game; before any game is played. An agent's illegal action, later.
         FileNotFoundError: a file that an agent needs is not there.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial
-            result.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial result.
     """
     for name, low in (("games", 1), ("resamples", 0)):
         value = getattr(config, name)
@@ -418,8 +413,7 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
 
 
 def arrangements(game: Game) -> tuple[Arrangement, ...]:
-    """All seatings of two agents: one agent alone on each side in turn, the other on all others, both ways
-    round.
+    """All seatings of two agents: one agent alone on each side in turn, the other on all others, both ways round.
 
     Raises ValueError for a game with one side, which has no opponents.
     """

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
-from ttt_envs.core.options import unknown
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -62,6 +62,7 @@ class Game:
         prototype: structured (1,), the record before a reset, option fields filled in.
         num_actions: actions are 0..num_actions-1.
         action_names: one text an action, unique.
+        action_format: how to read and write these names, for people.
         observation: the blocks of an observation, in order.
         rules: the kernels.
         simultaneous: some states let several players act at once.
@@ -83,6 +84,7 @@ class Game:
     options: Mapping[str, Any]
     prototype: np.ndarray
     action_names: tuple[str, ...]
+    action_format: str
     observation: tuple[Block, ...]
     rules: Rules
     simultaneous: bool
@@ -191,7 +193,9 @@ class Game:
                 return action
         if wanted.isdecimal() and int(wanted) < self.num_actions:
             return int(wanted)
-        raise ValueError(unknown("action", text.strip(), self.action_names)[:400])
+        close = get_close_matches(wanted, self.action_names, n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ";"
+        raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.action_format}")
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""

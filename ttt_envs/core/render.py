@@ -36,16 +36,21 @@ def _font() -> Path:
 
 
 class Window:
-    """A window that shows one image after the other."""
+    """A window that shows one image after the other, slowly enough to be followed."""
 
-    def __init__(self, title: str) -> None:
-        """Opens with the first image; ImportError in words if the extra `render` is not installed."""
+    def __init__(self, title: str, fps: float) -> None:
+        """Opens with the first image. `fps`: images a second at most.
+
+        Raises ImportError in words if the extra `render` is not installed.
+        """
         try:
             import pygame
         except ImportError as error:
             raise ImportError(MISSING) from error
         self._pygame = pygame
         self._title = title
+        self._fps = fps
+        self._clock = pygame.time.Clock()
         self._screen: Any = None
 
     def show(self, image: np.ndarray) -> None:
@@ -58,6 +63,7 @@ class Window:
         pygame.event.pump()  # or the desktop takes the window for dead
         self._screen.blit(pygame.surfarray.make_surface(image.swapaxes(0, 1)), (0, 0))
         pygame.display.flip()
+        self._clock.tick(self._fps)
 
     def close(self) -> None:
         """Close the window; calling it twice does no harm."""

@@ -14,6 +14,7 @@ from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
     ILLEGAL,
+    RENDER_FPS,
     RENDER_MODES,
     Encoder,
     IllegalAction,
@@ -54,7 +55,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         self.metadata = {
             "name": game.id,
             "render_modes": list(RENDER_MODES),
-            "render_fps": 2,
+            "render_fps": RENDER_FPS,
             "is_parallelizable": False,
         }
         self.possible_agents = [f"player_{p}" for p in range(game.num_players)]

@@ -14,6 +14,7 @@ from ttt_envs.core.render import Window, rasterise
 ENCODINGS = ("flat", "planes")
 ILLEGAL = ("lose", "raise")
 RENDER_MODES = ("human", "rgb_array", "ansi")
+RENDER_FPS = 4
 
 
 class IllegalAction(ValueError):
@@ -93,7 +94,7 @@ class Renderer:
         if self.mode == "rgb_array":
             return image
         if self._window is None:
-            self._window = Window(self.game.title)
+            self._window = Window(self.game.title, RENDER_FPS)
         self._window.show(image)
         return None
 

@@ -12,6 +12,7 @@ from ttt_envs.core.options import choice
 from ttt_envs.core.rng import new_seed
 from ttt_envs.wrappers.common import (
     ILLEGAL,
+    RENDER_FPS,
     RENDER_MODES,
     Encoder,
     IllegalAction,
@@ -41,7 +42,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding)
-        self.metadata = {"name": game.id, "render_modes": list(RENDER_MODES), "render_fps": 2}
+        self.metadata = {"name": game.id, "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
         self.wait = game.num_actions
         self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
         space = self._encode.masked_space(self.wait + 1)

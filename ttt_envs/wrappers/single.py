@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Agent
-from ttt_envs.wrappers.common import RENDER_MODES, Encoder, Renderer, as_action
+from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
 from ttt_envs.wrappers.seats import SeatGames
 
 
@@ -18,7 +18,7 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too.
     """
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(
         self,

@@ -7,8 +7,7 @@
 - **Observation**: see `encoding.BLOCKS`; 190 features, or 6 planes of 9x9.
 - **Options**: `first_move` "center_board" (the first mark goes into the centre board) or "anywhere"; `won_boards`
   "open" (owned boards are still played in) or "closed" (they are not: the widely played "Ultimate" rule);
-  `random_opening_plies` 0 to 16 (so many plies are drawn at random, so that the forced win does not decide every
-  game).
+  `random_opening_plies` 0 to 16 (so many plies are drawn at random, so that the forced win does not decide every game).
 - **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that
   proved strategy and covers every position that lies on it.
 """
@@ -52,6 +51,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         options=options,
         prototype=prototype,
         action_names=text.ACTION_NAMES,
+        action_format="board/cell, each from 0 to 8, row by row from the top left",
         observation=encoding.BLOCKS,
         rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         simultaneous=False,

@@ -6,8 +6,7 @@ opp(k) is 8 - k and j the cell of O's last move:
 - X opens in the centre of the centre board.
 - While board 4 has an empty cell, X answers with (j, 4), which sends O back to board 4.
 - When O's (4, j) fills board 4: k = j and m = opp(k); X plays (k, k), which sends O to board k.
-- From then on O always plays in board k or m. If j is 4 or m, X plays in board m, else in board j: there in
-cell
+- From then on O always plays in board k or m. If j is 4 or m, X plays in board m, else in board j: there in cell
   k if it is empty, else in cell m.
 
 The strategy leaves O so little choice that some 64,000 positions are all that can arise. `walk` goes through
@@ -95,8 +94,7 @@ def walk(starts, table, counts):
     """Enter all positions that arise from `starts` (n,) when X keeps to the strategy and O does anything.
 
     counts int64 (5,): positions with X to move, with O to move, finished; plies of the shortest and longest
-    game. Gives False, and stops, where a move of the strategy is not legal or a game does not end with X's
-    win.
+    game. Gives False, and stops, where a move of the strategy is not legal or a game does not end with X's win.
     """
     stack = np.empty(_STACK, starts.dtype)
     key = np.empty(3, np.int64)
@@ -223,8 +221,7 @@ class StrategyOracle:
         return np.where(known, self._sign(states, player)[:, None], np.nan)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 81): the strategy's move for X, any legal one for O, who loses with all; zeros where
-        not covered.
+        """float64 (n, 81): the strategy's move for X, any legal one for O, who loses with all; zeros where not covered.
 
         A row of zeros too where `player` is not to move.
         """
