@@ -1,15 +1,23 @@
 """What command lines share: values and game options given as text."""
 
 import inspect
+import sys
 import types
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
 from ttt_envs.core.options import unknown
 from ttt_envs.registry import GAMES
 
 _SCALARS = (int, float, bool, str)
+
+
+def python() -> str:
+    """How to call this Python from the current folder, for commands that are suggested to people."""
+    here, program = Path.cwd(), Path(sys.executable)
+    return str(program.relative_to(here)) if here in program.parents else "python"
 
 
 def parse_value(annotation: Any, text: str) -> Any:

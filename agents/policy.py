@@ -55,24 +55,15 @@ class PolicyInfo:
 
 def save_policy(path: Path, info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> None:
     """Write a policy file, whole or not at all. `tensors` are a MaskableActorCriticPolicy's, by its own names."""
-    metadata = {"format": FORMAT, "info": json.dumps(asdict(info))}
-    write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
+    write_tensors(path, FORMAT, asdict(info), tensors)
 
 
 def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
     """Read a policy file; FileNotFoundError, or BadPolicyFile in words."""
     if not path.is_file():
         raise FileNotFoundError(f"no policy file at {path}")
+    fields, tensors = read_tensors(path, FORMAT)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    except (SafetensorError, OSError) as error:
-        raise BadPolicyFile(f"{path} is damaged or no policy file ({error}); train one: training.self_play") from None
-    if metadata.get("format") != FORMAT:
-        raise BadPolicyFile(f"{path} is no policy file of this library: its format is {metadata.get('format')!r}")
-    try:
-        fields = json.loads(metadata["info"])
         info = PolicyInfo(**{**fields, "hidden": tuple(fields["hidden"])})
     except (KeyError, TypeError, ValueError) as error:
         raise BadPolicyFile(f"{path}: its metadata cannot be read ({error})") from None
@@ -83,6 +74,28 @@ def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
         if not all(torch.isfinite(tensors[name]).all() for name in (weight, bias)):
             raise BadPolicyFile(f"{path}: layer {weight} holds numbers that are not finite")
     return info, tensors
+
+
+def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+    """Write tensors and facts (for JSON) as safetensors, whole or not at all."""
+    # One entry, because safetensors puts several in a random order: the same contents are the same bytes.
+    metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
+    write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
+
+
+def read_tensors(path: Path, form: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Facts and tensors of a file by `write_tensors`; BadPolicyFile in words if it is damaged or of another form."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        facts = json.loads(metadata.get("ttt_envs", "{}"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BadPolicyFile(f"{path} is damaged, or was not written by training.self_play ({error})") from None
+    found = facts.pop("format", None) if isinstance(facts, dict) else None
+    if found != form:
+        raise BadPolicyFile(f"{path} is no file of the form {form!r} that training.self_play writes; it says {found!r}")
+    return facts, tensors
 
 
 def _layer_names(hidden: int) -> list[tuple[str, str]]:

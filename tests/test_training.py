@@ -233,10 +233,10 @@ def test_damaged_and_foreign_policies(run: Path, tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
     for data in (b"", b"nonsense", good[:200], good[:-1], b"\xff" * 8 + good[8:]):
         path.write_bytes(data)
-        with pytest.raises(BadPolicyFile, match="damaged or no policy file"):
+        with pytest.raises(BadPolicyFile, match="is damaged, or was not written by"):
             agents.load(f"ppo:{path}")
     save_file({"w": torch.zeros(3)}, path)
-    with pytest.raises(BadPolicyFile, match="no policy file of this library"):
+    with pytest.raises(BadPolicyFile, match="is no file of the form"):
         agents.load(f"ppo:{path}")
     info, tensors = load_policy(run / "policy.safetensors")
     from agents.policy import save_policy

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import agents
 import ttt_envs
-from agents.cli import parse_options
+from agents.cli import parse_options, python
 from agents.policy import BadPolicyFile, load_policy
 from training import self_play, tournament
 from training.arena import game_seeds, play_games
@@ -104,7 +104,7 @@ def run(config: Config) -> None:
         f"  training curve   {config.out / 'curve.png'}",
         f"  crosstable       {config.out / 'tournament' / 'report.md'}",
         f"  a game           {config.out / 'game.gif'}",
-        f"  play against it  python -m agents.play --game {config.game} --agents human {ours}",
+        f"  play against it  {python()} -m agents.play --game {config.game} --agents human {ours}",
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
 

@@ -32,15 +32,13 @@ import torch
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 import agents
 import ttt_envs
-from agents.cli import parse_options
+from agents.cli import parse_options, python
 from agents.files import write_whole
 from agents.policy import (
     ACTIVATIONS,
@@ -49,7 +47,9 @@ from agents.policy import (
     PolicyInfo,
     load_policy,
     network,
+    read_tensors,
     save_policy,
+    write_tensors,
 )
 from training.arena import game_seeds, play_games
 from ttt_envs.core.game import Game
@@ -325,20 +325,15 @@ def save_resume(path: Path, model: MaskablePPO, steps: int) -> None:
     for index, state in model.policy.optimizer.state_dict()["state"].items():
         for name, tensor in state.items():
             tensors[f"optimizer.{index}.{name}"] = tensor
-    metadata = {"format": RESUME_FORMAT, "steps": str(steps)}
-    write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
+    write_tensors(path, RESUME_FORMAT, {"steps": steps}, tensors)
 
 
 def load_resume(path: Path, model: MaskablePPO) -> None:
     """Put a saved run back into a fresh model; FileNotFoundError, or BadPolicyFile in words."""
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")
+    facts, tensors = read_tensors(path, RESUME_FORMAT)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-        if metadata.get("format") != RESUME_FORMAT:
-            raise BadPolicyFile(f"{path} was not written by this script: its format is {metadata.get('format')!r}")
         policy = {k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")}
         model.policy.load_state_dict(policy)
         optimizer = model.policy.optimizer
@@ -348,11 +343,9 @@ def load_resume(path: Path, model: MaskablePPO) -> None:
                 _, index, name = key.split(".")
                 state.setdefault(int(index), {})[name] = tensor
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-        model.num_timesteps = int(metadata["steps"])
-    except (SafetensorError, OSError, KeyError, RuntimeError, ValueError) as error:
-        if isinstance(error, BadPolicyFile):
-            raise
-        raise BadPolicyFile(f"{path} is damaged or does not fit this run's config.json: {error}") from None
+        model.num_timesteps = int(facts["steps"])
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadPolicyFile(f"{path} is damaged, or does not fit this run's config.json: {error}") from None
 
 
 def write_curve(path: Path, evaluations: list[Evaluation]) -> None:
@@ -497,7 +490,7 @@ def train(config: Config) -> Result:
     else:
         console.print(
             f"Interrupted; {steps:,} decisions are saved in {config.out}. Go on with:\n"
-            f"  python -m training.self_play --resume --out {config.out} --steps {config.steps}",
+            f"  {python()} -m training.self_play --resume --out {config.out} --steps {config.steps}",
             soft_wrap=True,
         )
     speed = (steps - start) / keeper.training_seconds if keeper.training_seconds > 0 else 0.0
