@@ -35,6 +35,8 @@ def load(spec: str) -> Agent:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
         FileNotFoundError: a file that the agent needs is not there.
     """
+    if not isinstance(spec, str):
+        raise TypeError(f"an agent is given as text such as 'random', not as {type(spec).__name__}")
     name, _, rest = spec.partition(":")
     if name not in AGENTS:
         raise ValueError(unknown("agent", name, list(AGENTS)))

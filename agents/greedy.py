@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.rng import choose, choose_rows, fold, fold_rows
 from ttt_envs.core.view import View
 
@@ -78,7 +78,6 @@ def score_rows(states, players, seeds, scores):
             trial[0] = states[i]
             joint[player] = action
             step(trial[0], joint)
-            trial[0]["ply"] += 1
             if trial[0]["done"]:
                 scores[i, action] += np.int64(np.sign(trial[0]["rewards"][player]))
             elif can_be_beaten(trial, player, fold(seeds[i], action), legal[1]):
@@ -87,7 +86,7 @@ def score_rows(states, players, seeds, scores):
 
 @cache
 def _kernel(rules: Rules) -> Callable[..., Any]:
-    bound: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": rules.step}
+    bound: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
     bound["draw_choices"] = jit.specialise(draw_choices, **bound)
     bound["can_be_beaten"] = jit.specialise(can_be_beaten, **bound)
     return jit.specialise(score_rows, **bound)

@@ -26,7 +26,7 @@ import numpy as np
 
 from agents import require
 from ttt_envs.core import jit, rng
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.view import View
 
 #: A node stands for one player's action after the actions above it. Node 0 is the root; no link is 0.
@@ -107,7 +107,6 @@ def playout(state, joint, legal):
         legal_mask(state, mover, legal)
         joint[mover] = rng.choose(legal, rng.draw(state))
         step(state, joint)
-        state["ply"] += 1
 
 
 def simulate(root, seed, tree, legal):
@@ -145,7 +144,6 @@ def simulate(root, seed, tree, legal):
             node = child
             joint[mover] = tree[node]["action"]
             step(state, joint)
-            state["ply"] += 1
         playout(state, joint, legal)
         back_up(tree, node, state["rewards"])
 
@@ -164,7 +162,7 @@ def read_root(tree, out):
 @cache
 def kernel_for(rules: Rules) -> Callable[..., Any]:
     """`simulate` for one game's rules."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": rules.step}
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
     return jit.specialise(simulate, **moves, resample=rules.resample, playout=jit.specialise(playout, **moves))
 
 

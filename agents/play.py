@@ -22,7 +22,7 @@ from agents.cli import parse_options
 class Config:
     """Play one game in the terminal and show every move. `human` is an agent like any other."""
 
-    game: str = "super_tic_tac_toe"
+    game: str = next(iter(ttt_envs.GAMES))
     """Its id."""
     agents: tuple[str, ...] = ("human", "mcts:simulations=1000")
     """One agent a player, in the order of play, such as: human mcts:simulations=1000."""

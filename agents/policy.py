@@ -19,6 +19,7 @@ from agents.files import write_whole
 from ttt_envs.core import jit
 from ttt_envs.core.rng import mix
 from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import ENCODINGS
 
 FORMAT = "ttt-envs policy 1"
 ACTIVATIONS = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}
@@ -67,10 +68,16 @@ def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
         info = PolicyInfo(**{**fields, "hidden": tuple(fields["hidden"])})
     except (KeyError, TypeError, ValueError) as error:
         raise BadPolicyFile(f"{path}: its metadata cannot be read ({error})") from None
+    if info.activation not in tuple(ACTIVATIONS) or info.encoding not in ENCODINGS:
+        raise BadPolicyFile(
+            f"{path}: activation {info.activation!r} must be one of {', '.join(ACTIVATIONS)}, "
+            f"and encoding {info.encoding!r} one of {', '.join(ENCODINGS)}"
+        )
     sizes = (info.inputs, *info.hidden, info.actions)
     for (weight, bias), inputs, outputs in zip(_layer_names(len(info.hidden)), sizes[:-1], sizes[1:], strict=True):
-        if weight not in tensors or bias not in tensors or tensors[weight].shape != (outputs, inputs):
-            raise BadPolicyFile(f"{path}: layer {weight} is missing or not of shape {(outputs, inputs)}")
+        for name, shape in ((weight, (outputs, inputs)), (bias, (outputs,))):
+            if name not in tensors or tensors[name].shape != shape:
+                raise BadPolicyFile(f"{path}: layer {name} is missing or not of shape {shape}")
         if not all(torch.isfinite(tensors[name]).all() for name in (weight, bias)):
             raise BadPolicyFile(f"{path}: layer {weight} holds numbers that are not finite")
     return info, tensors
@@ -129,12 +136,14 @@ class PolicyAgent:
         self.temperature = temperature
 
     def logits(self, view: View) -> np.ndarray:
-        """float32 (n, num_actions), not masked."""
+        """float32 (n, num_actions), not masked; ValueError if the network overflows."""
         observations = view.observations
         if self.encoding == "planes":
             observations = view.game.to_planes(observations).reshape(len(view), -1)
         with torch.inference_mode():
             result: np.ndarray = self.net(torch.from_numpy(observations).float()).numpy()
+        if not np.isfinite(result).all():
+            raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result
 
     def act(self, view: View) -> np.ndarray:

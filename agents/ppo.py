@@ -39,7 +39,10 @@ class PPO(PolicyAgent):
         return super().policy(view)
 
     def check(self, game: Game) -> None:
-        """Raise BadPolicyFile unless the policy was trained for this game's actions and observations."""
+        """Raise BadPolicyFile unless the policy was trained for this game's actions and observations.
+
+        Other options are no obstacle: one may want to see how it does there.
+        """
         inputs = game.plane_index.size if self.encoding == "planes" else game.observation_size
         if (self.info.game, self.info.inputs, self.info.actions) != (game.id, inputs, game.num_actions):
             raise BadPolicyFile(

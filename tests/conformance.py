@@ -568,7 +568,7 @@ def check_given_arrays_are_copies(game: Game) -> None:
 
 
 def _packed(game: Game, state: np.void) -> bytes:
-    return pack_state(game, state, np.full(game.num_players, -1))
+    return pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
 
 
 def refuses(env: AECGame, action: int) -> bool:

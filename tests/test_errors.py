@@ -63,7 +63,8 @@ def test_unknown_option():
     words = ["unknown option 'won_board'", "did you mean 'won_boards'", "first_move", "random_opening_plies"]
     fails(ValueError, lambda: ttt_envs.load(SUPER, won_board="open"), SUPER, *words)
     fails(ValueError, lambda: ttt_envs.make_aec(SUPER, rendermode="ansi"), "unknown option 'rendermode'")
-    fails(ValueError, lambda: ttt_envs.make_vec(SUPER, 2, render_mode="ansi"), "unknown option 'render_mode'")
+    fails(ValueError, lambda: ttt_envs.make_vec(SUPER, 2, render_mode="ansi"), "draw nothing", "render_mode")
+    assert ttt_envs.make_vec(SUPER, 2, render_mode=None).num_envs == 2
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,10 @@ def test_wrong_argument_of_an_environment(make, arguments, words):
         ({"seat": 2}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 2"]),
         ({"seat": "X"}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 'X'"]),
         ({"seat": True}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not True"]),
-        ({"opponent": "random"}, TypeError, ["an opponent needs a method act(view)"]),
+        ({"opponent": "random"}, TypeError, ["not text", "agents.load('random')"]),
+        ({"opponent": RandomAgent}, TypeError, ["an opponent needs a method act(view)"]),
+        ({"seat": 1.0}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 1.0"]),
+        ({"seat": np.array([0, 1])}, ValueError, ["seat must be 'alternate' or one of 0, 1"]),
         ({"opponent": []}, ValueError, ["at least one opponent"]),
         ({"opponent": [RandomAgent(), 3]}, TypeError, ["an opponent needs a method act(view)", "not 3"]),
     ],
@@ -324,7 +328,9 @@ def test_wrong_players():
         fails(TypeError, lambda ask=ask: ask(True), "player must be a whole number", "True")
         fails(TypeError, lambda ask=ask: ask("player_0"), "player must be a whole number", "'player_0'")
     toy = Batch(toy_coin.make(), 2, seed=0)
-    fails(ValueError, toy.view, "several players act at once", "view(player)")
+    fails(ValueError, toy.view, "several players act at once", "by a player's number")
+    for look in (toy.masks, toy.observations):
+        fails(ValueError, look, "several players act at once", "by a player's number")
 
 
 # --- at the wrong time ---

@@ -427,7 +427,9 @@ def test_seats_alternate_and_opponents_have_the_others(game):
         shown = {int(player) for view in opponent.views for player in view.players}
         assert seats[-1] not in shown
         assert not info["action_mask"].any()
-    assert seats == [episode % game.num_players for episode in range(4 * game.num_players)]
+    assert seats == [(seats[0] + episode) % game.num_players for episode in range(4 * game.num_players)]
+    # Seeding every episode shows all seats too.
+    assert {env.reset(seed=seed)[1]["seat"] for seed in range(40)} == set(range(game.num_players))
 
 
 @each_game

@@ -28,7 +28,7 @@ from training.film import save_gif
 class Config:
     """Settings of the demo."""
 
-    game: str = "super_tic_tac_toe"
+    game: str = next(iter(ttt_envs.GAMES))
     """Id of the game."""
     option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """An option of the game, as name=value; may be repeated."""

@@ -62,7 +62,7 @@ from ttt_envs.wrappers.sb3 import SB3SeatEnv
 class Config:
     """Settings of a training run; the defaults are tuned for one core."""
 
-    game: str = "super_tic_tac_toe"
+    game: str = next(iter(ttt_envs.GAMES))
     """Id of the game."""
     option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """An option of the game, as name=value; may be repeated."""
@@ -191,13 +191,17 @@ class ActorNet(torch.nn.Module):
 def evaluate(
     game: Game, agent: agents.Agent, opponents: Mapping[str, agents.Agent], games: int, seed: int, steps: int
 ) -> list[Evaluation]:
-    """Play `agent` against each opponent, every seat equally often and from the same seeds."""
+    """Play `agent` against each opponent, as every side equally often and from the same seeds."""
     found = []
     for name, opponent in opponents.items():
-        repeats = max(games // game.num_players, 1)
-        seats = np.repeat(1 - np.eye(game.num_players, dtype=np.int64), repeats, axis=0)
-        played = play_games(game, [agent, opponent], seats, np.tile(game_seeds(seed, repeats), game.num_players))
-        rewards = played.rewards[seats == 0]
+        repeats = max(games // len(game.teams), 1)
+        seats = np.ones((len(game.teams), game.num_players), np.int64)
+        for side, team in enumerate(game.teams):
+            seats[side, list(team)] = 0
+        first = np.repeat([team[0] for team in game.teams], repeats)
+        seeds = np.tile(game_seeds(seed, repeats), len(game.teams))
+        played = play_games(game, [agent, opponent], np.repeat(seats, repeats, axis=0), seeds)
+        rewards = played.rewards[np.arange(len(first)), first]
         score = (1 + np.sign(rewards)) / 2
         found.append(
             Evaluation(
@@ -435,6 +439,8 @@ def settle(config: Config) -> Config:
 
 def train(config: Config) -> Result:
     """Train; returns what happened. An interrupt (Ctrl-C) ends it cleanly.
+
+    Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
 
     Raises:
         ValueError: settings that make no sense, an unknown game, option or agent.

@@ -82,6 +82,8 @@ def make_vec(game_id: str, num_envs: int, **arguments: Any) -> "SeatVectorEnv":
     """A Gymnasium VectorEnv of `num_envs` games. Arguments of `SeatVectorEnv`, and options of the game."""
     from ttt_envs.wrappers.vector import SeatVectorEnv
 
+    if arguments.pop("render_mode", None) is not None:
+        raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     options, own = _split(arguments, _SEATS)
     return SeatVectorEnv(load(game_id, **options), num_envs, **own)
 

@@ -1,5 +1,6 @@
 """Batch: many games of one kind, stepped at once."""
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -67,7 +68,8 @@ class Batch:
         self.n = int(n)
         self.auto_reset = auto_reset
         self.threads = int(threads)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
         self._rows = np.arange(self.n)
         self.states = np.repeat(game.prototype, self.n)
         self.rewards = np.zeros((self.n, game.num_players), np.float32)
@@ -91,7 +93,8 @@ class Batch:
         self.done[:] = False
 
     def reset_rows(self, rows: np.ndarray) -> None:
-        """Start the next episode of some games: rows int64 (k,)."""
+        """Start the next episode of some games: rows int (k,), or bool (n,)."""
+        rows = self._rows[rows]
         seeds = np.empty(len(rows), np.uint64)
         fold_rows(self._slot_seeds[rows], self._episodes[rows], seeds)
         self._episodes[rows] += np.uint64(1)
@@ -121,7 +124,7 @@ class Batch:
             missing = (going & (checked[:, 0] < 0)).any()
         if missing:
             raise ValueError(f"a player who acts was given -1; actions are 0 to {self.game.num_actions - 1}")
-        self._share(self.game.loops.step_rows, self._rows, checked, rows=True)
+        self.step_rows(self._rows, checked)
         self.rewards[:] = self.states["rewards"]
         self.done[:] = self.states["done"]
         if self.auto_reset:
@@ -129,6 +132,13 @@ class Batch:
             if len(ended):
                 self.reset_rows(ended)
                 self.done[ended] = True
+
+    def step_rows(self, rows: np.ndarray, joint: np.ndarray) -> None:
+        """Play in some games: rows int64 (k,), joint int64 (k, players) of legal actions. Nothing is checked.
+
+        `rewards` and `done` are left as they are: the states have both.
+        """
+        self._share(self.game.loops.step_rows, rows, np.ascontiguousarray(joint, np.int64), rows=True)
 
     def acting(self, player: int) -> np.ndarray:
         """bool (n,): the games in which `player` has a choice to make now."""
@@ -153,17 +163,18 @@ class Batch:
 
     def view(self, player: int | np.ndarray | None = None, rows: np.ndarray | None = None) -> View:
         """What an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
-        players = self._players(player)
+        players = self._players(player, rows)
         if rows is None:
-            rows = self._rows
-        players = players[rows]
-        if (players < 0).any():
-            raise ValueError("several players act at once: say whose view is wanted, as view(player)")
-        return View(self.game, self.states[rows], players, self.episode_seeds[rows])
+            return View(self.game, self.states, players, self.episode_seeds)
+        return View(self.game, self.states[rows], players[rows], self.episode_seeds[rows], copy=False)
 
-    def _players(self, player: int | np.ndarray | None) -> np.ndarray:
+    def _players(self, player: int | np.ndarray | None, rows: np.ndarray | None = None) -> np.ndarray:
         if player is None:
-            return self.states["to_move"].astype(np.int64)
+            movers = self.to_move.astype(np.int64)
+            at_once = (movers == SIMULTANEOUS) & ~self.states["done"]
+            if (at_once if rows is None else at_once[rows]).any():
+                raise ValueError("several players act at once: say whose part is wanted, by a player's number")
+            return np.maximum(movers, 0)
         array = np.asarray(player)
         if array.dtype.kind not in "iu":
             raise TypeError(f"player must be a whole number, an array of them, or None, not {player!r}")
@@ -175,12 +186,15 @@ class Batch:
 
     def _share(self, kernel: Callable[..., Any], first: np.ndarray, second: np.ndarray, rows: bool = False) -> None:
         """Run a kernel over all games, in slices if there are threads; `rows`: `first` numbers the games."""
-        if self._pool is None:
+        if self.threads == 1:
             kernel(self.states, first, second)
             return
-        cuts = np.linspace(0, self.n, self.threads + 1).astype(int)
+        if self._pool is None or self._pool_process != os.getpid():  # a fork inherits the pool without its threads
+            self._pool, self._pool_process = ThreadPoolExecutor(self.threads), os.getpid()
+        pool = self._pool
+        cuts = np.linspace(0, len(first), self.threads + 1).astype(int)
         jobs = [
-            self._pool.submit(
+            pool.submit(
                 kernel,
                 self.states if rows else self.states[low:high],
                 first[low:high],
@@ -193,11 +207,7 @@ class Batch:
             job.result()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        return {**self.__dict__, "_pool": None}
 
 
 def episode_seed(seed: np.uint64, episode: int) -> np.uint64:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -99,6 +100,11 @@ class Game:
     factory: Callable[..., "Game"]
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     make_oracle: Callable[[], Oracle] | None = None
+
+    def __post_init__(self) -> None:
+        # One game serves all environments of a process.
+        self.prototype.setflags(write=False)
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())

@@ -22,32 +22,48 @@ PACKAGE = Path(__file__).resolve().parent.parent
 DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
+# Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
+_ANEW = "_compiled_anew"
+
+
 @cache
 def source_digest(folder: Path) -> str:
-    """Hex digest of the names and contents of all Python files below `folder`."""
+    """Hex digest of the names and contents of a package's Python files, or of those right in a plain folder."""
+    packaged = (folder / "__init__.py").is_file()
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+    for path in sorted(folder.rglob("*.py") if packaged else folder.glob("*.py")):
+        if path.is_file():
+            digest.update(str(path.relative_to(folder)).encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 
 
-def _digest_for(function: Callable[..., Any]) -> str:
-    digest = source_digest(PACKAGE)
+def _digest_for(function: Callable[..., Any]) -> str | None:
+    """Digest of all that the function can call; None if that cannot be known: it is no file's, or a closure."""
     path = Path(function.__code__.co_filename)
-    if path.is_file() and PACKAGE not in path.resolve().parents:
-        digest += "_" + source_digest(path.resolve().parent)
+    if function.__closure__ or not path.is_file():
+        return None
+    digest = source_digest(PACKAGE)
+    folder = path.resolve().parent
+    if PACKAGE not in (folder, *folder.parents):
+        while (folder.parent / "__init__.py").is_file():
+            folder = folder.parent
+        digest += "_" + source_digest(folder)
     return digest
 
 
-def _compile(function: types.FunctionType, name: str) -> Callable[..., Any]:
-    function.__qualname__ = f"{function.__qualname__}_{name}"
-    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True)(function)
+def _compile(function: types.FunctionType, name: str | None) -> Callable[..., Any]:
+    if name is not None:
+        function.__qualname__ = f"{function.__qualname__}_{name}"
+    compiled: Callable[..., Any] = numba.njit(cache=name is not None, nogil=True)(function)
     return compiled
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk."""
+    """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk.
+
+    What is typed into a notebook or is a closure is compiled anew in each process.
+    """
     assert isinstance(function, types.FunctionType)
     return _compile(function, _digest_for(function))
 
@@ -64,8 +80,15 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
     )
     copy.__qualname__ = template.__qualname__
     copy.__module__ = template.__module__
-    bound = hashlib.sha256(_digest_for(template).encode())
+    digests = [_digest_for(template)]
+    bound = hashlib.sha256()
     for name, function in sorted(kernels.items()):
         source = getattr(function, "py_func", function)
+        digests.append(None if getattr(source, _ANEW, False) else _digest_for(source))
         bound.update(f"{name}={source.__module__}.{source.__qualname__};".encode())
+    known = [digest for digest in digests if digest is not None]
+    if len(known) < len(digests):
+        setattr(copy, _ANEW, True)
+        return _compile(copy, None)
+    bound.update(";".join(known).encode())
     return _compile(copy, bound.hexdigest()[:12])

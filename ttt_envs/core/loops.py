@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.rng import fold
+from ttt_envs.core.rng import fold, one_way
 
 
 class Rules(NamedTuple):
@@ -25,7 +25,8 @@ class Rules(NamedTuple):
     Attributes:
         reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
-        step: (state, actions int (players,)): plays; entries of players who do not act are ignored.
+        step: (state, actions int (players,)): plays; entries of players who do not act are ignored. `ply` is counted
+            by the caller, see `advance`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
     """
@@ -71,11 +72,16 @@ def observe_one(states, i, player, out):
     observe(states[i], player, out)
 
 
+def advance(state, actions):
+    """Play, and count the ply. Loops and searches have this in the place of a game's `step`."""
+    step(state, actions)
+    state["ply"] += 1
+
+
 def step_one(states, i, actions):
     """Play in states[i]; actions int64 (players,)."""
     if not states[i]["done"]:
         step(states[i], actions)
-        states[i]["ply"] += 1
 
 
 def reset_rows(states, rows, prototype, seeds):
@@ -116,7 +122,6 @@ def step_rows(states, rows, actions):
         else:
             joint[state["to_move"]] = actions[k, 0]
             step(state, joint)
-        state["ply"] += 1
 
 
 def resample_rows(states, players, seeds):
@@ -126,13 +131,22 @@ def resample_rows(states, players, seeds):
 
 
 def view_seeds(states, players, seeds, out):
-    """One seed for each decision: of the episode's seed, the ply and the player. All uint64 (n,)."""
+    """One seed for each decision: of the episode's seed, the ply and the player. All uint64 (n,).
+
+    One way: an agent that could find the episode's seed would know all cards, and all dice to come.
+    """
     for i in range(states.shape[0]):
-        out[i] = fold(fold(seeds[i], np.uint64(1) + np.uint64(players[i])), np.uint64(states[i]["ply"]))
+        out[i] = fold(fold(one_way(seeds[i]), np.uint64(1) + np.uint64(players[i])), np.uint64(states[i]["ply"]))
+
+
+@cache
+def advance_for(rules: Rules) -> Callable[..., Any]:
+    """`advance` for one game."""
+    return jit.specialise(advance, step=rules.step)
 
 
 @cache
 def loops_for(rules: Rules) -> Loops:
     """The loops of one game; machine code is kept on disk, and options of one game share it."""
-    kernels = {name: getattr(rules, name) for name in Rules._fields}
+    kernels = {**rules._asdict(), "step": advance_for(rules)}
     return Loops(**{name: jit.specialise(globals()[name], **kernels) for name in Loops._fields})

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
 
 def unknown(kind: str, name: object, known: Sequence[str]) -> str:
     """Words for an unknown name: the closest known ones first, then all."""
@@ -28,8 +30,8 @@ def flag(option: str, value: Any) -> bool:
 
 def whole(option: str, value: Any, low: int, high: int) -> int:
     """`value` if it is an int from low to high; else TypeError or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"option {option}={value!r} must be a whole number, not {type(value).__name__}")
     if not low <= value <= high:
         raise ValueError(f"option {option}={value!r} must be from {low} to {high}")
-    return value
+    return int(value)

@@ -49,6 +49,19 @@ def fold(seed, index):  # type: ignore[no-untyped-def]
 
 
 @_wrapping
+def one_way(seed):  # type: ignore[no-untyped-def]
+    """A uint64 that does not lead back to `seed`, as `mix` and `fold` would: rounds, then the seed itself once more.
+
+    The form is that of Davies and Meyer's hash functions. It keeps what an agent is given apart from what it must not
+    know; it is not meant to withstand an attack.
+    """
+    x = np.uint64(seed)
+    for k in range(4):
+        x = mix(x + GOLDEN * np.uint64(k + 1))
+    return x ^ np.uint64(seed)
+
+
+@_wrapping
 def start(state, seed):  # type: ignore[no-untyped-def]
     """Seed the generator of a state record, in place."""
     state["rng"] = mix(np.uint64(seed) + GOLDEN)

@@ -19,10 +19,15 @@ class View:
             game whatever else is in the batch.
     """
 
-    def __init__(self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray) -> None:
-        """`states` structured (n,) is copied; `players` int (n,); `seeds` uint64 (n,), of the episodes."""
+    def __init__(
+        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, *, copy: bool = True
+    ) -> None:
+        """`states` structured (n,); `players` int (n,); `seeds` uint64 (n,), of the episodes.
+
+        `copy=False` is for states that nobody else will change: with large records copying is most of the work.
+        """
         self.game = game
-        self._states = np.ascontiguousarray(states).copy()
+        self._states = states.copy() if copy else np.ascontiguousarray(states)
         self.players = np.ascontiguousarray(players, np.int64)
         self.seeds = np.empty(len(self._states), np.uint64)
         game.loops.view_seeds(self._states, self.players, np.ascontiguousarray(seeds, np.uint64), self.seeds)

@@ -170,7 +170,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             words, played, legal = explain(self.game, name, action, self._legal)
             if self.illegal == "raise":
                 raise IllegalAction(words)
-            forfeit(self._states, 0, [player])
+            forfeit(self.game, self._states, 0, [player])
             self._select()
             self.infos[name].update(illegal_action=played, legal_actions=legal)
         else:
@@ -193,15 +193,14 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
-        """The position, choices already committed included; `set_state` of any such environment takes it."""
+        """The whole position, hidden things and choices already committed included, for `set_state` of any such
+        environment."""
         self._check_live("get_state")
-        return pack_state(self.game, self._states[0], self._committed)
+        return pack_state(self.game, self._states[0], self._committed, self._episode_seed)
 
     def set_state(self, data: bytes) -> None:
         """Go to a position from `get_state`; ValueError in words if it is damaged or of another game."""
-        self._states, self._committed = unpack_state(self.game, data)
-        if not self._live:
-            self._episode_seed = episode_seed(self._seed, self._episode)
+        self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
         self._begin()
 
     def render(self) -> np.ndarray | str | None:

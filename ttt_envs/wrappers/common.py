@@ -10,6 +10,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.render import Window, rasterise
+from ttt_envs.core.state import SIMULTANEOUS
 
 ENCODINGS = ("flat", "planes")
 ILLEGAL = ("lose", "raise")
@@ -63,16 +64,15 @@ def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, s
     return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
 
 
-def forfeit(states: np.ndarray, i: int, offenders: list[int]) -> None:
-    """End states[i]: the offenders share -1, the rest share +1; nobody gains if all offend."""
+def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
+    """End states[i]: the sides of the offenders share -1, the rest share +1; nobody gains if all sides offend."""
     state = states[i]
-    players = len(state["rewards"])
+    losers = [player for team in game.teams if set(team) & set(offenders) for player in team]
     state["done"] = True
     state["rewards"] = 0
-    if len(offenders) < players:
-        state["rewards"] = 1 / (players - len(offenders))
-        for player in offenders:
-            state["rewards"][player] = -1 / len(offenders)
+    if len(losers) < game.num_players:
+        state["rewards"] = 1 / (game.num_players - len(losers))
+        state["rewards"][losers] = -1 / len(losers)
 
 
 class Renderer:
@@ -83,14 +83,17 @@ class Renderer:
         self.game = game
         self._window: Window | None = None
 
-    def __call__(self, state: Any) -> np.ndarray | str | None:
-        """Text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it)."""
+    def __call__(self, state: Any, viewer: int | None = None) -> np.ndarray | str | None:
+        """Text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it).
+
+        A `viewer` sees what that player may know; None sees everything.
+        """
         if self.mode is None:
             gymnasium.logger.warn(f"render() shows nothing: make the environment with render_mode= {RENDER_MODES}")
             return None
         if self.mode == "ansi":
-            return self.game.format_state(state, None)
-        image = rasterise(self.game.draw(state, None))
+            return self.game.format_state(state, viewer)
+        image = rasterise(self.game.draw(state, viewer))
         if self.mode == "rgb_array":
             return image
         if self._window is None:
@@ -116,21 +119,38 @@ def _fingerprint(game: Game) -> bytes:
     return hashlib.sha256(text.encode()).digest()[:8]
 
 
-def pack_state(game: Game, state: Any, committed: np.ndarray) -> bytes:
-    """A position as bytes: the record, and the choices int16 (players,) that wait for others to choose."""
-    body = _MAGIC + _fingerprint(game) + committed.astype(np.int16).tobytes() + state.tobytes()
+def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.uint64) -> bytes:
+    """A position as bytes: all of it, hidden things and the generator included.
+
+    That is the record, the choices int16 (players,) that wait for others to choose, and the seed that agents' own
+    random numbers come from.
+    """
+    body = _MAGIC + _fingerprint(game) + np.uint64(episode_seed).tobytes()
+    body += committed.astype(np.int16).tobytes() + state.tobytes()
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
-def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The states (1,) and committed choices of `pack_state`'s bytes; TypeError or ValueError in words."""
+def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.uint64]:
+    """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError in words."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data = bytes(data)
-    start = 12 + 2 * game.num_players
+    start = 20 + 2 * game.num_players
     if data[:4] != _MAGIC or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
-    if data[4:12] != _fingerprint(game):
+    if data[4:12] != _fingerprint(game) or len(data) != start + game.state_dtype.itemsize + 4:
         raise ValueError(f"this position was saved by another game, or with other options, than {game!r}")
-    committed = np.frombuffer(data[12:start], np.int16).astype(np.int64)
-    return np.frombuffer(data[start:-4], game.state_dtype).copy(), committed
+    states = np.frombuffer(data[start:-4], game.state_dtype).copy()
+    committed = np.frombuffer(data[20:start], np.int16).astype(np.int64)
+    # Kernels trust their states: a position in which nobody can go on is not let in.
+    ready = states[0]["done"]
+    if not ready and SIMULTANEOUS <= states[0]["to_move"] < game.num_players:
+        masks = np.zeros((game.num_players, game.num_actions), np.bool_)
+        for player in range(game.num_players):
+            game.loops.mask_one(states, 0, player, masks[player])
+        chosen = np.flatnonzero(committed >= 0)
+        legal = (committed < game.num_actions).all() and masks[chosen, committed[chosen]].all()
+        ready = legal and masks[committed < 0].any()
+    if not ready:
+        raise ValueError("this is no position of the game: nobody has a legal action, and it is not over")
+    return states, committed, np.frombuffer(data[12:20], np.uint64)[0]

@@ -10,6 +10,7 @@ from ttt_envs.core.batch import episode_seed
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import new_seed
+from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
     ILLEGAL,
     RENDER_FPS,
@@ -70,7 +71,8 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
         if seed is not None:
             self._seed, self._episode = new_seed(seed), 0
-        self.game.loops.reset_one(self._states, 0, self.game.prototype, episode_seed(self._seed, self._episode))
+        self._episode_seed = episode_seed(self._seed, self._episode)
+        self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._episode += 1
         return self._begin()
 
@@ -118,7 +120,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         if offences and self.illegal == "raise":
             raise IllegalAction("; ".join(words for words, _, _ in offences.values()))
         if offences:
-            forfeit(self._states, 0, list(offences))
+            forfeit(self.game, self._states, 0, list(offences))
         else:
             joint[joint == self.wait] = -1
             self.game.loops.step_one(self._states, 0, joint)
@@ -132,17 +134,25 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
             self.agents = []
         return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, False), infos
 
+    def view(self, agent: str) -> View:
+        """What an agent of this library is given, for this one game. Its answer -1 stands for `wait`."""
+        self._check_live("view")
+        if agent not in self.possible_agents:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        player = self.possible_agents.index(agent)
+        return View(self.game, self._states, np.array([player]), np.array([self._episode_seed]))
+
     def get_state(self) -> bytes:
-        """The position; `set_state` of any such environment takes it."""
+        """The whole position, hidden things included, for `set_state` of any such environment."""
         self._check_live("get_state")
-        return pack_state(self.game, self._states[0], np.full(self.game.num_players, -1))
+        return pack_state(self.game, self._states[0], np.full(self.game.num_players, -1), self._episode_seed)
 
     def set_state(self, data: bytes) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
         """Go to a position from `get_state`; returns what `reset` does. ValueError in words if it does not fit."""
-        states, committed = unpack_state(self.game, data)
+        states, committed, seed = unpack_state(self.game, data)
         if (committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
-        self._states = states
+        self._states, self._episode_seed = states, seed
         return self._begin()
 
     def render(self) -> np.ndarray | str | None:

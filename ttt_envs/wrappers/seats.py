@@ -8,7 +8,7 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import fold_rows
+from ttt_envs.core.rng import fold_rows, mix, scale
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Agent, RandomAgent, View, check_actions
 from ttt_envs.wrappers.common import ILLEGAL, IllegalAction, explain, forfeit
@@ -56,11 +56,12 @@ class SeatGames:
             seat: the learner's player number, or "alternate".
             illegal: the learner's illegal action makes him "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
-            threads: threads that share the stepping.
+            threads: threads that share the stepping; opponents have their own.
             auto_reset: a game that ends starts anew within the same step.
         """
         self.game = game
-        if seat != "alternate" and (isinstance(seat, bool) or seat not in range(game.num_players)):
+        number = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
+        if not ((number and 0 <= int(seat) < game.num_players) or (isinstance(seat, str) and seat == "alternate")):
             known = ", ".join(map(str, range(game.num_players)))
             raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
         self.seat = seat
@@ -79,14 +80,17 @@ class SeatGames:
         self._started = np.zeros(self.n, np.int64)
         self.set_opponents([RandomAgent()] if opponent is None else opponent)
         self._fresh = seed is not None
+        self._draw_first_seat()
 
     def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
+        if isinstance(opponents, str):
+            raise TypeError(f"an opponent is an agent, not text: use agents.load({opponents!r})")
         pool = list(opponents) if isinstance(opponents, Sequence) else [opponents]
         if not pool:
             raise ValueError("there must be at least one opponent")
         for agent in pool:
-            if not callable(getattr(agent, "act", None)):
+            if isinstance(agent, type) or not callable(getattr(agent, "act", None)):
                 raise TypeError(
                     f"an opponent needs a method act(view), as the agents of agents.load have, not {agent!r}"
                 )
@@ -112,13 +116,21 @@ class SeatGames:
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None goes on with each game's next episode."""
-        if seed is not None or not self._fresh:
-            self._started[:] = 0 if seed is not None else self._started
+        if seed is not None:
+            self._started[:] = 0
             self.batch.reset(seed)
+            self._draw_first_seat()
+        elif not self._fresh:
+            self.batch.reset()
         self._fresh = False
-        self.rewards[:] = 0
-        self.done[:] = False
+        # New arrays: the old ones may be in a caller's hands.
+        self.rewards = np.zeros(self.n, np.float32)
+        self.done = np.zeros(self.n, np.bool_)
         self._seat_learners(self._rows)
+
+    def _draw_first_seat(self) -> None:
+        """By the seed, or a loop that seeds every episode would see one seat only."""
+        self._first_seat = int(scale(np.uint64(mix(self.batch.episode_seeds[0])), self.game.num_players))
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -128,7 +140,7 @@ class SeatGames:
         """Give seats and opponents to games just begun, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
             if self.seat == "alternate":
-                self.seats[rows] = (rows + self._started[rows]) % self.game.num_players
+                self.seats[rows] = (rows + self._started[rows] + self._first_seat) % self.game.num_players
             else:
                 self.seats[rows] = self.seat
             self._started[rows] += 1
@@ -175,7 +187,7 @@ class SeatGames:
             words, played, legal = explain(self.game, f"the learner in game {i}", int(checked[i]), masks[i])
             if self.illegal == "raise":
                 raise IllegalAction(words)
-            forfeit(self.batch.states, int(i), [int(self.seats[i])])
+            forfeit(self.game, self.batch.states, int(i), [int(self.seats[i])])
             offences.append((int(i), played, legal))
 
         joint = np.full((self.n, self.game.num_players), -1)
@@ -198,13 +210,14 @@ class SeatGames:
     def _play_on(self, rows: np.ndarray) -> None:
         """Let the others move in these games until the learner is to act or the game is over."""
         while True:
-            states = self.batch.states[rows]
-            learner = states["to_move"] == self.seats[rows]
+            to_move, done = self.batch.to_move[rows], self.batch.states["done"][rows]
+            learner = to_move == self.seats[rows]
             if self.game.simultaneous:
+                states = self.batch.states[rows]
                 masks = np.empty((len(rows), self.game.num_actions), np.bool_)
                 self.game.loops.mask_rows(states, self.seats[rows], masks)
-                learner |= (states["to_move"] == SIMULTANEOUS) & masks.any(axis=1)
-            rows = rows[~(learner | states["done"])]
+                learner |= (to_move == SIMULTANEOUS) & masks.any(axis=1)
+            rows = rows[~(learner | done)]
             if not len(rows):
                 return
             self._complete(rows, np.full((self.n, self.game.num_players), -1))
@@ -217,7 +230,7 @@ class SeatGames:
         for key in np.unique(self._opponents[games]):
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]
-            view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at])
+            view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
             actions = np.asarray(self._agents[int(key)].act(view))
             if (
                 actions.shape != at.shape
@@ -228,4 +241,4 @@ class SeatGames:
                 name = getattr(self._agents[int(key)], "name", repr(self._agents[int(key)]))
                 raise ValueError(f"the opponent {name} must give one legal action for each of {len(at)} positions")
             joint[at, by] = actions
-        self.game.loops.step_rows(self.batch.states, rows, np.ascontiguousarray(joint[rows], np.int64))
+        self.batch.step_rows(rows, joint[rows])

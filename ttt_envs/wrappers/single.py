@@ -87,9 +87,13 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         return self._games.masks()[0]
 
     def render(self) -> Any:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+
+        What the learner may know; everything when the game is over.
+        """
         self._check_live("render")
-        return self._renderer(self._games.batch.states[0])
+        state = self._games.batch.states[0]
+        return self._renderer(state, None if state["done"] else int(self._games.seats[0]))
 
     def close(self) -> None:
         """Close the window, if there is one."""
