@@ -433,9 +433,9 @@ def test_greedy_teller_keeps_what_nobody_guessed() -> None:
 
 
 def test_mcts_finds_a_forced_win_and_the_only_defence() -> None:
-    assert chosen("mcts:simulations=600", position(X_WINS_IN_3, 10)) == {"3/8"}
+    assert chosen("mcts:simulations=3000", position(X_WINS_IN_3, 10)) == {"3/8"}
     assert chosen("mcts:simulations=600", position(X_THREATENS.format(mover="X", board=2, extra="O"), 5)) == {"2/2"}
-    assert "7/2" not in chosen("mcts:simulations=2000", position(X_THREATENS.format(mover="O", board=7, extra="."), 30))
+    assert "7/2" not in chosen("mcts:simulations=600", position(X_THREATENS.format(mover="O", board=7, extra="."), 30))
 
 
 def test_mcts_depends_on_the_seed_and_on_nothing_else() -> None:

@@ -560,3 +560,24 @@ def test_copies_of_what_misbehaved_still_work():
     fails(ValueError, lambda: env.step(0), "cannot play '0/0'")
     other = copy.deepcopy(env)
     assert np.array_equal(other.step(40)[0]["observation"], env.step(40)[0]["observation"])
+
+
+def test_crafted_positions_are_not_let_in():
+    """Kernels trust their states, so bytes with a right checksum are looked at too."""
+    from ttt_envs.wrappers.common import pack_state
+
+    game = ttt_envs.load(SUPER)
+    good = game.new_state(1)
+    nobody = np.full(2, -1)
+    for name, value in (("to_move", 77), ("to_move", -2), ("to_move", -1), ("target", 120)):
+        bad = good.copy()
+        bad[name] = value
+        for env in (ttt_envs.make_aec(SUPER), ttt_envs.make_parallel(SUPER)):
+            env.reset(seed=3)
+            before = env.get_state()
+            packed = pack_state(game, bad[0], nobody, np.uint64(0))
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
+            assert env.get_state() == before
+    env = ttt_envs.make_aec(SUPER)
+    wrong_choice = pack_state(game, good[0], np.array([500, -1]), np.uint64(0))
+    fails(ValueError, lambda: env.set_state(wrong_choice), "no position of the game")

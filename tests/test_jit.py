@@ -136,3 +136,63 @@ def test_specialised_copies_do_not_mix():
         game.loops.mask_one(game.new_state(seed=0), 0, 0, mask)
         states[game.id] = mask.sum()
     assert states == {"super_tic_tac_toe": 9, "toy_coin": 2}
+
+
+NOTEBOOK = """
+import sys
+import numpy as np
+from ttt_envs.core import jit
+
+def template(out):
+    out[0] = value()
+
+def run(source, name):
+    space = {"kernel": jit.kernel, "__name__": "cell"}
+    exec(compile(source, name, "exec"), space)
+    out = np.zeros(1, np.int64)
+    jit.specialise(template, value=space["value"])(out)
+    return int(out[0])
+
+print(run("@kernel\\ndef value():\\n    return 1", "<cell>"), run("@kernel\\ndef value():\\n    return 2", "<cell>"))
+"""
+
+CLOSURES = """
+import numpy as np
+from ttt_envs.core import jit
+
+def template(out):
+    out[0] = value()
+
+def rules(number):
+    @jit.kernel
+    def value():
+        return number
+    return value
+
+found = []
+for number in (3, 4):
+    out = np.zeros(1, np.int64)
+    jit.specialise(template, value=rules(number))(out)
+    found.append(int(out[0]))
+print(*found)
+"""
+
+
+@pytest.mark.parametrize(("script", "expected"), [(NOTEBOOK, [1, 2]), (CLOSURES, [3, 4])], ids=["notebook", "closure"])
+def test_code_without_a_file_of_its_own_is_not_confused(tmp_path: Path, script: str, expected: list[int]) -> None:
+    """In one process and in the next: such code has no source to be told apart by."""
+    copy = Copy(tmp_path)
+    (tmp_path / "script.py").write_text(script)
+    run = "import runpy; runpy.run_path('script.py')"
+    for _ in range(2):
+        assert copy.run(run) == expected
+
+
+def test_a_dangling_link_beside_a_game_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "game.py").write_text("x = 1")
+    first = jit.source_digest(tmp_path)
+    jit.source_digest.cache_clear()
+    (tmp_path / "game.py").write_text("x = 2")
+    assert jit.source_digest(tmp_path) != first
+    jit.source_digest.cache_clear()

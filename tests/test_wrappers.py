@@ -1,5 +1,6 @@
 """Environments as PettingZoo, Gymnasium and Stable-Baselines3 want them, and what their tests do not see."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -19,7 +20,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import RandomAgent, View
 from ttt_envs.registry import gymnasium_id
 from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import IllegalAction
+from ttt_envs.wrappers.common import IllegalAction, forfeit
 from ttt_envs.wrappers.parallel import ParallelGame
 from ttt_envs.wrappers.seats import SeatGames
 from ttt_envs.wrappers.single import SeatEnv
@@ -648,3 +649,42 @@ def test_make_sb3_and_make_vec_take_options_and_arguments():
     assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
     vector = ttt_envs.make_vec(SUPER, 2, threads=2, won_boards="closed")
     assert vector.game.options["won_boards"] == "closed"
+
+
+def test_a_position_brings_the_agents_seeds_with_it():
+    """The same position, set into another environment, gets the same answer of a random agent."""
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
+        env = make("super_tic_tac_toe")
+        env.reset(seed=9)
+        answer = RandomAgent().act(env.view("player_0"))
+        for _ in range(3):
+            other = make("super_tic_tac_toe")
+            other.set_state(env.get_state())
+            assert RandomAgent().act(other.view("player_0")) == answer
+
+
+def test_a_forfeit_is_the_sides():
+    game = toy_coin.make(players=3, tosses=1)
+    states = game.new_state(0)
+    forfeit(game, states, 0, [0])
+    assert states["rewards"][0].tolist() == [-1, 0.5, 0.5]
+    teams = dataclasses.replace(game, teams=((0, 2), (1,)))
+    forfeit(teams, states, 0, [0])
+    assert states["rewards"][0].tolist() == [-0.5, 1, -0.5]
+    forfeit(teams, states, 0, [0, 1])
+    assert not states["rewards"].any()
+
+
+def test_rewards_handed_out_stay():
+    venv = ttt_envs.make_sb3("super_tic_tac_toe", 64)
+    venv.seed(1)
+    venv.reset()
+    for _ in range(60):
+        _, rewards, done, _ = venv.step(venv.action_masks().argmax(axis=1))
+        if done.any():
+            break
+    kept = rewards.copy(), done.copy()
+    venv.reset()
+    assert (rewards == kept[0]).all()
+    assert (done == kept[1]).all()
+    assert done.any()
