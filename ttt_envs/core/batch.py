@@ -171,6 +171,8 @@ class Batch:
     def _players(self, player: int | np.ndarray | None, rows: np.ndarray | None = None) -> np.ndarray:
         if player is None:
             movers = self.to_move.astype(np.int64)
+            if not self.game.simultaneous:
+                return movers
             at_once = (movers == SIMULTANEOUS) & ~self.states["done"]
             if (at_once if rows is None else at_once[rows]).any():
                 raise ValueError("several players act at once: say whose part is wanted, by a player's number")
