@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -341,9 +342,27 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert film.n_frames > 17  # no game is shorter
     colours = np.asarray(film.convert("RGB")).reshape(-1, 3)
     assert len(np.unique(colours, axis=0)) > 3
-    # Asked again it trains anew, since the run is finished; a half-done one is gone on with.
-    assert not demo._unfinished(out / "training", 20_000)
-    assert demo._unfinished(out / "training", 40_000)
+
+
+def test_an_interrupted_demo_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = demo.Config(steps=10_000, games=2, rivals=("random",), out=tmp_path / "demo")
+    policy = config.out / "training" / "policy.safetensors"
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(demo.tournament, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            demo.run(config)
+    trained = policy.stat().st_mtime_ns
+    assert demo._unfinished(config)
+    assert not demo._unfinished(replace(config, seed=1)), "another demo is not this one"
+    assert not demo._unfinished(replace(config, option=("won_boards=closed",)))
+    demo.run(config)
+    assert policy.stat().st_mtime_ns == trained
+    # Done: asked again, it starts anew.
+    assert not demo._unfinished(config)
 
 
 @pytest.mark.slow

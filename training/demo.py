@@ -2,9 +2,10 @@
 
     python -m training.demo
 
-Interrupted while training, the next call goes on where it stopped.
+Interrupted, the next call goes on with what was trained.
 """
 
+import json
 import shutil
 import time
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ from rich.console import Console
 import agents
 import ttt_envs
 from agents.cli import parse_options, python
-from agents.policy import BadPolicyFile, load_policy
+from agents.policy import load_policy
 from training import self_play, tournament
 from training.arena import game_seeds, play_games
 from training.film import save_gif
+
+FILM = "game.gif"
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,10 @@ def run(config: Config) -> None:
     folder = config.out / "training"
 
     console.rule(f"1/3  Training by self-play: {game.title}")
-    going_on = _unfinished(folder, config.steps)
+    going_on = _unfinished(config)
     if not going_on:
         shutil.rmtree(folder, ignore_errors=True)
+        (config.out / FILM).unlink(missing_ok=True)
     trained = self_play.train(
         self_play.Config(
             game=config.game,
@@ -82,6 +86,8 @@ def run(config: Config) -> None:
             out=config.out / "tournament",
         )
     )
+    if not result.complete:
+        raise KeyboardInterrupt
     for table in result.tables()[:2]:
         console.print(table.rich())
 
@@ -90,7 +96,7 @@ def run(config: Config) -> None:
     lineup = [agents.load(ours), agents.load(strongest)]
     seats = np.minimum(np.arange(game.num_players), 1)
     film = play_games(game, lineup, seats, game_seeds(config.seed, 1), record=[0])
-    save_gif(config.out / "game.gif", game, film.records[0].states)
+    save_gif(config.out / FILM, game, film.records[0].states)
     console.print(
         f"player_0 is {ours}, the others are {strongest}: "
         f"{film.lengths[0]} plies, rewards {', '.join(f'{r:+g}' for r in film.rewards[0])}"
@@ -109,15 +115,21 @@ def run(config: Config) -> None:
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
 
 
-def _unfinished(folder: Path, steps: int) -> bool:
-    """Whether there is a run to go on with."""
-    path = folder / "policy.safetensors"
-    if not (folder / "resume.safetensors").is_file() or not path.is_file():
+def _unfinished(config: Config) -> bool:
+    """Whether the folder holds the training of an interrupted demo with the same settings. The film comes last."""
+    folder = config.out / "training"
+    if (config.out / FILM).exists() or not (folder / "resume.safetensors").is_file():
         return False
     try:
-        return load_policy(path)[0].steps < steps
-    except BadPolicyFile:
+        saved = json.loads((folder / "config.json").read_text())
+        load_policy(folder / "policy.safetensors")
+    except (OSError, ValueError):
         return False
+    return (saved.get("game"), saved.get("option"), saved.get("seed")) == (
+        config.game,
+        list(config.option),
+        config.seed,
+    )
 
 
 def _plays(spec: str, game: ttt_envs.Game) -> bool:

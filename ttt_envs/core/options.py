@@ -21,13 +21,6 @@ def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
     return value
 
 
-def flag(option: str, value: Any) -> bool:
-    """`value` if it is True or False; else TypeError."""
-    if not isinstance(value, bool):
-        raise TypeError(f"option {option}={value!r} must be True or False, not {type(value).__name__}")
-    return value
-
-
 def whole(option: str, value: Any, low: int, high: int) -> int:
     """`value` if it is an int from low to high; else TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
