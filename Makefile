@@ -10,7 +10,7 @@ unexport PYTHONHOME PYTHONPATH
 
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
 RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest -n 2 -m "not slow" \
-	tests/test_rules.py tests/test_conformance.py
+	tests/test_rules_*.py tests/test_conformance.py
 
 # Written so that any Python, however old, can refuse in words.
 CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \

@@ -39,6 +39,18 @@ OPTIONS: dict[str, list[dict]] = {
         {"first_move": "anywhere", "won_boards": "closed"},
         {"random_opening_plies": 6},
     ],
+    "tic_tac_dice": [
+        {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},
+        {"rounds": "single"},
+        {"size": 5, "win_length": 4, "target_points": 3},
+    ],
+    "big_tic_tac_dice": [
+        {"size": 4, "win_length": 3, "target_points": 2, "rounds": "match"},
+    ],
+    "tic_tac_super_dice": [
+        {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
+        {"rounds": "single"},
+    ],
 }
 
 TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
@@ -61,8 +73,33 @@ def _swap_super(states: np.ndarray) -> np.ndarray:
     return new
 
 
+def _swap_dice(states: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    new["owner"] = np.array([0, 2, 1])[states["owner"]]
+    new["points"] = states["points"][:, ::-1]
+    new["to_move"] = 1 - states["to_move"]
+    return new
+
+
 #: Game id -> states with the two players' colours swapped; for games in which both have the same part.
-COLOUR_SWAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"super_tic_tac_toe": _swap_super}
+COLOUR_SWAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "super_tic_tac_toe": _swap_super,
+    "tic_tac_dice": _swap_dice,
+    "big_tic_tac_dice": _swap_dice,
+    "tic_tac_super_dice": _swap_dice,
+}
+
+
+def _new_layout(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    return (after["owner"] != 0).sum(axis=1) < (before["owner"] != 0).sum(axis=1)
+
+
+#: Game id -> (before, after) -> bool (n,), steps that dealt a new board: what is dealt is symmetric only on average.
+DEALT: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "tic_tac_dice": _new_layout,
+    "big_tic_tac_dice": _new_layout,
+    "tic_tac_super_dice": _new_layout,
+}
 
 
 def _other_coin(states: np.ndarray, player: int) -> np.ndarray:
@@ -97,9 +134,11 @@ def random_joint(batch: Batch) -> np.ndarray:
 
 
 def play_batch(batch: Batch, steps: int) -> Play:
-    """`steps` random steps of all games."""
+    """`steps` random steps of all games, or fewer if all games are over."""
     states, actions = [batch.states.copy()], []
     for _ in range(steps):
+        if batch.states["done"].all():
+            break
         actions.append(random_joint(batch))
         batch.step(actions[-1])
         states.append(batch.states.copy())
@@ -245,7 +284,9 @@ def check_symmetries(game: Game) -> None:
             legal = masks_of(game, states, player)[:, symmetry.actions]
             assert np.array_equal(masks_of(game, turned, player), legal), f"{name}: masks"
         renamed = np.array([symmetry.action(action) for action in range(game.num_actions)] + [-1])
-        wrong = difference(after(game, turned, renamed[joint]), symmetry.states(after(game, states, joint)))
+        stepped, expected = after(game, turned, renamed[joint]), symmetry.states(after(game, states, joint))
+        kept = ~DEALT[game.id](states, expected) if game.id in DEALT else slice(None)
+        wrong = difference(stepped[kept], expected[kept])
         assert not wrong, f"{name} does not commute with a step: {wrong}"
 
 

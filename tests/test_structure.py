@@ -63,7 +63,7 @@ def within(name: str, *allowed: str) -> bool:
 
 def test_there_is_something_to_look_at():
     assert len(modules("ttt_envs")) > 20
-    assert [folder.name for folder in GAME_FOLDERS] == sorted(ttt_envs.GAMES)
+    assert set(GAME_FOLDERS) == {folder_of(game_id) for game_id in ttt_envs.GAMES}
     assert "ttt_envs.core.game.Game" in ours(PACKAGE / "wrappers" / "aec.py")
 
 
@@ -131,6 +131,12 @@ def test_extras_are_imported_where_they_are_needed():
 # --- names ---
 
 
+def folder_of(game_id: str) -> Path:
+    """The game's folder; several ids, presets of one game, may share one."""
+    module = ttt_envs.GAMES[game_id].split(":")[0]
+    return ROOT.joinpath(*module.split("."))
+
+
 def spellings(game_id: str) -> re.Pattern[str]:
     """A game's id, title and class-like name."""
     words = game_id.split("_")
@@ -145,12 +151,13 @@ def test_a_game_is_named_in_its_folder_and_the_registry_only(game_id):
     pattern = spellings(game_id)
     assert pattern.search(f"a {game_id},")
     for path in modules("ttt_envs", "agents"):
-        if PACKAGE / "games" / game_id in path.parents or is_script(path):
+        if folder_of(game_id) in path.parents or is_script(path):
             continue
         lines = [line for line in path.read_text().splitlines() if pattern.search(line)]
         if path == PACKAGE / "registry.py":
-            # Its line, and an example of how a name is spelt.
-            lines = [line for line in lines if f'"{game_id}": "' not in line and '"""' not in line]
+            # Its line, those of other presets of the same game, and an example of how a name is spelt.
+            entries = [f'"{each}": "{target}"' for each, target in ttt_envs.GAMES.items()]
+            lines = [line for line in lines if line.strip().rstrip(",") not in entries and '"""' not in line]
         assert lines == [], path
 
 
@@ -183,7 +190,7 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_game_s_folder_is_like_the_others(game_id):
-    files = {path.name for path in (PACKAGE / "games" / game_id).glob("*.py")}
+    files = {path.name for path in folder_of(game_id).glob("*.py")}
     assert {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py"} <= files
     assert files <= {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py", "solver.py"}
     assert ttt_envs.load(game_id).id == game_id

@@ -1,0 +1,118 @@
+"""Tic-Tac-Dice, Big Tic-Tac-Dice and Tic-Tac-Super-Dice: the dice say which cells you may take.
+
+- **What it adds**: chance. Perfect information, two players, dice, a layout of cards dealt anew every round.
+- **Action** `cell`, a letter, row by row (A to I on the 3x3 board): claim the card in that cell.
+- **Rules**: at your turn two dice are rolled; you must claim an unclaimed card whose rank is one die's number or the
+  sum of both. If there is none you pass. After doubles you roll again. A row of your markers ends the round and gives
+  2 points; when all cards are claimed without a row, more markers give 1 point. Rolls with nothing to claim are passed
+  over inside a step: every decision has something to claim.
+- **Reward**: of a match, +1 to the winner and -1 to the loser; of a single round, its points divided by 2.
+- **Observation**: see `encoding.blocks`; 123 features in a match to 5 points on the 3x3 board, 113 in a single round.
+- **Options**: `size` 3 to 5 cards a side; `win_length` 3 to `size`; `target_points` 1 to 99, which win a match;
+  `rounds` "match" or "single" (a game is one round). A match on an even board is a draw after 32 rounds without points.
+- **Presets**: three ids, which differ in the options' defaults: `tic_tac_dice` 3x3, three in a row;
+  `big_tic_tac_dice` 4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
+- **Oracle**: on the 3x3 board a single round is solved exactly for any layout, a match up to the sampling error of a
+  table of scores: see `solver`. Single layouts of a 4x4 board are solved by a command, `python -m
+  ttt_envs.games.tic_tac_dice.solver`.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.options import choice, whole
+from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.games import environments
+from ttt_envs.games.tic_tac_dice import encoding, rules, text
+from ttt_envs.games.tic_tac_dice.drawing import draw
+
+env, raw_env, parallel_env = environments("tic_tac_dice")
+
+ROUNDS = ("match", "single")
+
+
+def make(*, size: int = 3, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
+    """Tic-Tac-Dice with these options; ValueError or TypeError in words for a wrong one."""
+    return _make("tic_tac_dice", "Tic-Tac-Dice", make, size, win_length, target_points, rounds)
+
+
+def make_big(*, size: int = 4, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
+    """Big Tic-Tac-Dice; as `make`, on a 4x4 board by default."""
+    return _make("big_tic_tac_dice", "Big Tic-Tac-Dice", make_big, size, win_length, target_points, rounds)
+
+
+def make_super(*, size: int = 4, win_length: int = 4, target_points: int = 5, rounds: str = "match") -> Game:
+    """Tic-Tac-Super-Dice; as `make`, on a 4x4 board with rows of four by default."""
+    return _make("tic_tac_super_dice", "Tic-Tac-Super-Dice", make_super, size, win_length, target_points, rounds)
+
+
+def _make(
+    game_id: str, title: str, factory: Callable[..., Game], size: int, win_length: int, target_points: int, rounds: str
+) -> Game:
+    size = whole("size", size, min(rules.SIZES), max(rules.SIZES))
+    options: dict[str, Any] = {
+        "size": size,
+        "win_length": whole("win_length", win_length, 3, size),
+        "target_points": whole("target_points", target_points, 1, 99),
+        "rounds": choice("rounds", rounds, ROUNDS),
+    }
+    target = target_points if rounds == "match" else 0
+    prototype = np.zeros(1, rules.STATE[size])
+    prototype["size"], prototype["win_length"], prototype["target"] = size, win_length, target
+    return Game(
+        id=game_id,
+        title=title,
+        options=options,
+        prototype=prototype,
+        action_names=text.action_names(size),
+        action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
+        observation=encoding.blocks(size, target),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        simultaneous=False,
+        stochastic=True,
+        hidden_information=False,
+        max_plies=size * size * _most_rounds(size, target),
+        teams=((0,), (1,)),
+        native="aec",
+        format_state=text.format_state,
+        parse_state=partial(text.parse_state, prototype=prototype),
+        draw=draw,
+        factory=factory,
+        make_symmetries=lambda: tuple(_symmetries(size, target)),
+        make_oracle=partial(_oracle, options),
+    )
+
+
+def _most_rounds(size: int, target: int) -> int:
+    """Of a game: each round gives a point at least, but on an even board it may give none."""
+    if not target:
+        return 1
+    return 2 * target - 1 + (rules.MOST_DRAWN_ROUNDS if size % 2 == 0 else 0)
+
+
+def _oracle(options: dict[str, Any]) -> Oracle:
+    from ttt_envs.games.tic_tac_dice.solver import oracle_for
+
+    return oracle_for(**options)
+
+
+def _symmetries(size: int, target: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
+    for name, turn in dihedral(size).items():
+        features = np.arange(total)
+        for k in range(rules.RANKS + 3):  # ranks, both players' markers, what can be claimed
+            features[k * cells : (k + 1) * cells] = k * cells + turn
+        yield Symmetry(name, turn, features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    for name in ("rank", "owner"):
+        new[name] = states[name][:, turn]
+    return new

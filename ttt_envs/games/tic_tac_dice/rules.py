@@ -1,0 +1,212 @@
+"""The rules of the Tic-Tac-Dice family, and nothing else.
+
+A square of cards lies face up, cells numbered row-major. Two dice say which cards may be claimed; action `cell` claims
+the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", BestFreeNewGames.com.
+
+What is decided (`claim`) and what is drawn (`deal`, `roll`) are apart: a solver sets `dice` and `to_move` as it likes.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.state import state_dtype
+
+EMPTY = 0
+RANKS = 8
+CARDS_OF_A_RANK = 4
+DECK = RANKS * CARDS_OF_A_RANK
+SIZES = (3, 4, 5)  # a square of 36 cards would need more than the deck has
+
+ROW_POINTS = 2
+COUNT_POINTS = 1
+
+# Rounds without points could go on for ever: on an even board both may have as many markers. The match is then a draw.
+MOST_DRAWN_ROUNDS = 32
+
+STATE = {
+    size: state_dtype(
+        players=2,
+        fields=[
+            ("rank", np.int8, (size * size,)),  # of the card in each cell, 1 to 8
+            ("owner", np.int8, (size * size,)),  # of each card: EMPTY or player + 1
+            ("dice", np.int8, (2,)),  # of this turn, the lower one first; 0 when the game is over
+            ("points", np.int8, (2,)),  # of each player in the match
+            ("drawn", np.int8),  # rounds of the match without points
+            ("size", np.int8),  # option of that name
+            ("win_length", np.int8),  # option of that name
+            ("target", np.int8),  # option target_points; 0 if a game is a single round
+        ],
+    )
+    for size in SIZES
+}
+
+
+@kernel
+def reset(state, seed):
+    """No points yet, and the first round."""
+    rng.start(state, seed)
+    begin_round(state)
+
+
+@kernel
+def legal_mask(state, player, out):
+    """The cards that the dice allow."""
+    ranks = allowed_ranks(state) if player == state["to_move"] else 0
+    for cell in range(out.shape[0]):
+        out[cell] = is_claimable(state, cell, ranks)
+
+
+@kernel
+def step(state, actions):
+    """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
+    player = state["to_move"]
+    state["owner"][actions[player]] = player + 1
+    unclaimed = unclaimed_ranks(state)
+    if has_row(state, player + 1):
+        end_round(state, player, ROW_POINTS)
+    elif unclaimed == 0:
+        ahead = markers(state, 1) - markers(state, 2)
+        end_round(state, 0 if ahead > 0 else 1, COUNT_POINTS if ahead != 0 else 0)
+    else:
+        if not doubles(state):
+            state["to_move"] = 1 - player
+        roll(state, unclaimed)
+
+
+@kernel
+def begin_round(state):
+    """Both roll for the start until one has more; then the layout is dealt and the starter rolls."""
+    first, second = 0, 0
+    while first == second:
+        first = die(state) + die(state)
+        second = die(state) + die(state)
+    state["to_move"] = 0 if first > second else 1
+    deal(state)
+    roll(state, unclaimed_ranks(state))
+
+
+@kernel
+def deal(state):
+    """Cards from the shuffled deck, without replacement."""
+    dealt = np.int64(0)  # bit k: card k of the deck lies in the layout
+    for cell in range(state["rank"].shape[0]):
+        card = rng.below(state, DECK)
+        while dealt >> card & 1:
+            card = rng.below(state, DECK)
+        dealt |= np.int64(1) << card
+        state["rank"][cell] = card // CARDS_OF_A_RANK + 1
+        state["owner"][cell] = EMPTY
+
+
+@kernel
+def roll(state, unclaimed):
+    """Roll until a player can claim a card: who cannot passes the dice on, but rolls again after doubles."""
+    while True:
+        one, two = die(state), die(state)
+        if ranks_of(one, two) & unclaimed:
+            state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
+            return
+        if one != two:
+            state["to_move"] = 1 - state["to_move"]
+
+
+@kernel
+def end_round(state, player, points):
+    """Pay the winner of the round, 0 points if nobody won; then the next round, or the end of the game."""
+    if state["target"] == 0:
+        end_game(state, player, points / ROW_POINTS)
+        return
+    state["points"][player] += points
+    state["drawn"] += points == 0
+    if state["points"][player] >= state["target"]:
+        end_game(state, player, 1)
+    elif state["drawn"] == MOST_DRAWN_ROUNDS:
+        end_game(state, player, 0)
+    else:
+        begin_round(state)
+
+
+@kernel
+def end_game(state, player, reward):
+    """The end; `player` gets the reward and the other pays it."""
+    state["done"] = True
+    state["rewards"][player] = reward
+    state["rewards"][1 - player] = 0 - reward  # a draw pays 0, and not -0
+    state["to_move"] = 0
+    state["dice"][:] = 0
+
+
+@kernel
+def die(state):
+    """A die's number, 1 to 6."""
+    return 1 + rng.below(state, 6)
+
+
+@kernel
+def ranks_of(one, two):
+    """What two dice allow to claim, either number or the sum, as a set: bit k stands for rank k."""
+    return np.int64(1) << one | np.int64(1) << two | np.int64(1) << (one + two)
+
+
+@kernel
+def allowed_ranks(state):
+    """What the dice on the table allow to claim, as such a set."""
+    return ranks_of(state["dice"][0], state["dice"][1])
+
+
+@kernel
+def is_claimable(state, cell, ranks):
+    """Whether the card is unclaimed and of one of these ranks."""
+    return state["owner"][cell] == EMPTY and ranks >> state["rank"][cell] & 1 == 1
+
+
+@kernel
+def unclaimed_ranks(state):
+    """The ranks of the unclaimed cards, as a set: bit k stands for rank k."""
+    ranks = np.int64(0)
+    for cell in range(state["rank"].shape[0]):
+        if state["owner"][cell] == EMPTY:
+            ranks |= np.int64(1) << state["rank"][cell]
+    return ranks
+
+
+@kernel
+def doubles(state):
+    """Whether both dice are equal: the same player rolls again."""
+    return state["dice"][0] == state["dice"][1]
+
+
+@kernel
+def markers(state, mark):
+    """How many cards carry this mark, player + 1."""
+    count = 0
+    for cell in range(state["owner"].shape[0]):
+        count += state["owner"][cell] == mark
+    return count
+
+
+@kernel
+def has_row(state, mark):
+    """Whether `win_length` markers of a player (player + 1) lie in a row."""
+    # A bit a cell, and an empty column on the right, so that no line goes on at the other edge.
+    size, cell, board = np.int64(state["size"]), 0, np.int64(0)
+    for row in range(size):
+        for column in range(size):
+            board |= np.int64(state["owner"][cell] == mark) << (row * (size + 1) + column)
+            cell += 1
+    for along in (1, size, size + 1, size + 2):
+        line = board
+        for _ in range(state["win_length"] - 1):
+            line &= line >> along  # what is left has one more behind it
+        if line:
+            return True
+    return False
+
+
+@kernel
+def resample(state, player, seed):
+    """Nothing is hidden but the dice and the layouts to come."""
+    rng.start(state, seed)

@@ -1,0 +1,163 @@
+"""Positions and actions of the Tic-Tac-Dice family as text, both ways."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.games.tic_tac_dice.rules import (
+    CARDS_OF_A_RANK,
+    COUNT_POINTS,
+    EMPTY,
+    MOST_DRAWN_ROUNDS,
+    RANKS,
+    ROW_POINTS,
+    allowed_ranks,
+    has_row,
+    is_claimable,
+)
+
+MARKS = " XO"
+
+_CELL = re.compile(r"([A-Y])\s*(\d+)([XO*]?)")
+
+
+def action_names(size: int) -> tuple[str, ...]:
+    """A letter a cell, row by row."""
+    return tuple(chr(ord("A") + cell) for cell in range(size * size))
+
+
+def format_state(state: Any, viewer: int | None = None) -> str:
+    """Whose turn and dice; each cell's letter, card and marker, `*` where a claim is allowed; the count of plies.
+
+    In a match, the points too. The same for every viewer. `parse_state` reads it back.
+    """
+    size = int(state["size"])
+    if state["done"]:
+        lines = [f"over: {'XO'[int(np.argmax(state['rewards']))]} wins" if state["rewards"].any() else "over: draw"]
+    else:
+        again = ", then rolls again" if state["dice"][0] == state["dice"][1] else ""
+        lines = [f"{'XO'[int(state['to_move'])]} claims by dice {state['dice'][0]} {state['dice'][1]}{again}"]
+    names = action_names(size)
+    cells = []
+    for cell in range(size * size):
+        mark = "*" if is_claimable(state, cell, allowed_ranks(state)) else MARKS[state["owner"][cell]]
+        cells.append(f"{names[cell]} {state['rank'][cell]}{mark}")
+    lines += ["   ".join(cells[size * row : size * row + size]).rstrip() for row in range(size)]
+    facts = [f"ply {state['ply']}"]
+    if state["target"]:
+        facts.insert(0, f"points X {state['points'][0]} O {state['points'][1]} of {state['target']}")
+    if state["drawn"]:
+        facts.append(f"drawn rounds {state['drawn']}")
+    return "\n".join([*lines, ", ".join(facts)])
+
+
+def check_ranks(ranks: Any, size: int) -> np.ndarray:
+    """A layout as int8 (size*size,): ValueError in words if the deck cannot deal it."""
+    array = np.asarray(ranks)
+    if array.dtype.kind not in "iu" or array.shape not in ((size * size,), (size, size)):
+        raise ValueError(
+            f"a layout is {size * size} whole numbers, row by row, not {array.dtype} of shape {array.shape}"
+        )
+    array = array.ravel()
+    for rank in array:
+        if not 1 <= rank <= RANKS:
+            raise ValueError(f"a card's rank is from 1 to {RANKS}, not {rank}")
+    counts = np.bincount(array, minlength=RANKS + 1)
+    if counts.max() > CARDS_OF_A_RANK:
+        raise ValueError(
+            f"the deck has {CARDS_OF_A_RANK} cards of a rank, but this layout has {counts.max()} of rank "
+            f"{counts.argmax()}"
+        )
+    return array.astype(np.int8)
+
+
+def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
+    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+
+    Raises ValueError that names the part that is wrong.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
+    states = prototype.copy()
+    state = states[0]
+    size, target = int(state["size"]), int(state["target"])
+    names = action_names(size)
+    found = _CELL.findall(" ".join(lines[1:-1]))
+    if tuple(letter for letter, _, _ in found) != names or _CELL.sub("", " ".join(lines[1:-1])).strip():
+        raise ValueError(f"a position needs {size} rows of {size} cells, {names[0]} to {names[-1]}, each like 'A 5X'")
+    state["rank"] = check_ranks([int(rank) for _, rank, _ in found], size)
+    state["owner"] = [0 if mark == "*" else MARKS.index(mark or " ") for _, _, mark in found]
+
+    facts = _facts(lines[-1], target)
+    marked = int((state["owner"] != EMPTY).sum())
+    state["ply"] = facts["ply"]
+    if facts["ply"] < marked or (not target and facts["ply"] != marked):
+        raise ValueError(f"{marked} markers take {'at least ' if target else ''}as many plies, not {facts['ply']}")
+    state["points"] = facts.get("X", 0), facts.get("O", 0)
+    state["drawn"] = facts.get("drawn", 0)
+    if state["drawn"] > MOST_DRAWN_ROUNDS or (state["drawn"] and (size * size % 2 or not target)):
+        raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
+
+    rows = [player for player in (0, 1) if has_row(state, player + 1)]
+    if lines[0].startswith("over:"):
+        reward = _reward(state, rows)
+        if reward is None:
+            raise ValueError("the first line says that it is over, but the board or the points do not")
+        if lines[0] != _over(reward):
+            raise ValueError(f"the first line must be {_over(reward)!r}, as the board and the points have it")
+        state["done"] = True
+        state["rewards"] = reward, -reward
+        return states
+    if rows:
+        raise ValueError(f"{'XO'[rows[0]]} has a row, so the round is over")
+    if target and state["points"].max() >= target:
+        raise ValueError(f"{target} points win the match, so the first line must say that it is over")
+    turn = re.fullmatch(r"([XO]) claims by dice ([1-6]) ([1-6])(, then rolls again)?", lines[0])
+    if not turn:
+        raise ValueError(f"the first line must be like 'X claims by dice 2 5' or 'over: X wins', not {lines[0]!r}")
+    low, high = sorted((int(turn[2]), int(turn[3])))
+    if (low == high) != bool(turn[4]):
+        raise ValueError("'then rolls again' stands after doubles, and only there")
+    state["to_move"], state["dice"] = "XO".index(turn[1]), (low, high)
+    allowed = [cell for cell in range(size * size) if is_claimable(state, cell, allowed_ranks(state))]
+    if not allowed:
+        raise ValueError(f"dice {low} {high} allow no card to be claimed, so this is nobody's turn")
+    starred = [cell for cell, (_, _, mark) in enumerate(found) if mark == "*"]
+    if starred and starred != allowed:
+        raise ValueError(f"dice {low} {high} allow cells {', '.join(names[cell] for cell in allowed)} to be claimed")
+    return states
+
+
+def _facts(line: str, target: int) -> dict[str, int]:
+    wanted = f"points X 0 O 0 of {target}, ply 0" if target else "ply 0"
+    form = r"ply (?P<ply>\d{1,6})(?:, drawn rounds (?P<drawn>\d{1,2}))?"
+    if target:
+        form = rf"points X (?P<X>\d{{1,2}}) O (?P<O>\d{{1,2}}) of {target}, {form}"
+    read = re.fullmatch(form, line)
+    if not read:
+        raise ValueError(f"the last line must be like {wanted!r}, not {line!r}")
+    return {name: int(number) for name, number in read.groupdict().items() if number}
+
+
+def _reward(state: Any, rows: list[int]) -> float | None:
+    """What a finished position pays X; None if it cannot be one."""
+    x, o = ((state["owner"] == mark).sum() for mark in (1, 2))
+    if len(rows) == 1:
+        ahead, points = 1 - 2 * rows[0], ROW_POINTS
+    elif not rows and (state["owner"] != EMPTY).all():
+        ahead, points = np.sign(x - o), COUNT_POINTS
+    else:
+        return None
+    if not state["target"]:
+        return float(ahead * points / ROW_POINTS)
+    if ahead == 0:
+        return 0.0 if state["drawn"] == MOST_DRAWN_ROUNDS and state["points"].max() < state["target"] else None
+    winner = 0 if ahead > 0 else 1
+    reached, other = state["points"][winner], state["points"][1 - winner]
+    if not (other < state["target"] <= reached < state["target"] + points):
+        return None
+    return float(ahead)
+
+
+def _over(reward: float) -> str:
+    return "over: draw" if reward == 0 else f"over: {'X' if reward > 0 else 'O'} wins"
