@@ -26,11 +26,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import agents
 import ttt_envs
-from agents.files import write_whole
 from agents.policy import BadPolicyFile, load_policy
 from training import demo, self_play
 from training.regret import measure
 from training.self_play import Config, due, read_curve, read_regret, train
+from ttt_envs.core.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 GAME = "super_tic_tac_toe"
@@ -336,6 +336,36 @@ def test_trained_policy_plays(run: Path) -> None:
     assert (agent.act(positions.take(np.arange(40)[::3])) == actions[::3]).all()
     sharp = agents.load(f"ppo:{run},temperature=0")
     assert (sharp.act(positions) == policy.argmax(axis=1)).all()
+
+
+def test_a_symmetric_policy_is_the_same_on_a_turned_board(run: Path) -> None:
+    game, plain = ttt_envs.load(GAME), agents.load(f"ppo:{run}")
+    states = ttt_envs.Batch(game, 20, seed=4)
+    for _ in range(5):
+        states.step(agents.load("random").act(states.view()))
+    agent, before = agents.load(f"ppo:{run},symmetric=true"), states.view()
+    logits = agent.logits(before)
+    mean = np.zeros_like(logits)
+    for symmetry in game.symmetries:
+        states.states[:] = symmetry.states(before.sample_worlds())
+        turned = states.view()
+        assert np.allclose(agent.logits(turned), logits[:, symmetry.actions], atol=1e-5), symmetry.name
+        mean[:, symmetry.actions] += plain.logits(turned) / len(game.symmetries)
+    assert np.allclose(mean, logits, atol=1e-5)
+    assert not np.allclose(plain.logits(before), logits, atol=1e-3)
+
+
+def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
+    """Also over an interruption: the line is drawn to the end of the whole run."""
+    train(tiny(tmp_path / "x", anneal=True, steps=256))
+    train(Config(resume=True, out=tmp_path / "x", steps=512, quiet=True))
+    rates = []
+    for path in sorted((tmp_path / "x" / "tensorboard").glob("events*"), key=lambda path: path.stat().st_mtime_ns):
+        events = EventAccumulator(str(path))
+        events.Reload()
+        rates += [round(event.value, 9) for event in events.Scalars("train/learning_rate")]
+    # Two rollouts of 128 toward 256 decisions, then two from 256 toward 512.
+    assert rates == pytest.approx([0.5e-3, 0.0, 0.25e-3, 0.0])
 
 
 def test_actions_are_drawn_from_the_policy(run: Path) -> None:

@@ -50,11 +50,10 @@ from rich.progress import Progress as Bar
 
 import ttt_envs
 from agents.cli import parse_options
-from agents.files import write_whole
 from training.arena import Progress, game_seeds, name_of, play_games
 from training.report import Table, write_json
-from training.tournament import _ready as ready
-from training.tournament import arrangements
+from training.tournament import arrangements, ready
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game, Oracle
 from ttt_envs.core.view import Agent
 

@@ -40,7 +40,6 @@ from stable_baselines3.common.logger import configure
 import agents
 import ttt_envs
 from agents.cli import parse_options, python
-from agents.files import write_whole
 from agents.policy import (
     ACTIVATIONS,
     BadPolicyFile,
@@ -54,6 +53,7 @@ from agents.policy import (
 )
 from training.arena import game_seeds, play_games
 from training.regret import measure, oracle_of
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.rng import fold
@@ -86,6 +86,8 @@ class Config:
     """Times that a rollout is gone through."""
     learning_rate: float = 1e-3
     """Of Adam."""
+    anneal: bool = False
+    """Let the learning rate fall to zero, linearly over --steps: a last polish, after which going on gains little."""
     entropy: float = 0.002
     """Weight of the entropy bonus."""
     gamma: float = 0.99
@@ -490,7 +492,7 @@ def make_model(config: Config, game: Game, seed: int) -> MaskablePPO:
         n_steps=config.rollout,
         batch_size=min(config.batch, config.games * config.rollout),
         n_epochs=config.epochs,
-        learning_rate=config.learning_rate,
+        learning_rate=(lambda left: config.learning_rate * max(left, 0.0)) if config.anneal else config.learning_rate,
         ent_coef=config.entropy,
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
