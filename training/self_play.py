@@ -116,6 +116,8 @@ class Config:
     """Agents to be evaluated against."""
     eval_games: int = 200
     """Games of an evaluation against each agent, shared out over the seats."""
+    symmetric: bool = False
+    """Evaluate the policy averaged over the board's symmetries, which is stronger: ppo:OUT,symmetric=true."""
     regret_games: int = 0
     """Games of an evaluation on which regret is measured, the learner in all seats; 0 for none. Needs an oracle."""
     quiet: bool = False
@@ -265,7 +267,9 @@ class Keeper(BaseCallback):
         self.task = progress.add_task("training", total=config.steps, speed="")
 
     def _on_training_start(self) -> None:
-        self.me = PolicyAgent(ActorNet(self.model.policy), self.config.encoding)
+        actor = ActorNet(self.model.policy)
+        self.me = PolicyAgent(actor, self.config.encoding)
+        self.candidate = PolicyAgent(actor, self.config.encoding, symmetric=self.config.symmetric)
         self.start = self.num_timesteps
         self.clock = time.perf_counter()
 
@@ -329,7 +333,7 @@ class Keeper(BaseCallback):
     def evaluate(self) -> None:
         """Play against the evaluation agents; add to the curve."""
         found = evaluate(
-            self.game, self.me, self.eval_agents, self.config.eval_games, self.config.seed, self.num_timesteps
+            self.game, self.candidate, self.eval_agents, self.config.eval_games, self.config.seed, self.num_timesteps
         )
         self.evaluations = [e for e in self.evaluations if e.steps < self.num_timesteps] + found
         for e in found:
@@ -344,7 +348,7 @@ class Keeper(BaseCallback):
     def evaluate_regret(self) -> str:
         """Measure regret; add to its curve. Gives it in words."""
         config, steps = self.config, self.num_timesteps
-        found = evaluate_regret(self.game, self.me, config.regret_games, config.seed, steps)
+        found = evaluate_regret(self.game, self.candidate, config.regret_games, config.seed, steps)
         self.regrets = [each for each in self.regrets if each.steps < steps] + [found]
         write_rows(config.out / "regret.csv", Regret, self.regrets)
         draw_regret(config.out / "regret.png", self.regrets, self.game)
@@ -589,7 +593,8 @@ def train(config: Config) -> Result:
     steps = max(keeper.saved_steps, 0)
     if finished:
         console.print(
-            f"Trained on {steps:,} decisions. The run is in {config.out}; play it as ppo:{config.out}",
+            f"Trained on {steps:,} decisions. The run is in {config.out}; play it as "
+            f"ppo:{config.out}{',symmetric=true' if config.symmetric else ''}",
             soft_wrap=True,
         )
     else:
