@@ -5,11 +5,13 @@ of Browne et al., "A survey of Monte Carlo tree search methods", IEEE TCIAIG 4(1
 from the root through the tree, adds one node, and plays on at random to the end.
 
 - Any number of players in any order: a node's value counts for the player who moved into it (max^n).
-- Chance: the tree is open-loop. It holds no states; each simulation plays in a world drawn anew, and looks
-  only at the actions that are legal there. So no plan can rest on dice that nobody can know.
+- Chance: each simulation plays in a world drawn anew, so that no plan can rest on dice that nobody can know. The
+  position that comes out decides where in the tree it goes on. The tree holds no states, but it knows a position again
+  by a digest of its record, whatever way led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
+  in Monte Carlo tree search", IEEE CIG 2008.
 
 `playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
-`resample` stand for the game's kernels.
+`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise`.
 """
 
 # ruff: noqa: F821
@@ -19,7 +21,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,64 +31,68 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.view import View
 
-#: A node stands for one player's action after the actions above it. Node 0 is the root; no link is 0.
+#: Entry k is two things: an action that was tried in a position, and, in `child` alone, a position with the actions
+#: tried there. Without chance it is the position after action k, see `follow`; else see `recognise`. Position 0 is the
+#: root; no link is 0.
 NODE = np.dtype(
     [
         ("value", np.float64),  # the mover's rewards, mapped from -1..1 to 0..1; of the root: see `simulate`
         ("visits", np.int32),
         ("action", np.int32),
-        ("mover", np.int32),  # part of its identity: chance may give the same turn to one player or another
-        ("parent", np.int32),
-        ("child", np.int32),  # the newest one
-        ("sibling", np.int32),  # the next older child of the same parent
+        ("mover", np.int32),
+        ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
+        ("child", np.int32),  # of the position: the newest action
+        ("sibling", np.int32),  # the next older action in the same position
     ],
     align=True,
 )
 
+#: Where positions are found by their digests: a trie of 4 branches, each entry a position of the same number.
+INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
+
 # Seeds of searches are folded apart from those for drawing worlds, which count up from 0.
 _SEARCH = 1 << 33
+
+# With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and what
+# is explored in it blurs the values above. The root must find the best action, the others earn: Tolpin and Shimony,
+# "MCTS based on simple regret", AAAI 2012.
+_BELOW_ROOT = 0.5
 
 # Simulations between two looks at the clock.
 _CHUNK = 64
 
 
 @jit.kernel
-def best_child(tree, node, mover, legal):
-    """The child of highest upper confidence bound (UCB1) whose action is legal; 0 while a legal action has none.
-
-    Visits are summed over the children that are legal now, since in another world others may have been.
-    """
+def best_child(tree, place, legal, exploration):
+    """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried."""
     missing = 0
     for action in range(legal.shape[0]):
         missing += legal[action]
     visits = 0
-    child = tree[node]["child"]
+    child = tree[place]["child"]
     while child:
-        if tree[child]["mover"] == mover and legal[tree[child]["action"]]:
-            visits += tree[child]["visits"]
-            missing -= 1
+        visits += tree[child]["visits"]
+        missing -= 1
         child = tree[child]["sibling"]
     if missing > 0:
         return 0
-    spread = tree[0]["value"] * math.sqrt(math.log(visits))
+    spread = exploration * math.sqrt(math.log(visits))
     best, highest = 0, -1.0
-    child = tree[node]["child"]
+    child = tree[place]["child"]
     while child:
-        if tree[child]["mover"] == mover and legal[tree[child]["action"]]:
-            bound = tree[child]["value"] / tree[child]["visits"] + spread / math.sqrt(tree[child]["visits"])
-            if bound > highest:
-                best, highest = child, bound
+        bound = tree[child]["value"] / tree[child]["visits"] + spread / math.sqrt(tree[child]["visits"])
+        if bound > highest:
+            best, highest = child, bound
         child = tree[child]["sibling"]
     return best
 
 
 @jit.kernel
-def keep_untried(tree, node, mover, legal):
-    """Clear in `legal` the actions for which the mover has a child."""
-    child = tree[node]["child"]
+def keep_untried(tree, place, legal):
+    """Clear in `legal` the actions that were tried in a position."""
+    child = tree[place]["child"]
     while child:
-        if tree[child]["mover"] == mover:
-            legal[tree[child]["action"]] = False
+        legal[tree[child]["action"]] = False
         child = tree[child]["sibling"]
 
 
@@ -100,6 +106,33 @@ def back_up(tree, node, rewards):
     tree[0]["visits"] += 1
 
 
+@jit.kernel
+def follow(index, node, new, words):
+    """The position after action `node` where nothing is left to chance: it has the same number."""
+    return node
+
+
+@jit.kernel
+def recognise(index, node, new, words):
+    """The position of that record, uint64 (words,); one that was never met gets the number `new`.
+
+    All but the generator, the first field of every state, makes a position. The count of plies is in it too, so that
+    no simulation comes back to one where it has been.
+    """
+    digest = np.uint64(0)
+    for k in range(1, words.shape[0]):
+        digest = rng.mix(digest ^ words[k])
+    place, rest = np.int64(0), digest
+    while index[place]["digest"] != digest:
+        branch = np.int64(rest & np.uint64(3))
+        if index[place]["branches"][branch] == 0:
+            index[place]["branches"][branch] = new
+            index[new]["digest"] = digest
+        place = np.int64(index[place]["branches"][branch])
+        rest >>= np.uint64(2)
+    return place
+
+
 def playout(state, joint, legal):
     """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
     while not state["done"]:
@@ -109,41 +142,46 @@ def playout(state, joint, legal):
         step(state, joint)
 
 
-def simulate(root, seed, tree, legal):
+def simulate(root, world, words, seed, tree, index, legal):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Args:
         root: states (1,), not finished.
+        world: states (1,), room to play; `words` is the same memory as uint64 (record's size / 8,).
         seed: uint64; what simulation s draws depends on it and on s.
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far and, as its
             value, the exploration constant.
+        index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
         legal: bool (num_actions,), room to work.
     """
-    world = root.copy()
     state = world[0]
     player = root[0]["to_move"]
     joint = np.zeros(state["rewards"].shape[0], np.int64)
+    exploration = tree[0]["value"]
     for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
         world[0] = root[0]
         resample(state, player, rng.fold(seed, 2 * simulation))
         rng.start(state, rng.fold(seed, 2 * simulation + 1))
-        node, grown = 0, False
+        node, place, grown = 0, 0, False
         while not (grown or state["done"]):
             mover = state["to_move"]
             legal_mask(state, mover, legal)
-            child = best_child(tree, node, mover, legal)
+            share = _BELOW_ROOT if place and index.shape[0] else 1.0
+            child = best_child(tree, place, legal, share * exploration)
             if child == 0:
                 grown = True
-                keep_untried(tree, node, mover, legal)
+                keep_untried(tree, place, legal)
                 child = simulation + 1
                 tree[child]["action"] = rng.choose(legal, rng.draw(state))
                 tree[child]["mover"] = mover
-                tree[child]["parent"] = node
-                tree[child]["sibling"] = tree[node]["child"]
-                tree[node]["child"] = child
+                tree[child]["sibling"] = tree[place]["child"]
+                tree[place]["child"] = child
+            tree[child]["parent"] = node
             node = child
             joint[mover] = tree[node]["action"]
             step(state, joint)
+            if not (grown or state["done"]):
+                place = arrive(index, node, simulation + 1, words)
         playout(state, joint, legal)
         back_up(tree, node, state["rewards"])
 
@@ -160,10 +198,16 @@ def read_root(tree, out):
 
 
 @cache
-def kernel_for(rules: Rules) -> Callable[..., Any]:
-    """`simulate` for one game's rules."""
+def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+    """`simulate` for one game's rules, with or without chance."""
     moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
-    return jit.specialise(simulate, **moves, resample=rules.resample, playout=jit.specialise(playout, **moves))
+    return jit.specialise(
+        simulate,
+        **moves,
+        resample=rules.resample,
+        playout=jit.specialise(playout, **moves),
+        arrive=recognise if chance else follow,
+    )
 
 
 class MCTS:
@@ -187,7 +231,7 @@ class MCTS:
             simulations: playouts for each decision.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
-            exploration: UCB1's constant, for values from 0 (loss) to 1 (win).
+            exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
         """
         if simulations < 1 or threads < 1:
@@ -230,18 +274,22 @@ class MCTS:
         worlds = view.sample_worlds()
         seeds = np.empty(len(view), np.uint64)
         rng.fold_rows(view.seeds, np.full(len(view), _SEARCH, np.uint64), seeds)
-        run = kernel_for(game.rules)
+        kernel = kernel_for(game.rules, game.stochastic)
 
         def work(some: np.ndarray) -> None:
             legal = np.empty(game.num_actions, np.bool_)
-            tree = np.zeros(self.simulations + 1 if self.seconds is None else 1 << 12, NODE)
+            world = worlds[:1].copy()
+            memory = world.view(np.uint64)
+            room = self.simulations + 1 if self.seconds is None else 1 << 12
+            tree, index = np.zeros(room, NODE), np.zeros(room if game.stochastic else 0, INDEX)
             for i in some:
-                tree[:] = 0
+                tree[:], index[:] = 0, 0
                 tree[0]["value"] = self.exploration
+                run = partial(kernel, worlds[i : i + 1], world, memory, seeds[i])
                 if self.seconds is None:
-                    run(worlds[i : i + 1], seeds[i], tree, legal)
+                    run(tree, index, legal)
                 else:
-                    tree = _run_until(time.monotonic() + self.seconds, run, worlds[i : i + 1], seeds[i], tree, legal)
+                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, legal)
                 read_root(tree, results[i])
 
         threads = min(self.threads, len(rows))
@@ -254,19 +302,14 @@ class MCTS:
 
 
 def _run_until(
-    deadline: float,
-    run: Callable[..., Any],
-    root: np.ndarray,
-    seed: np.uint64,
-    tree: np.ndarray,
-    legal: np.ndarray,
-) -> np.ndarray:
-    """Search until the deadline, for one chunk at least; the tree, moved if it needed more room."""
+    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, legal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search until the deadline, for one chunk at least; the tree and its index, moved if they needed more room."""
     size = 1
     while True:
         size += _CHUNK
         if size > len(tree):
-            tree = np.concatenate([tree, np.zeros(len(tree), NODE)])
-        run(root, seed, tree[:size], legal)
+            tree, index = np.concatenate([tree, np.zeros_like(tree)]), np.concatenate([index, np.zeros_like(index)])
+        run(tree[:size], index, legal)
         if time.monotonic() >= deadline:
-            return tree
+            return tree, index

@@ -33,6 +33,7 @@ SPECS = (
     "greedy:samples=3",
     "mcts:simulations=40",
     "mcts:simulations=40,threads=3",
+    "expectimax:samples=4,playouts=1",
     "oracle",
     "oracle:fallback=mcts:simulations=20",
 )
@@ -171,7 +172,7 @@ def games() -> list[Game]:
 
 
 def fits(spec: str, game: Game) -> bool:
-    if spec.startswith("mcts"):
+    if spec.startswith(("mcts", "expectimax")):
         return not (game.simultaneous or game.hidden_information)
     return not spec.startswith("oracle") or game.options.get("won_boards") == "open"
 
@@ -254,7 +255,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
     [
         (
             "mtcs",
-            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, oracle, ppo, human",
+            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, expectimax, oracle, ppo, human",
         ),
         ("", "unknown agent ''"),
         (
