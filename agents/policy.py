@@ -15,8 +15,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from agents.files import write_whole
 from ttt_envs.core import jit
+from ttt_envs.core.files import write_whole
+from ttt_envs.core.game import Game
 from ttt_envs.core.rng import mix
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import ENCODINGS
@@ -125,25 +126,40 @@ def network(info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> torch.nn.M
 class PolicyAgent:
     """Plays by a policy network."""
 
-    def __init__(self, net: torch.nn.Module, encoding: str = "flat", temperature: float = 1.0) -> None:
+    def __init__(
+        self, net: torch.nn.Module, encoding: str = "flat", temperature: float = 1.0, symmetric: bool = False
+    ) -> None:
         """`net`: float32 (n, inputs) -> logits; it may go on learning.
 
-        `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action.
+        `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
+        logits are the mean over the game's symmetries; it costs that many times more, and evens out what was
+        learned on one side of the board and not on the other.
         """
         self.name = "policy"
         self.net = net
         self.encoding = encoding
         self.temperature = temperature
+        self.symmetric = symmetric
 
     def logits(self, view: View) -> np.ndarray:
         """float32 (n, num_actions), not masked; ValueError if the network overflows."""
-        observations = view.observations
-        if self.encoding == "planes":
-            observations = view.game.to_planes(observations).reshape(len(view), -1)
-        with torch.inference_mode():
-            result: np.ndarray = self.net(torch.from_numpy(observations).float()).numpy()
+        game, observations = view.game, view.observations
+        result = self._forward(game, observations)
+        if self.symmetric:
+            # The identity is counted above, whether the game names it or not.
+            turns = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
+            for turn in turns:
+                result[:, turn.actions] += self._forward(game, observations[:, turn.features])
+            result /= 1 + len(turns)
         if not np.isfinite(result).all():
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
+        return result
+
+    def _forward(self, game: Game, observations: np.ndarray) -> np.ndarray:
+        if self.encoding == "planes":
+            observations = game.to_planes(observations).reshape(len(observations), -1)
+        with torch.inference_mode():
+            result: np.ndarray = self.net(torch.from_numpy(observations).float()).numpy()
         return result
 
     def act(self, view: View) -> np.ndarray:

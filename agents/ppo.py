@@ -12,12 +12,13 @@ from ttt_envs.core.view import View
 class PPO(PolicyAgent):
     """Plays a trained policy, from a run folder or a policy file."""
 
-    def __init__(self, path: str, temperature: float = 1.0) -> None:
+    def __init__(self, path: str, temperature: float = 1.0, symmetric: bool = False) -> None:
         """Load the policy.
 
         Args:
             path: a run folder, or a .safetensors file in it.
             temperature: 1 samples the policy itself, less sharpens it, 0 plays its most likely action.
+            symmetric: average the policy over the board's symmetries: stronger, and as many times slower.
 
         Raises:
             FileNotFoundError: nothing there.
@@ -29,7 +30,7 @@ class PPO(PolicyAgent):
         where = Path(path)
         self.path = where / "policy.safetensors" if where.is_dir() else where
         self.info, tensors = load_policy(self.path)
-        super().__init__(network(self.info, tensors), self.info.encoding, temperature)
+        super().__init__(network(self.info, tensors), self.info.encoding, temperature, symmetric)
         self._fits: Game | None = None
 
     def policy(self, view: View) -> np.ndarray:

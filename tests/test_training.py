@@ -22,13 +22,15 @@ if jit.DISABLED:
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import agents
 import ttt_envs
-from agents.files import write_whole
 from agents.policy import BadPolicyFile, load_policy
 from training import demo, self_play
-from training.self_play import Config, due, read_curve, train
+from training.regret import measure
+from training.self_play import Config, due, read_curve, read_regret, train
+from ttt_envs.core.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 GAME = "super_tic_tac_toe"
@@ -95,6 +97,50 @@ def test_resume_goes_on(tmp_path: Path) -> None:
     # All other settings are those of the run, and the curve is one.
     assert load_policy(folder / "policy.safetensors")[0].hidden == (16,)
     assert [e.steps for e in read_curve(folder / "curve.csv")] == [0, 0, 256, 256, 512, 512]
+
+
+DICE = {"game": "tic_tac_dice", "option": ("rounds=single",), "regret_games": 20}
+
+
+def test_curve_of_regret(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    train(tiny(folder, steps=256, **DICE))
+    before = read_regret(folder / "regret.csv")
+    result = train(Config(out=folder, resume=True, steps=512, quiet=True))
+    curve = read_regret(folder / "regret.csv")
+    assert curve == result.regrets
+    assert [each.steps for each in curve] == [0, 256, 512]
+    assert curve[:2] == before
+    assert Image.open(folder / "regret.png").size[0] > 300
+    # The last one is that of the policy which was saved, acting as it does elsewhere.
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    found = measure(game, agents.load(f"ppo:{folder}"), games=20)
+    assert (curve[-1].per_game, curve[-1].mistakes) == pytest.approx((found.per_game, found.mistakes))
+    assert 0 < curve[-1].per_game_half_width == pytest.approx(found.per_game_half_width)
+    assert curve[-1].measured == 1
+    logged = EventAccumulator(str(folder / "tensorboard"))
+    logged.Reload()
+    last = logged.Scalars("eval/regret")[-1]
+    assert (last.step, last.value) == (512, pytest.approx(found.per_game, rel=1e-5))
+
+
+def test_measuring_regret_does_not_disturb_training(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    train(tiny(tmp_path / "with", steps=256, **DICE, quiet=False))
+    assert re.search(r"regret a game: \d\.\d{3} ± \d\.\d{3}\n", capsys.readouterr().out)
+    train(tiny(tmp_path / "without", steps=256, **{**DICE, "regret_games": 0}))
+    assert not list((tmp_path / "without").glob("regret*"))
+    with_it, without = (tmp_path / name / "policy.safetensors" for name in ("with", "without"))
+    assert with_it.read_bytes() == without.read_bytes()
+
+
+def test_regret_where_the_oracle_knows_little(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    train(tiny(tmp_path / "x", steps=128, regret_games=20, quiet=False))
+    assert re.search(r"regret a game: at least 0\.000 ± 0\.000, \S+% of decisions measured", capsys.readouterr().out)
+    assert read_regret(tmp_path / "x" / "regret.csv")[-1].measured < 0.05
+    train(tiny(tmp_path / "y", steps=128, regret_games=2, quiet=False, option=("random_opening_plies=16",)))
+    assert "regret: not known of any decision" in capsys.readouterr().out
+    assert np.isnan(read_regret(tmp_path / "y" / "regret.csv")[-1].per_game)
+    assert (tmp_path / "y" / "regret.png").is_file()
 
 
 def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
@@ -191,6 +237,10 @@ def test_opponents_are_self_past_and_fixed(run: Path, monkeypatch: pytest.Monkey
         ({"fixed": ("radnom",)}, "random"),
         ({"eval_agents": ("mcts:simulation=3",)}, "simulations"),
         ({"seed": -1}, "seed"),
+        ({"regret_games": -1}, "regret_games must be 0, or at least 2"),
+        ({"regret_games": 1}, "regret_games must be 0, or at least 2"),
+        ({"regret_games": 9, "option": ("won_boards=closed",)}, "regret cannot be measured"),
+        ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
     ],
 )
 def test_bad_settings_are_refused_in_words(tmp_path: Path, changes: dict, words: str) -> None:
@@ -286,6 +336,36 @@ def test_trained_policy_plays(run: Path) -> None:
     assert (agent.act(positions.take(np.arange(40)[::3])) == actions[::3]).all()
     sharp = agents.load(f"ppo:{run},temperature=0")
     assert (sharp.act(positions) == policy.argmax(axis=1)).all()
+
+
+def test_a_symmetric_policy_is_the_same_on_a_turned_board(run: Path) -> None:
+    game, plain = ttt_envs.load(GAME), agents.load(f"ppo:{run}")
+    states = ttt_envs.Batch(game, 20, seed=4)
+    for _ in range(5):
+        states.step(agents.load("random").act(states.view()))
+    agent, before = agents.load(f"ppo:{run},symmetric=true"), states.view()
+    logits = agent.logits(before)
+    mean = np.zeros_like(logits)
+    for symmetry in game.symmetries:
+        states.states[:] = symmetry.states(before.sample_worlds())
+        turned = states.view()
+        assert np.allclose(agent.logits(turned), logits[:, symmetry.actions], atol=1e-5), symmetry.name
+        mean[:, symmetry.actions] += plain.logits(turned) / len(game.symmetries)
+    assert np.allclose(mean, logits, atol=1e-5)
+    assert not np.allclose(plain.logits(before), logits, atol=1e-3)
+
+
+def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
+    """Also over an interruption: the line is drawn to the end of the whole run."""
+    train(tiny(tmp_path / "x", anneal=True, steps=256))
+    train(Config(resume=True, out=tmp_path / "x", steps=512, quiet=True))
+    rates = []
+    for path in sorted((tmp_path / "x" / "tensorboard").glob("events*"), key=lambda path: path.stat().st_mtime_ns):
+        events = EventAccumulator(str(path))
+        events.Reload()
+        rates += [round(event.value, 9) for event in events.Scalars("train/learning_rate")]
+    # Two rollouts of 128 toward 256 decisions, then two from 256 toward 512.
+    assert rates == pytest.approx([0.5e-3, 0.0, 0.25e-3, 0.0])
 
 
 def test_actions_are_drawn_from_the_policy(run: Path) -> None:

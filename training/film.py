@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agents.files import write_whole
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.render import rasterise
 

@@ -10,8 +10,8 @@ import tyro
 
 import agents
 import ttt_envs
-from agents.files import write_whole
 from training.arena import game_seeds, play_games
+from ttt_envs.core.files import write_whole
 
 
 @dataclass(frozen=True)

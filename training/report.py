@@ -11,7 +11,7 @@ import rich.box
 import rich.markup
 import rich.table
 
-from agents.files import write_whole
+from ttt_envs.core.files import write_whole
 
 
 @dataclass

@@ -10,6 +10,7 @@ self, by its past snapshots and by fixed agents; a game's opponent is drawn when
     resume.safetensors     what --resume needs: the policy, the optimiser, the counters
     snapshots/             past policies
     curve.csv, curve.png   score against the evaluation agents on the way
+    regret.csv, regret.png what it loses against best play on the way, with --regret-games and an oracle
     tensorboard/           losses and scores: tensorboard --logdir runs
 
 It is brought up to date after every rollout, so an interrupt at any moment loses at most the rollout in hand.
@@ -22,10 +23,10 @@ import io
 import json
 import signal
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import torch
@@ -39,7 +40,6 @@ from stable_baselines3.common.logger import configure
 import agents
 import ttt_envs
 from agents.cli import parse_options, python
-from agents.files import write_whole
 from agents.policy import (
     ACTIVATIONS,
     BadPolicyFile,
@@ -52,6 +52,8 @@ from agents.policy import (
     write_tensors,
 )
 from training.arena import game_seeds, play_games
+from training.regret import measure, oracle_of
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.rng import fold
@@ -84,6 +86,8 @@ class Config:
     """Times that a rollout is gone through."""
     learning_rate: float = 1e-3
     """Of Adam."""
+    anneal: bool = False
+    """Let the learning rate fall to zero, linearly over --steps: a last polish, after which going on gains little."""
     entropy: float = 0.002
     """Weight of the entropy bonus."""
     gamma: float = 0.99
@@ -112,6 +116,8 @@ class Config:
     """Agents to be evaluated against."""
     eval_games: int = 200
     """Games of an evaluation against each agent, shared out over the seats."""
+    regret_games: int = 0
+    """Games of an evaluation on which regret is measured, the learner in all seats; 0 for none. Needs an oracle."""
     quiet: bool = False
     """Print nothing."""
 
@@ -129,6 +135,8 @@ class Config:
         for name, low in {**at_least, "eval_every": 1, "eval_games": 2}.items():
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
+        if self.regret_games and self.regret_games < 2:
+            raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {self.regret_games}")
         if self.games * self.rollout < 2:
             raise ValueError("games * rollout must be at least 2, or there is nothing to average over")
         if min(self.self_weight, self.past_weight) < 0 or self.self_weight + self.past_weight > 1:
@@ -156,6 +164,19 @@ class Evaluation:
 
 
 @dataclass
+class Regret:
+    """What the learner's decisions lose against best play; see `training.regret.Result`, which has the same fields."""
+
+    steps: int
+    per_game: float
+    per_game_half_width: float
+    per_decision: float
+    per_decision_half_width: float
+    mistakes: float
+    measured: float
+
+
+@dataclass
 class Result:
     """What a run gives back.
 
@@ -165,6 +186,7 @@ class Result:
         steps_per_second: of this run, evaluation left out.
         evaluations: all of them, earlier runs included.
         finished: False if it was interrupted.
+        regrets: all of them, earlier runs included.
     """
 
     folder: Path
@@ -172,6 +194,7 @@ class Result:
     steps_per_second: float
     evaluations: list[Evaluation] = field(default_factory=list)
     finished: bool = True
+    regrets: list[Regret] = field(default_factory=list)
 
 
 class ActorNet(torch.nn.Module):
@@ -217,6 +240,12 @@ def evaluate(
     return found
 
 
+def evaluate_regret(game: Game, agent: agents.Agent, games: int, seed: int, steps: int) -> Regret:
+    """Let `agent` play itself, and measure what its decisions lose."""
+    found = measure(game, agent, games=games, seed=seed)
+    return Regret(steps, *(getattr(found, each.name) for each in fields(Regret)[1:]))
+
+
 class Keeper(BaseCallback):
     """Between two rollouts: saves, takes snapshots, exchanges opponents, evaluates, shows progress."""
 
@@ -229,6 +258,7 @@ class Keeper(BaseCallback):
         self.fixed = [agents.load(spec) for spec in config.fixed]
         self.eval_agents = {spec: agents.load(spec) for spec in config.eval_agents}
         self.evaluations: list[Evaluation] = read_curve(config.out / "curve.csv")
+        self.regrets: list[Regret] = read_regret(config.out / "regret.csv")
         self.frozen: dict[Path, PolicyAgent] = {}
         self.saved_steps = -1
         self.training_seconds = 0.0
@@ -251,6 +281,7 @@ class Keeper(BaseCallback):
     def _on_training_end(self) -> None:
         self.training_seconds += time.perf_counter() - self.clock
         self.keep(last=True)
+        self.logger.dump(self.num_timesteps)  # SB3 writes before it updates: the last scores would be lost
 
     def keep(self, last: bool = False) -> None:
         """Bring the run folder up to date with the policy after its last update."""
@@ -306,7 +337,24 @@ class Keeper(BaseCallback):
         write_curve(self.config.out / "curve.csv", self.evaluations)
         draw_curve(self.config.out / "curve.png", self.evaluations, self.game)
         words = "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in found)
+        if self.config.regret_games:
+            words += f"   {self.evaluate_regret()}"
         self.console.print(f"{self.num_timesteps:>11,} decisions   {words}", highlight=False, soft_wrap=True)
+
+    def evaluate_regret(self) -> str:
+        """Measure regret; add to its curve. Gives it in words."""
+        config, steps = self.config, self.num_timesteps
+        found = evaluate_regret(self.game, self.me, config.regret_games, config.seed, steps)
+        self.regrets = [each for each in self.regrets if each.steps < steps] + [found]
+        write_rows(config.out / "regret.csv", Regret, self.regrets)
+        draw_regret(config.out / "regret.png", self.regrets, self.game)
+        if not found.measured:
+            return "regret: not known of any decision"
+        self.logger.record("eval/regret", found.per_game)
+        words = f"{found.per_game:.3f} ± {found.per_game_half_width:.3f}"
+        if found.measured < 1:
+            return f"regret a game: at least {words}, {found.measured:.1%} of decisions measured"
+        return f"regret a game: {words}"
 
 
 def due(now: int, before: int, every: int) -> bool:
@@ -352,24 +400,40 @@ def load_resume(path: Path, model: MaskablePPO) -> None:
         raise BadPolicyFile(f"{path} is damaged, or does not fit this run's config.json: {error}") from None
 
 
+Row = TypeVar("Row", Evaluation, Regret)
+
+
+def write_rows(path: Path, kind: type[Row], rows: Sequence[Row]) -> None:
+    """Write a curve as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=[each.name for each in fields(kind)])
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    write_whole(path, text.getvalue())
+
+
+def read_rows(path: Path, kind: type[Row]) -> list[Row]:
+    """The curve of an earlier run; empty if there is none."""
+    if not path.is_file():
+        return []
+    convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}
+    with path.open(newline="") as file:
+        return [kind(**{name: convert[name](text) for name, text in row.items()}) for row in csv.DictReader(file)]
+
+
 def write_curve(path: Path, evaluations: list[Evaluation]) -> None:
     """The curve as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(Evaluation.__dataclass_fields__))
-    writer.writeheader()
-    writer.writerows(asdict(e) for e in evaluations)
-    write_whole(path, text.getvalue())
+    write_rows(path, Evaluation, evaluations)
 
 
 def read_curve(path: Path) -> list[Evaluation]:
     """The curve of an earlier run; empty if there is none."""
-    if not path.is_file():
-        return []
-    with path.open(newline="") as file:
-        return [
-            Evaluation(int(row["steps"]), row["agent"], *(float(row[k]) for k in list(row)[2:]))
-            for row in csv.DictReader(file)
-        ]
+    return read_rows(path, Evaluation)
+
+
+def read_regret(path: Path) -> list[Regret]:
+    """The curve of regret of an earlier run; empty if there is none."""
+    return read_rows(path, Regret)
 
 
 def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
@@ -395,6 +459,27 @@ def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
     write_whole(path, picture.getvalue())
 
 
+def draw_regret(path: Path, regrets: list[Regret], game: Game) -> None:
+    """The curve of regret as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    steps, mean = np.array([each.steps for each in regrets]), np.array([each.per_game for each in regrets])
+    half = np.array([each.per_game_half_width for each in regrets])
+    axes.plot(steps, mean, marker="o", markersize=4, label="the learner in all seats, with 95 % interval")
+    axes.fill_between(steps, np.maximum(mean - half, 0), mean + half, alpha=0.2)
+    what = "" if all(each.measured == 1 for each in regrets) else ", of the measured decisions"
+    axes.set(xlabel="decisions trained on", ylabel=f"regret a game{what} (reward)")
+    axes.set_ylim(bottom=0)
+    axes.set_title(f"{game.title}: loss against best play")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper right")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_whole(path, picture.getvalue())
+
+
 def make_model(config: Config, game: Game, seed: int) -> MaskablePPO:
     """An untrained MaskablePPO on `games` games."""
     env = SB3SeatEnv(game, config.games, encoding=config.encoding)
@@ -407,7 +492,7 @@ def make_model(config: Config, game: Game, seed: int) -> MaskablePPO:
         n_steps=config.rollout,
         batch_size=min(config.batch, config.games * config.rollout),
         n_epochs=config.epochs,
-        learning_rate=config.learning_rate,
+        learning_rate=(lambda left: config.learning_rate * max(left, 0.0)) if config.anneal else config.learning_rate,
         ent_coef=config.entropy,
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
@@ -443,12 +528,14 @@ def train(config: Config) -> Result:
     Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
 
     Raises:
-        ValueError: settings that make no sense, an unknown game, option or agent.
+        ValueError: settings that make no sense, an unknown game, option or agent; regret to be measured without oracle.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError, BadPolicyFile: nothing to resume, or it is damaged.
     """
     config = settle(config)
     game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
+    if config.regret_games:
+        oracle_of(game)
     torch.set_num_threads(1)  # small networks get slower with more
     torch.distributions.Distribution.set_default_validate_args(False)  # it costs a tenth of the time
     console = Console(quiet=config.quiet)
@@ -500,7 +587,7 @@ def train(config: Config) -> Result:
             soft_wrap=True,
         )
     speed = (steps - start) / keeper.training_seconds if keeper.training_seconds > 0 else 0.0
-    return Result(config.out, steps, speed, keeper.evaluations, finished)
+    return Result(config.out, steps, speed, keeper.evaluations, finished, keeper.regrets)
 
 
 def _interrupt(*_: Any) -> None:

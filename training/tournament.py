@@ -31,10 +31,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import agents as agent_collection
 import ttt_envs
 from agents.cli import parse_options
-from agents.files import write_whole
 from training.arena import Games, checked, game_seeds, iter_games, join
 from training.ratings import Ratings, rate
 from training.report import Table, write_json
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Agent, View
@@ -359,7 +359,7 @@ def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bo
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"agent {name!r} is listed twice; it would play itself")
-    lineup = [_ready(name, game, players or {}) for name in names]
+    lineup = [ready(name, game, players or {}) for name in names]
     # A person plays one game after the other, and needs the terminal.
     live = any(getattr(agent, "interactive", False) for agent in lineup)
     chunk = 1 if live and config.chunk is None else config.chunk
@@ -459,7 +459,7 @@ def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held
     return Pairing(first, second, games, assignment[:n], won, lost, len(assignment))
 
 
-def _ready(name: str, game: Game, players: Mapping[str, Agent]) -> Agent:
+def ready(name: str, game: Game, players: Mapping[str, Agent]) -> Agent:
     """The agent, once it has answered for one position."""
     agent = players[name] if name in players else agent_collection.load(name)
     states = game.new_state(0)

@@ -26,7 +26,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.games.tic_tac_dice import rules
@@ -497,10 +497,7 @@ def _match_values(given: argparse.Namespace) -> None:
         for share, table in make_match_values(given.layouts, given.groups, given.seed, threads=given.threads):
             progress.update(task, completed=share)
             found = table
-    handle, name = tempfile.mkstemp(dir=given.out.parent, prefix=given.out.name)
-    with os.fdopen(handle, "w") as file:
-        file.write(json.dumps(found, indent=1) + "\n")
-    os.replace(name, given.out)
+    write_whole(given.out, json.dumps(found, indent=1) + "\n")
     print(f"wrote {given.out}; largest standard error {np.max(found['standard_errors']):.6f}")
 
 

@@ -99,19 +99,26 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
         raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
 
     rows = [player for player in (0, 1) if has_row(state, player + 1)]
+    starred = [cell for cell, (_, _, mark) in enumerate(found) if mark == "*"]
     if lines[0].startswith("over:"):
         reward = _reward(state, rows)
         if reward is None:
             raise ValueError("the first line says that it is over, but the board or the points do not")
         if lines[0] != _over(reward):
             raise ValueError(f"the first line must be {_over(reward)!r}, as the board and the points have it")
+        if starred:
+            raise ValueError(
+                f"cell {names[starred[0]]} cannot be claimed any more: the first line says that it is over"
+            )
         state["done"] = True
-        state["rewards"] = reward, -reward
+        state["rewards"] = reward, 0 - reward  # a draw pays 0, and not -0
         return states
     if rows:
         raise ValueError(f"{'XO'[rows[0]]} has a row, so the round is over")
     if target and state["points"].max() >= target:
         raise ValueError(f"{target} points win the match, so the first line must say that it is over")
+    if state["drawn"] == MOST_DRAWN_ROUNDS:
+        raise ValueError(f"drawn rounds {MOST_DRAWN_ROUNDS} end a match, so the first line must say that it is over")
     turn = re.fullmatch(r"([XO]) claims by dice ([1-6]) ([1-6])(, then rolls again)?", lines[0])
     if not turn:
         raise ValueError(f"the first line must be like 'X claims by dice 2 5' or 'over: X wins', not {lines[0]!r}")
@@ -122,7 +129,6 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     allowed = [cell for cell in range(size * size) if is_claimable(state, cell, allowed_ranks(state))]
     if not allowed:
         raise ValueError(f"dice {low} {high} allow no card to be claimed, so this is nobody's turn")
-    starred = [cell for cell, (_, _, mark) in enumerate(found) if mark == "*"]
     if starred and starred != allowed:
         raise ValueError(f"dice {low} {high} allow cells {', '.join(names[cell] for cell in allowed)} to be claimed")
     return states
@@ -132,7 +138,7 @@ def _facts(line: str, target: int) -> dict[str, int]:
     wanted = f"points X 0 O 0 of {target}, ply 0" if target else "ply 0"
     form = r"ply (?P<ply>\d{1,6})(?:, drawn rounds (?P<drawn>\d{1,2}))?"
     if target:
-        form = rf"points X (?P<X>\d{{1,2}}) O (?P<O>\d{{1,2}}) of {target}, {form}"
+        form = rf"points X (?P<X>\d{{1,3}}) O (?P<O>\d{{1,3}}) of {target}, {form}"
     read = re.fullmatch(form, line)
     if not read:
         raise ValueError(f"the last line must be like {wanted!r}, not {line!r}")
@@ -152,9 +158,11 @@ def _reward(state: Any, rows: list[int]) -> float | None:
         return float(ahead * points / ROW_POINTS)
     if ahead == 0:
         return 0.0 if state["drawn"] == MOST_DRAWN_ROUNDS and state["points"].max() < state["target"] else None
+    if state["drawn"] == MOST_DRAWN_ROUNDS:
+        return None
     winner = 0 if ahead > 0 else 1
     reached, other = state["points"][winner], state["points"][1 - winner]
-    if not (other < state["target"] <= reached < state["target"] + points):
+    if not (other < state["target"] <= reached < state["target"] + points and reached >= points):
         return None
     return float(ahead)
 
