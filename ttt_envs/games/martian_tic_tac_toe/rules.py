@@ -95,6 +95,7 @@ def step(state, actions):
     state["stash"][player, size - 1] -= 1
     state["piece"][cell] = SIZES * player + size
     if completes_line(state, cell):
+        remember(state, cell, replaced, player)
         players = state["stash"].shape[0]
         state["done"] = True
         for each in range(players):

@@ -11,8 +11,8 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
     can_move,
     completes_line,
     entry,
-    owner_of,
     occurrences,
+    owner_of,
     read_entry,
     size_of,
 )
@@ -89,7 +89,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
         if given != [str(n) for n in state["stash"].ravel()]:
             raise ValueError(f"the stashes must be what is not on the board: {state['stash'].tolist()}")
         rest = rest[1:]
-    facts = re.fullmatch(r"ply (\d{1,6}), occurred (\d{1,3})", rest[0] if rest else "")
+    facts = re.fullmatch(r"ply (\d{1,6}), occurred (\d)", rest[0] if rest else "")
     if not facts:
         raise ValueError(f"a line like 'ply 4, occurred 1' must follow the board, not {rest[0] if rest else ''!r}")
     state["ply"], state["occurred"] = int(facts[1]), int(facts[2])
@@ -126,12 +126,20 @@ def _read_log(state: Any, lines: list[str], names: list[str], colours: str) -> N
 def _read_turn(state: Any, line: str, colours: str) -> None:
     """Who is to move, or how it ended; what the board and the log say about it must fit."""
     on_board = int((state["piece"] != EMPTY).sum())
-    if not on_board <= state["ply"] <= state["max_plies"]:
-        raise ValueError(f"{on_board} pieces on the board take from {on_board} to {state['max_plies']} plies")
+    least = on_board + int(state["logged"])  # else the log could grow too long for its field
+    if not least <= state["ply"] <= state["max_plies"]:
+        raise ValueError(f"the pieces and the moves after them take from {least} to {state['max_plies']} plies")
     read = re.fullmatch(r"(?P<over>over: (?P<draw>draw, )?)?(?P<who>\w) (?P<what>to move|wins)", line)
     if not read or read["who"] not in colours or (read["what"] == "wins") != bool(read["over"] and not read["draw"]):
-        raise ValueError(f"the first line must be like 'R to move', 'over: R wins' or 'over: draw, R to move': {line!r}")
+        raise ValueError(
+            f"the first line must be like 'R to move', 'over: R wins' or 'over: draw, R to move': {line!r}"
+        )
     who = state["to_move"] = colours.index(read["who"])
+    found = occurrences(state) if state["repetition_limit"] else 1
+    if state["occurred"] != found:
+        raise ValueError(f"by the moves since the last placement the position has occurred {found} times")
+    if found > max(state["repetition_limit"], 1):
+        raise ValueError(f"the game was over before the position occurred {found} times")
     lines = [player for player in range(len(colours)) if _has_line(state, player)]
     if read["what"] == "wins":
         if lines != [who]:
@@ -142,9 +150,6 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
         return
     if lines:
         raise ValueError(f"{COLOURS[lines[0]]} has a line, so the first line must say that it is over")
-    found = occurrences(state) if state["repetition_limit"] else 1
-    if state["occurred"] != found:
-        raise ValueError(f"by the moves since the last placement the position has occurred {found} times")
     stuck = not any(can_move(state, player) for player in range(len(colours)))
     limit = state["repetition_limit"] or found + 1
     if (found >= limit or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
