@@ -19,15 +19,15 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
     whose = "of the player k turns after me"
     found = [
         Block("pieces", (players, SIZES, cells), f"a piece {whose}, of size s+1, stands in [k, s, cell]", board),
-        Block("stashes", (players, SIZES, pieces), f"the stash {whose} holds more than c pieces of size s+1: [k, s, c]"),
+        Block(
+            "stashes", (players, SIZES, pieces), f"the stash {whose} holds more than c pieces of size s+1: [k, s, c]"
+        ),
         Block("to move", (players,), "it is the turn of the player k turns after me"),
         Block("first turn", (1,), "the player to move has not moved yet, and must place"),
         Block("stage", (STAGES,), f"so many plies are played, in parts of 1/{STAGES} of the longest game"),
     ]
     if repetition_limit:
-        found.append(
-            Block("occurred", (repetition_limit,), "this position has occurred k+1 times, now included")
-        )
+        found.append(Block("occurred", (repetition_limit,), "this position has occurred k+1 times, now included"))
     return tuple(found)
 
 
