@@ -23,6 +23,9 @@ from ttt_envs.core.state import state_dtype
 EMPTY = 0
 SMALL, SIZES = 1, 3
 
+# Steps of (row, column) along a line; the other way is the opposite.
+_WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
+
 
 @cache
 def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
@@ -58,24 +61,35 @@ def reset(state, seed):
 @kernel
 def legal_mask(state, player, out):
     """What can be done with the pieces in the mover's stash."""
+    in_hand = sizes_in_stash(state, player) if player == state["to_move"] else 0
     for cell in range(state["piece"].shape[0]):
+        sizes = in_hand & sizes_allowed(state, player, cell)
         for size in range(1, SIZES + 1):
-            out[SIZES * cell + size - 1] = player == state["to_move"] and is_legal(state, player, cell, size)
+            out[SIZES * cell + size - 1] = sizes >> size & 1
 
 
 @kernel
-def is_legal(state, player, cell, size):
-    """Whether the player may put a piece of this size into this cell, if it is his turn."""
+def sizes_in_stash(state, player):
+    """The sizes of which the player has a piece left, as a set: bit s stands for size s."""
+    sizes = 0
+    for size in range(1, SIZES + 1):
+        sizes |= (state["stash"][player, size - 1] > 0) << size
+    return sizes
+
+
+@kernel
+def sizes_allowed(state, player, cell):
+    """The sizes that the player may put into the cell if it is his turn and he has them, as such a set."""
     piece = state["piece"][cell]
-    if state["stash"][player, size - 1] == 0:
-        return False
     if piece == EMPTY:
-        return size == SMALL
+        return 1 << SMALL
     if is_first_turn(state):
-        return False
-    if owner_of(piece) == player:
-        return size <= size_of(piece) + 1 and (size != size_of(piece) or state["same_size_swap"])
-    return size == size_of(piece) + 1
+        return 0
+    one_larger = 1 << (size_of(piece) + 1)
+    if owner_of(piece) != player:
+        return one_larger
+    same, smaller = one_larger >> 1, (one_larger >> 1) - 2
+    return one_larger | smaller | (same if state["same_size_swap"] else 0)
 
 
 @kernel
@@ -125,33 +139,31 @@ def next_player(state):
 @kernel
 def can_move(state, player):
     """Whether the player, if it were his turn, would have a legal move."""
+    in_hand = sizes_in_stash(state, player)
     for cell in range(state["piece"].shape[0]):
-        for size in range(1, SIZES + 1):
-            if is_legal(state, player, cell, size):
-                return True
+        if in_hand & sizes_allowed(state, player, cell):
+            return True
     return False
 
 
 @kernel
 def completes_line(state, cell):
     """Whether the piece in `cell` is one of `line` equal ones in a row."""
-    line = state["line"]
-    return (
-        1 + run(state, cell, 0, 1) + run(state, cell, 0, -1) >= line
-        or 1 + run(state, cell, 1, 0) + run(state, cell, -1, 0) >= line
-        or 1 + run(state, cell, 1, 1) + run(state, cell, -1, -1) >= line
-        or 1 + run(state, cell, 1, -1) + run(state, cell, -1, 1) >= line
-    )
+    piece, at = state["piece"][cell], (cell // state["size"], cell % state["size"])
+    for way in _WAYS:
+        if 1 + run(state, piece, at, way) + run(state, piece, at, (-way[0], -way[1])) >= state["line"]:
+            return True
+    return False
 
 
 @kernel
-def run(state, cell, down, across):
-    """How many pieces equal to that in `cell` follow it without a gap in one direction."""
+def run(state, piece, at, way):
+    """How many pieces like this follow the cell (row, column) without a gap, each `way` (rows, columns) further."""
     size, count = state["size"], 0
-    row, column = cell // size + down, cell % size + across
-    while 0 <= row < size and 0 <= column < size and state["piece"][row * size + column] == state["piece"][cell]:
+    row, column = at[0] + way[0], at[1] + way[1]
+    while 0 <= row < size and 0 <= column < size and state["piece"][row * size + column] == piece:
         count += 1
-        row, column = row + down, column + across
+        row, column = row + way[0], column + way[1]
     return count
 
 
