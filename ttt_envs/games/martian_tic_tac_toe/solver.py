@@ -1,12 +1,12 @@
 """Best play of Martian Tic-Tac-Toe on the 3x3 board with two players: all positions, by retrograde analysis.
 
 A position is seen by the player to move: a cell is empty (0), holds a piece of his (1 to 3) or of the opponent's (4 to
-6), and the nine digits are a number below 7**9. From the positions in which the opponent has just made a line, moves are taken
-back: a position is won that has a move to a lost one, and lost when all its moves are known to lead to won ones. Going
-through them in the order of the distance to the end gives the shortest win and the longest loss; what is left when
-nothing new is found is drawn by endless play. (Bellman, "On the application of dynamic programming to the determination
-of optimal play in chess and checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", ICCA Journal
-9(3), 1986.)
+6), and the nine digits are a number below 7**9. From the positions in which the opponent has just made a line, moves
+are taken back: a position is won that has a move to a lost one, and lost when all its moves are known to lead to won
+ones. Going through them in the order of the distance to the end gives the shortest win and the longest loss; what is
+left when nothing new is found is drawn by endless play. (Bellman, "On the application of dynamic programming to the
+determination of optimal play in chess and checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain
+endgames", ICCA Journal 9(3), 1986.)
 
     python -m ttt_envs.games.martian_tic_tac_toe.solver
 
@@ -21,7 +21,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +34,9 @@ from ttt_envs.core.jit import kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.symmetry import dihedral
 from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.text import cell_names
 
 CELLS, DIGITS, PIECES = 9, 7, 3
 BOARDS = DIGITS**CELLS
@@ -269,12 +271,13 @@ _WORDS = -(-BOARDS // 64)
 @kernel
 def least_image(digits, weights):
     """The least number among the eight mirror images of a board; weights int64 (8, 9), see `_weights`."""
-    least = BOARDS
+    least = np.int64(BOARDS)
     for turn in range(8):
         number = np.int64(0)
         for cell in range(CELLS):
             number += digits[cell] * weights[turn, cell]
-        least = min(least, number)
+        if number < least:
+            least = number
     return least
 
 
@@ -636,6 +639,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Build the table of best play of the 3x3 game, and say what is in it.",
     )
     parser.add_argument("--same-size-swap", action="store_true", help="with the option same_size_swap=True")
+    parser.add_argument("--picture", type=Path, help="write a drawn position with few pieces to this file, as SVG")
     given = parser.parse_args(arguments)
     path = table_path(given.same_size_swap)
     try:
@@ -643,29 +647,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)
         return 130
-    facts(table)
+    print("\n".join(facts(table)))
+    if given.picture is not None:
+        write_whole(given.picture, drawn_picture(table) + "\n")
+        print(f"wrote {given.picture}")
     return 0
 
 
-def facts(table: Table) -> None:
-    """Print the openings' values and how many positions are won, lost and drawn, mirror images counted."""
+def facts(table: Table) -> Iterator[str]:
+    """Lines about the openings, and about how many positions are won, lost and drawn."""
     digits = np.zeros(CELLS, np.int64)
-    for cell, name in enumerate(("corner", "edge", "", "", "centre")):
-        if name:
-            digits[:] = EMPTY
-            digits[cell] = SIZES + 1
-            print(f"opening in the {name}: {words(find(digits, _weights(), table), 1)}")
+    for cell, name in enumerate(cell_names(3)):
+        digits[:] = EMPTY
+        digits[cell] = SIZES + 1
+        value = find(digits, _weights(), table)
+        result = "drawn" if value == DRAWN else f"{'lost' if value % 2 == 0 else 'won'} in {value} plies"
+        yield f"opening on {name}: {result}"
     counts = np.zeros(3, np.int64)
     count_all(table, _weights(), counts)
     won, lost, drawn = counts
-    print(f"{won:,} positions won by the player to move, {lost:,} lost, {drawn:,} drawn")
-
-
-def words(value: int, played: int) -> str:
-    """A value for the player to move, after so many plies, in words about who opened the game."""
-    if value == DRAWN:
-        return "a draw"
-    return f"{'lost' if value % 2 == 0 else 'won'}, {value - 1 + played} plies"
+    yield f"{won:,} positions won by the player to move, {lost:,} lost, {drawn:,} drawn"
+    plies = table.values.astype(np.int64) - 1
+    yield f"the longest win takes {plies[plies % 2 == 1].max()} plies, the longest loss {plies[plies % 2 == 0].max()}"
 
 
 @kernel
@@ -690,6 +693,33 @@ def count_all(table, weights, counts):
             value = np.int64(table.values[at])
             counts[2 if value == DRAWN else value % 2] += different
             at += 1
+
+
+@kernel
+def emptiest_drawn(table, digits):
+    """The first of the drawn positions with the fewest pieces; out int64 (9,)."""
+    trial, counts, most, at = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64), -1, 0
+    for word in range(table.present.shape[0]):
+        for bit in range(64):
+            if (table.present[word] >> np.uint64(bit)) & np.uint64(1):
+                if table.values[at] == DRAWN:
+                    digits_of(64 * word + bit, trial)
+                    count_digits(trial, counts)
+                    if counts[EMPTY] > most:
+                        most = counts[EMPTY]
+                        digits[:] = trial
+                at += 1
+
+
+def drawn_picture(table: Table) -> str:
+    """SVG of the position of `emptiest_drawn`, red to move."""
+    digits = np.empty(CELLS, np.int64)
+    emptiest_drawn(table, digits)
+    state = np.zeros(1, rules.state_dtype_for(3, 2, 1))
+    state["size"], state["pieces"], state["piece"] = 3, PIECES, digits  # the mover's are player 0's
+    for digit in range(1, DIGITS):
+        state["stash"][0, (digit - 1) // SIZES, (digit - 1) % SIZES] = PIECES - (digits == digit).sum()
+    return draw(state[0])
 
 
 if __name__ == "__main__":
