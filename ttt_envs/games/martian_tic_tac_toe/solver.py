@@ -307,7 +307,7 @@ def bits_set(word):
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    total = 0
+    total = np.int64(0)
     for byte in range(8):
         total += np.int64((word >> np.uint64(8 * byte)) & np.uint64(0xFF))
     return total
@@ -316,7 +316,7 @@ def bits_set(word):
 @kernel
 def count_before(present, before):
     """How many bits are set in the words before each."""
-    total = 0
+    total = np.int64(0)
     for word in range(present.shape[0]):
         before[word] = total
         total += bits_set(present[word])
