@@ -355,6 +355,20 @@ def test_a_symmetric_policy_is_the_same_on_a_turned_board(run: Path) -> None:
     assert not np.allclose(plain.logits(before), logits, atol=1e-3)
 
 
+def test_a_symmetric_policy_can_be_evaluated(tmp_path: Path) -> None:
+    """The curve is of what is then played as ppo:...,symmetric=true; the training itself is the same."""
+    one, other = (
+        train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=100)) for flag in (False, True)
+    )
+    policies = [(tmp_path / str(flag) / "policy.safetensors").read_bytes() for flag in (False, True)]
+    assert policies[0] == policies[1]
+    assert one.evaluations != other.evaluations
+    game, opponents = ttt_envs.load(GAME), {spec: agents.load(spec) for spec in Config().eval_agents}
+    played = agents.load(f"ppo:{tmp_path / 'True'},symmetric=true")
+    again = self_play.evaluate(game, played, opponents, 100, 0, other.steps)
+    assert again == other.evaluations[-len(again) :]
+
+
 def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
     """Also over an interruption: the line is drawn to the end of the whole run."""
     train(tiny(tmp_path / "x", anneal=True, steps=256))

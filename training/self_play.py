@@ -116,6 +116,8 @@ class Config:
     """Agents to be evaluated against."""
     eval_games: int = 200
     """Games of an evaluation against each agent, shared out over the seats."""
+    symmetric: bool = False
+    """Evaluate the policy averaged over the board's symmetries, which is stronger: ppo:OUT,symmetric=true."""
     regret_games: int = 0
     """Games of an evaluation on which regret is measured, the learner in all seats; 0 for none. Needs an oracle."""
     quiet: bool = False
@@ -265,7 +267,9 @@ class Keeper(BaseCallback):
         self.task = progress.add_task("training", total=config.steps, speed="")
 
     def _on_training_start(self) -> None:
-        self.me = PolicyAgent(ActorNet(self.model.policy), self.config.encoding)
+        actor = ActorNet(self.model.policy)
+        self.me = PolicyAgent(actor, self.config.encoding)
+        self.candidate = PolicyAgent(actor, self.config.encoding, symmetric=self.config.symmetric)
         self.start = self.num_timesteps
         self.clock = time.perf_counter()
 
@@ -329,7 +333,7 @@ class Keeper(BaseCallback):
     def evaluate(self) -> None:
         """Play against the evaluation agents; add to the curve."""
         found = evaluate(
-            self.game, self.me, self.eval_agents, self.config.eval_games, self.config.seed, self.num_timesteps
+            self.game, self.candidate, self.eval_agents, self.config.eval_games, self.config.seed, self.num_timesteps
         )
         self.evaluations = [e for e in self.evaluations if e.steps < self.num_timesteps] + found
         for e in found:
@@ -344,7 +348,7 @@ class Keeper(BaseCallback):
     def evaluate_regret(self) -> str:
         """Measure regret; add to its curve. Gives it in words."""
         config, steps = self.config, self.num_timesteps
-        found = evaluate_regret(self.game, self.me, config.regret_games, config.seed, steps)
+        found = evaluate_regret(self.game, self.candidate, config.regret_games, config.seed, steps)
         self.regrets = [each for each in self.regrets if each.steps < steps] + [found]
         write_rows(config.out / "regret.csv", Regret, self.regrets)
         draw_regret(config.out / "regret.png", self.regrets, self.game)
@@ -438,43 +442,55 @@ def read_regret(path: Path) -> list[Regret]:
 
 def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
     """The curve as PNG."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _figure(f"{game.title}: self-play training", "score, all seats (a draw counts half)")
     for agent in dict.fromkeys(e.agent for e in evaluations):
         mine = [e for e in evaluations if e.agent == agent]
-        steps, scores = np.array([e.steps for e in mine]), np.array([e.score for e in mine])
-        half = np.array([e.half_width for e in mine])
+        scores, half = np.array([e.score for e in mine]), np.array([e.half_width for e in mine])
+        steps = [e.steps for e in mine]
         axes.plot(steps, scores, marker="o", markersize=4, label=f"against {agent}")
         axes.fill_between(steps, scores - half, np.minimum(scores + half, 1), alpha=0.2)
-    axes.set(xlabel="decisions trained on", ylabel="score, all seats (a draw counts half)", ylim=(0, 1.02))
-    axes.set_title(f"{game.title}: self-play training")
+    axes.set_ylim(0, 1.02)
     axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
-    axes.grid(alpha=0.3)
     if evaluations:
         axes.legend(loc="lower right")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    write_whole(path, picture.getvalue())
+    _save(figure, path)
 
 
 def draw_regret(path: Path, regrets: list[Regret], game: Game) -> None:
     """The curve of regret as PNG."""
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
-    axes = figure.subplots()
-    steps, mean = np.array([each.steps for each in regrets]), np.array([each.per_game for each in regrets])
+    what = "" if all(each.measured == 1 for each in regrets) else ", of the measured decisions"
+    figure, axes = _figure(f"{game.title}: loss against best play", f"regret a game{what} (reward)")
+    steps, mean = [each.steps for each in regrets], np.array([each.per_game for each in regrets])
     half = np.array([each.per_game_half_width for each in regrets])
     axes.plot(steps, mean, marker="o", markersize=4, label="the learner in all seats, with 95 % interval")
     axes.fill_between(steps, np.maximum(mean - half, 0), mean + half, alpha=0.2)
-    what = "" if all(each.measured == 1 for each in regrets) else ", of the measured decisions"
-    axes.set(xlabel="decisions trained on", ylabel=f"regret a game{what} (reward)")
-    axes.set_ylim(bottom=0)
-    axes.set_title(f"{game.title}: loss against best play")
-    axes.grid(alpha=0.3)
+    if (mean > half).all():
+        axes.set_yscale("log")  # or all but the beginning is one flat line
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
     axes.legend(loc="upper right")
+    _save(figure, path)
+
+
+def _figure(title: str, ylabel: str) -> tuple[Any, Any]:
+    """A figure and its axes, for a curve over decisions."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    axes.set(title=title, xlabel="decisions trained on", ylabel=ylabel)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
+    axes.grid(alpha=0.3, which="both")
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     write_whole(path, picture.getvalue())
@@ -577,7 +593,8 @@ def train(config: Config) -> Result:
     steps = max(keeper.saved_steps, 0)
     if finished:
         console.print(
-            f"Trained on {steps:,} decisions. The run is in {config.out}; play it as ppo:{config.out}",
+            f"Trained on {steps:,} decisions. The run is in {config.out}; play it as "
+            f"ppo:{config.out}{',symmetric=true' if config.symmetric else ''}",
             soft_wrap=True,
         )
     else:
