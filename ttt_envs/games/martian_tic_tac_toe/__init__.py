@@ -11,6 +11,8 @@
 - **Options**: `size` 3 to 8 (with 3, 4 and then 5 pieces of each size, and as many in a row); `players` 2, and from
   size 5 on 3 or 4; `repetition_limit` 2 to 9, or None; `max_plies` (None: 300 on 3x3, else 25 a cell);
   `same_size_swap` (True lets a piece be exchanged for one of its own size).
+- **Larger boards** fill up: who does not fight for a line ends in a draw, by `max_plies`, or because nobody can move
+  once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
 """
 
