@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package doe
 #: id -> "module:function", which takes the options and gives the Game.
 GAMES: dict[str, str] = {
     "super_tic_tac_toe": "ttt_envs.games.super_tic_tac_toe:make",
+    "martian_tic_tac_toe": "ttt_envs.games.martian_tic_tac_toe:make",
     "tic_tac_dice": "ttt_envs.games.tic_tac_dice:make",
     "big_tic_tac_dice": "ttt_envs.games.tic_tac_dice:make_big",
     "tic_tac_super_dice": "ttt_envs.games.tic_tac_dice:make_super",

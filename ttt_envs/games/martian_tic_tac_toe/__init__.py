@@ -1,0 +1,120 @@
+"""Martian Tic-Tac-Toe: pyramids of three sizes that swap and capture, so that a game need never end.
+
+- **What it adds**: loops and captures. Perfect information, two to four players, no chance.
+- **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of that size, 1 to 3, from your stash into the cell.
+- **Rules**: a small piece goes into an empty cell. A piece of your own is exchanged for one that is smaller or one
+  size larger; an opponent's piece is captured by one that is one size larger. What is replaced goes back to its owner's
+  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. Who cannot
+  move passes (inside the step). The third occurrence of a position with the same player to move, and the end of
+  `max_plies`, are draws.
+- **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
+- **Options**: `size` 3 to 8 (with 3, 4 and then 5 pieces of each size, and as many in a row); `players` 2, and from
+  size 5 on 3 or 4; `repetition_limit` 2 to 9, or None; `max_plies` (None: 300 on 3x3, else 25 a cell);
+  `same_size_swap` (True lets a piece be exchanged for one of its own size).
+- **Larger boards** fill up: who does not fight for a line ends in a draw, by `max_plies`, or because nobody can move
+  once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
+- **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.options import choice, whole
+from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.games import environments
+from ttt_envs.games.martian_tic_tac_toe import encoding, rules, text
+from ttt_envs.games.martian_tic_tac_toe.drawing import draw
+
+ID = "martian_tic_tac_toe"
+
+env, raw_env, parallel_env = environments(ID)
+
+#: The least `max_plies` on the 3x3 board: the longest win under best play is that long.
+LEAST_PLIES = 152
+
+
+def make(
+    *,
+    size: int = 3,
+    players: int = 2,
+    repetition_limit: int | None = 3,
+    max_plies: int | None = None,
+    same_size_swap: bool = False,
+) -> Game:
+    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    size = whole("size", size, 3, 8)
+    players = whole("players", players, 2, 4 if size >= 5 else 2)
+    if repetition_limit is not None:
+        repetition_limit = whole("repetition_limit", repetition_limit, 2, 9)
+    if max_plies is None:
+        max_plies = 300 if size == 3 else 25 * size * size
+    max_plies = whole("max_plies", max_plies, LEAST_PLIES if size == 3 else players, 65535)
+    options: dict[str, Any] = {
+        "size": size,
+        "players": players,
+        "repetition_limit": repetition_limit,
+        "max_plies": max_plies,
+        "same_size_swap": choice("same_size_swap", same_size_swap, (False, True)),
+    }
+    pieces = line = min(size, 5)
+    prototype = np.zeros(1, rules.state_dtype_for(size, players, max_plies if repetition_limit else 1))
+    prototype["size"], prototype["line"], prototype["pieces"] = size, line, pieces
+    prototype["repetition_limit"] = repetition_limit or 0
+    prototype["max_plies"], prototype["same_size_swap"] = max_plies, same_size_swap
+    return Game(
+        id=ID,
+        title="Martian Tic-Tac-Toe",
+        options=options,
+        prototype=prototype,
+        action_names=text.action_names(size),
+        action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
+        observation=encoding.blocks(size, players, pieces, repetition_limit or 0),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        simultaneous=False,
+        stochastic=False,
+        hidden_information=False,
+        max_plies=max_plies,
+        teams=tuple((player,) for player in range(players)),
+        native="aec",
+        format_state=text.format_state,
+        parse_state=partial(text.parse_state, prototype=prototype),
+        draw=draw,
+        factory=make,
+        make_symmetries=lambda: tuple(_symmetries(size, players, pieces, repetition_limit or 0)),
+        make_oracle=partial(_oracle, options),
+    )
+
+
+def _oracle(options: dict[str, Any]) -> Oracle:
+    from ttt_envs.games.martian_tic_tac_toe.solver import oracle_for
+
+    return oracle_for(**options)
+
+
+def _symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    cells = size * size
+    total = sum(block.size for block in encoding.blocks(size, players, pieces, repetition_limit))
+    for name, turn in dihedral(size).items():
+        features = np.arange(total)
+        for k in range(players * rules.SIZES):
+            features[k * cells : (k + 1) * cells] = k * cells + turn
+        actions = (rules.SIZES * turn[:, None] + np.arange(rules.SIZES)).ravel()
+        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    new["piece"] = states["piece"][:, turn]
+    # In the log a cell is the leading digit.
+    players = states["stash"].shape[1]
+    base = players * (rules.SIZES * players + 1)
+    log = states["log"].astype(np.int64)
+    turned = np.argsort(turn)[log // base] * base + log % base
+    new["log"] = np.where(np.arange(log.shape[1]) < states["logged"][:, None], turned, 0)
+    return new

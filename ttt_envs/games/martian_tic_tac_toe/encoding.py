@@ -1,0 +1,57 @@
+"""What each observation feature of Martian Tic-Tac-Toe means; all are 0 or 1, from the observer's side."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core.game import Block
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, is_first_turn, owner_of, size_of
+
+# Parts of the longest game that the observation tells apart.
+STAGES = 16
+
+
+def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple[Block, ...]:
+    """The blocks of an observation; a limit of 0 stands for none."""
+    cells = size * size
+    board = np.arange(players * SIZES * cells).reshape(players * SIZES, size, size)
+    whose = "of the player k turns after me"
+    found = [
+        Block("pieces", (players, SIZES, cells), f"a piece {whose}, of size s+1, stands in [k, s, cell]", board),
+        Block(
+            "stashes", (players, SIZES, pieces), f"the stash {whose} holds more than c pieces of size s+1: [k, s, c]"
+        ),
+        Block("to move", (players,), "it is the turn of the player k turns after me"),
+        Block("first turn", (1,), "the player to move has not moved yet, and must place"),
+        Block("stage", (STAGES,), f"so many plies are played, in parts of 1/{STAGES} of the longest game"),
+    ]
+    if repetition_limit:
+        found.append(Block("occurred", (repetition_limit,), "this position has occurred k+1 times, now included"))
+    return tuple(found)
+
+
+@kernel
+def observe(state, player, out):
+    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    out[:] = 0
+    cells, players, pieces = state["piece"].shape[0], state["stash"].shape[0], np.int64(state["pieces"])
+    for cell in range(cells):
+        piece = np.int64(state["piece"][cell])
+        if piece != EMPTY:
+            turns = (owner_of(piece) - player) % players
+            out[(SIZES * turns + size_of(piece) - 1) * cells + cell] = 1
+    at = players * SIZES * cells
+    for turns in range(players):
+        owner = (player + turns) % players
+        for size in range(SIZES):
+            for count in range(state["stash"][owner, size]):
+                out[at + count] = 1
+            at += pieces
+    if not state["done"]:
+        out[at + (state["to_move"] - player) % players] = 1
+        out[at + players] = is_first_turn(state)
+    at += players + 1
+    out[at + min(np.int64(state["ply"]) * STAGES // state["max_plies"], STAGES - 1)] = 1
+    if state["repetition_limit"] > 0:
+        out[at + STAGES + state["occurred"] - 1] = 1

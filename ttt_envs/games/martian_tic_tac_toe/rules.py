@@ -1,0 +1,229 @@
+"""The rules of Martian Tic-Tac-Toe, and nothing else.
+
+A square board and pyramids of three sizes. Action 3*cell + (size-1) puts a pyramid of that size from the mover's stash
+into a cell, numbered row-major: into an empty one, or in the place of the pyramid that stands there. Source of the
+rules: Chris Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
+
+A position that occurs too often is a draw, so a state must know its past. A cell once taken is never empty again, so
+that no position from before the last placement can come back; the moves since then are kept in a log of what they
+replaced, and are taken back one by one in order to count. This is exact, takes a byte or two a ply, and is skipped
+after every placement.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.state import state_dtype
+
+EMPTY = 0
+SMALL, SIZES = 1, 3
+
+# Steps of (row, column) along a line; the other way is the opposite.
+_WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
+
+
+@cache
+def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
+    """The dtype of states; `remembered`: the most plies that the log must hold."""
+    cells = size * size
+    entries = cells * (SIZES * players + 1) * players
+    return state_dtype(
+        players=players,
+        fields=[
+            ("piece", np.int8, (cells,)),  # in each cell: EMPTY, or SIZES * player + size, sizes from 1 to 3
+            ("stash", np.int8, (players, SIZES)),  # pieces of each size that a player has left
+            ("occurred", np.int8),  # times that this board with this player to move has occurred, now included
+            ("logged", np.int32),  # moves in the log
+            ("log", np.uint8 if entries <= 256 else np.uint16, (remembered,)),  # see `entry`
+            ("size", np.int8),  # option of that name
+            ("line", np.int8),  # pieces in a row that win
+            ("pieces", np.int8),  # of each size, that each player starts with
+            ("repetition_limit", np.int8),  # option of that name; 0 for none
+            ("max_plies", np.int32),  # option of that name
+            ("same_size_swap", np.bool_),  # option of that name
+        ],
+    )
+
+
+@kernel
+def reset(state, seed):
+    """The empty board."""
+    rng.start(state, seed)
+    state["stash"][:] = state["pieces"]
+    state["occurred"] = 1
+
+
+@kernel
+def legal_mask(state, player, out):
+    """What can be done with the pieces in the mover's stash."""
+    in_hand = sizes_in_stash(state, player) if player == state["to_move"] else 0
+    for cell in range(state["piece"].shape[0]):
+        sizes = in_hand & sizes_allowed(state, player, cell)
+        for size in range(1, SIZES + 1):
+            out[SIZES * cell + size - 1] = sizes >> size & 1
+
+
+@kernel
+def sizes_in_stash(state, player):
+    """The sizes of which the player has a piece left, as a set: bit s stands for size s."""
+    sizes = 0
+    for size in range(1, SIZES + 1):
+        sizes |= (state["stash"][player, size - 1] > 0) << size
+    return sizes
+
+
+@kernel
+def sizes_allowed(state, player, cell):
+    """The sizes that the player may put into the cell if it is his turn and he has them, as such a set."""
+    piece = state["piece"][cell]
+    if piece == EMPTY:
+        return 1 << SMALL
+    if is_first_turn(state):
+        return 0
+    one_larger = 1 << (size_of(piece) + 1)
+    if owner_of(piece) != player:
+        return one_larger
+    same, smaller = one_larger >> 1, (one_larger >> 1) - 2
+    return one_larger | smaller | (same if state["same_size_swap"] else 0)
+
+
+@kernel
+def is_first_turn(state):
+    """Whether the player to move has not moved yet. There is room for everybody, so nobody's first turn is passed."""
+    return state["ply"] < state["stash"].shape[0]
+
+
+@kernel
+def step(state, actions):
+    """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
+    player = state["to_move"]
+    cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
+    replaced = state["piece"][cell]
+    if replaced != EMPTY:
+        state["stash"][owner_of(replaced), size_of(replaced) - 1] += 1
+    state["stash"][player, size - 1] -= 1
+    state["piece"][cell] = SIZES * player + size
+    if completes_line(state, cell):
+        remember(state, cell, replaced, player)
+        players = state["stash"].shape[0]
+        state["done"] = True
+        for each in range(players):
+            state["rewards"][each] = 1 if each == player else -1 / (players - 1)
+        return
+    state["ply"] += 1  # whose first turn it is depends on it
+    next_player(state)
+    state["ply"] -= 1
+    remember(state, cell, replaced, player)
+    limit = state["repetition_limit"]
+    if (limit > 0 and state["occurred"] >= limit) or state["ply"] + 1 >= state["max_plies"]:
+        state["done"] = True
+
+
+@kernel
+def next_player(state):
+    """The next player who has a legal move; the game is over if nobody has one."""
+    player, players = state["to_move"], state["stash"].shape[0]
+    for _ in range(players):
+        player = (player + 1) % players
+        if can_move(state, player):
+            state["to_move"] = player
+            return
+    state["done"] = True
+
+
+@kernel
+def can_move(state, player):
+    """Whether the player, if it were his turn, would have a legal move."""
+    in_hand = sizes_in_stash(state, player)
+    for cell in range(state["piece"].shape[0]):
+        if in_hand & sizes_allowed(state, player, cell):
+            return True
+    return False
+
+
+@kernel
+def completes_line(state, cell):
+    """Whether the piece in `cell` is one of `line` equal ones in a row."""
+    piece, at = state["piece"][cell], (cell // state["size"], cell % state["size"])
+    for way in _WAYS:
+        if 1 + run(state, piece, at, way) + run(state, piece, at, (-way[0], -way[1])) >= state["line"]:
+            return True
+    return False
+
+
+@kernel
+def run(state, piece, at, way):
+    """How many pieces like this follow the cell (row, column) without a gap, each `way` (rows, columns) further."""
+    size, count = state["size"], 0
+    row, column = at[0] + way[0], at[1] + way[1]
+    while 0 <= row < size and 0 <= column < size and state["piece"][row * size + column] == piece:
+        count += 1
+        row, column = row + way[0], column + way[1]
+    return count
+
+
+@kernel
+def remember(state, cell, replaced, player):
+    """Log the move of `player`, and count how often the position has occurred."""
+    state["occurred"] = 1
+    if state["repetition_limit"] == 0:
+        return
+    if replaced == EMPTY:
+        for k in range(state["logged"]):
+            state["log"][k] = 0
+        state["logged"] = 0
+        return
+    state["log"][state["logged"]] = entry(state, cell, replaced, player)
+    state["logged"] += 1
+    state["occurred"] = occurrences(state)
+
+
+@kernel
+def occurrences(state):
+    """How often this board with this player to move has occurred, by the log; now included."""
+    found = 1
+    differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
+    for k in range(state["logged"] - 1, -1, -1):
+        mover, was, where = read_entry(state, k)
+        bit = np.uint64(1) << np.uint64(where)
+        differ = differ | bit if was != state["piece"][where] else differ & ~bit
+        found += differ == 0 and mover == state["to_move"]
+    return found
+
+
+@kernel
+def entry(state, cell, replaced, player):
+    """A move as a number: who made it, where, and what stood there before."""
+    players = state["stash"].shape[0]
+    return (np.int64(cell) * (SIZES * players + 1) + replaced) * players + player
+
+
+@kernel
+def read_entry(state, k):
+    """Player, replaced piece and cell of the k-th move in the log."""
+    players = state["stash"].shape[0]
+    rest = np.int64(state["log"][k])
+    return rest % players, rest // players % (SIZES * players + 1), rest // (players * (SIZES * players + 1))
+
+
+@kernel
+def owner_of(piece):
+    """Whose piece it is."""
+    return (piece - 1) // SIZES
+
+
+@kernel
+def size_of(piece):
+    """Its size, 1 to 3."""
+    return (piece - 1) % SIZES + 1
+
+
+@kernel
+def resample(state, player, seed):
+    """Nothing is hidden, and nothing is left to chance."""
+    rng.start(state, seed)

@@ -1,0 +1,164 @@
+"""Positions and actions of Martian Tic-Tac-Toe as text, both ways."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.games.martian_tic_tac_toe.rules import (
+    EMPTY,
+    SIZES,
+    can_move,
+    completes_line,
+    entry,
+    occurrences,
+    owner_of,
+    read_entry,
+    size_of,
+)
+
+#: Red, blue, yellow, green.
+COLOURS = "RBYG"
+
+
+def cell_names(size: int) -> list[str]:
+    """Columns are letters from the left, rows numbers from the top: a1, b1, ..."""
+    return [f"{chr(ord('a') + cell % size)}{cell // size + 1}" for cell in range(size * size)]
+
+
+def action_names(size: int) -> tuple[str, ...]:
+    """`b2=3`: put a large piece on b2."""
+    return tuple(f"{cell}={piece}" for cell in cell_names(size) for piece in range(1, SIZES + 1))
+
+
+def piece_name(piece: int) -> str:
+    """`R2` for red's medium piece, `.` for an empty cell."""
+    return "." if piece == EMPTY else f"{COLOURS[owner_of(piece)]}{size_of(piece)}"
+
+
+def format_state(state: Any, viewer: int | None = None) -> str:
+    """Who is to move, the board, the stashes, the count of plies, and the moves that can still be repeated.
+
+    A move is written as what it replaced: `R b2 from B1` says that red took blue's small piece on b2. The same
+    for every viewer. `parse_state` reads it back.
+    """
+    size, names = int(state["size"]), cell_names(int(state["size"]))
+    mover = COLOURS[int(state["to_move"])]
+    if not state["done"]:
+        lines = [f"{mover} to move"]
+    else:
+        # To move where nobody wins: who would be next.
+        lines = [f"over: {mover} wins" if state["rewards"].any() else f"over: draw, {mover} to move"]
+    lines.append("  " + "".join(f"{chr(ord('a') + column):>3}" for column in range(size)))
+    for row in range(size):
+        pieces = "".join(f"{piece_name(int(p)):>3}" for p in state["piece"][size * row : size * row + size])
+        lines.append(f"{row + 1:>2}{pieces}")
+    stashes = (f"{COLOURS[k]} {' '.join(str(n) for n in stash)}" for k, stash in enumerate(state["stash"]))
+    lines.append(f"stashes: {', '.join(stashes)} (small, medium, large)")
+    lines.append(f"ply {state['ply']}, occurred {state['occurred']}")
+    if state["logged"]:
+        moves = (read_entry(state, k) for k in range(state["logged"]))
+        log = (f"{COLOURS[mover]} {names[where]} from {piece_name(was)}" for mover, was, where in moves)
+        lines.append(f"since the last placement: {', '.join(log)}")
+    return "\n".join(lines)
+
+
+def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
+    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+
+    Raises ValueError that names the part that is wrong.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
+    states = prototype.copy()
+    state = states[0]
+    size, players = int(state["size"]), len(state["stash"])
+    names, colours = cell_names(size), COLOURS[:players]
+    rows = [line.split()[1:] for line in lines[2 : 2 + size] if line.split()[0].isdecimal()]
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise ValueError(f"a position needs {size} numbered rows of {size} cells, each like '.' or 'R2'")
+    state["piece"] = [_piece(word, colours) for row in rows for word in row]
+    for player in range(players):
+        for kind in range(SIZES):
+            left = state["pieces"] - (state["piece"] == SIZES * player + kind + 1).sum()
+            if left < 0:
+                raise ValueError(f"{COLOURS[player]} has only {state['pieces']} pieces of size {kind + 1}")
+            state["stash"][player, kind] = left
+    rest = lines[2 + size :]
+    if rest and rest[0].startswith("stashes:"):
+        given = re.findall(r"\d+", rest[0])
+        if given != [str(n) for n in state["stash"].ravel()]:
+            raise ValueError(f"the stashes must be what is not on the board: {state['stash'].tolist()}")
+        rest = rest[1:]
+    facts = re.fullmatch(r"ply (\d{1,6}), occurred (\d)", rest[0] if rest else "")
+    if not facts:
+        raise ValueError(f"a line like 'ply 4, occurred 1' must follow the board, not {rest[0] if rest else ''!r}")
+    state["ply"], state["occurred"] = int(facts[1]), int(facts[2])
+    _read_log(state, rest[1:], names, colours)
+    _read_turn(state, lines[0], colours)
+    return states
+
+
+def _piece(word: str, colours: str) -> int:
+    if word == ".":
+        return EMPTY
+    if len(word) == 2 and word[0] in colours and word[1] in "123":
+        return SIZES * colours.index(word[0]) + int(word[1])
+    raise ValueError(f"a cell is '.', or a colour of {', '.join(colours)} and a size from 1 to 3, not {word!r}")
+
+
+def _read_log(state: Any, lines: list[str], names: list[str], colours: str) -> None:
+    if not lines:
+        return
+    head, _, moves = lines[0].partition(":")
+    if head != "since the last placement" or len(lines) > 1:
+        raise ValueError(f"after the count of plies only 'since the last placement: ...' may stand, not {lines[0]!r}")
+    words = [move.strip() for move in moves.split(",")]
+    if len(words) > len(state["log"]) or not state["repetition_limit"]:
+        raise ValueError(f"no game with these options remembers {len(words)} moves")
+    for k, word in enumerate(words):
+        read = re.fullmatch(r"(\w) (\w\d) from (\w\d)", word)
+        if not read or read[1] not in colours or read[2] not in names:
+            raise ValueError(f"a move since the last placement is like 'R b2 from B1', not {word!r}")
+        state["log"][k] = entry(state, names.index(read[2]), _piece(read[3], colours), colours.index(read[1]))
+    state["logged"] = len(words)
+
+
+def _read_turn(state: Any, line: str, colours: str) -> None:
+    """Who is to move, or how it ended; what the board and the log say about it must fit."""
+    on_board = int((state["piece"] != EMPTY).sum())
+    least = on_board + int(state["logged"])  # else the log could grow too long for its field
+    if not least <= state["ply"] <= state["max_plies"]:
+        raise ValueError(f"the pieces and the moves after them take from {least} to {state['max_plies']} plies")
+    read = re.fullmatch(r"(?P<over>over: (?P<draw>draw, )?)?(?P<who>\w) (?P<what>to move|wins)", line)
+    if not read or read["who"] not in colours or (read["what"] == "wins") != bool(read["over"] and not read["draw"]):
+        raise ValueError(
+            f"the first line must be like 'R to move', 'over: R wins' or 'over: draw, R to move': {line!r}"
+        )
+    who = state["to_move"] = colours.index(read["who"])
+    found = occurrences(state) if state["repetition_limit"] else 1
+    if state["occurred"] != found:
+        raise ValueError(f"by the moves since the last placement the position has occurred {found} times")
+    if found > max(state["repetition_limit"], 1):
+        raise ValueError(f"the game was over before the position occurred {found} times")
+    lines = [player for player in range(len(colours)) if _has_line(state, player)]
+    if read["what"] == "wins":
+        if lines != [who]:
+            raise ValueError(f"{read['who']} must have a line, and nobody else")
+        state["done"] = True
+        state["rewards"] = -1 / (len(colours) - 1)
+        state["rewards"][who] = 1
+        return
+    if lines:
+        raise ValueError(f"{COLOURS[lines[0]]} has a line, so the first line must say that it is over")
+    stuck = not any(can_move(state, player) for player in range(len(colours)))
+    limit = state["repetition_limit"] or found + 1
+    if (found >= limit or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
+        raise ValueError("whether it is over must fit the count of plies and of occurrences")
+    if not stuck and not can_move(state, who):
+        raise ValueError(f"{read['who']} has no legal move, so it is another player's turn")
+    state["done"] = bool(read["over"])
+
+
+def _has_line(state: Any, player: int) -> bool:
+    own = np.flatnonzero((state["piece"] - 1) // SIZES == player)
+    return any(state["piece"][cell] != EMPTY and completes_line(state, cell) for cell in own)
