@@ -408,7 +408,7 @@ def test_four_players_rewards_sum_to_zero(players):
 
 def opponents() -> list[str]:
     """One of each agent of the collection that needs no file and nobody at the keyboard."""
-    strong = {"mcts": "mcts:simulations=300", "expectimax": "expectimax:depth=1,playouts=4"}
+    strong = {"mcts": "mcts:simulations=300"}
     return [strong.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
 
 

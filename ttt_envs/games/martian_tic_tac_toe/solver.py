@@ -608,7 +608,7 @@ def make_table(path: Path, same_size_swap: bool, why: str) -> Table:
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, force_jupyter=False)
     console.print(f"Building the table of best play, once: {why}", soft_wrap=True, highlight=False, markup=False)
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("", total=1.0)

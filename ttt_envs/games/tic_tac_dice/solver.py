@@ -459,7 +459,7 @@ def _progress() -> Any:
     from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(console=Console(stderr=True), transient=True)
+    return Progress(console=Console(stderr=True, force_jupyter=False), transient=True)
 
 
 def _layout(given: argparse.Namespace) -> None:
