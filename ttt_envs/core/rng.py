@@ -96,10 +96,9 @@ def choose(mask, x):  # type: ignore[no-untyped-def]
         return -1
     skip = scale(x, count)
     for i in range(mask.shape[0]):
-        if mask[i]:
-            if skip == 0:
-                return i
-            skip -= 1
+        skip -= mask[i]  # no branch on what is random
+        if skip < 0:
+            return i
     return -1
 
 

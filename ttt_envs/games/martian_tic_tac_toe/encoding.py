@@ -38,15 +38,14 @@ def observe(state, player, out):
     cells, players, pieces = state["piece"].shape[0], state["stash"].shape[0], np.int64(state["pieces"])
     for cell in range(cells):
         piece = np.int64(state["piece"][cell])
-        if piece != EMPTY:
-            turns = (owner_of(piece) - player) % players
-            out[(SIZES * turns + size_of(piece) - 1) * cells + cell] = 1
+        turns = (owner_of(max(piece, 1)) - player) % players
+        out[(SIZES * turns + size_of(max(piece, 1)) - 1) * cells + cell] = piece != EMPTY
     at = players * SIZES * cells
     for turns in range(players):
         owner = (player + turns) % players
         for size in range(SIZES):
-            for count in range(state["stash"][owner, size]):
-                out[at + count] = 1
+            for count in range(pieces):
+                out[at + count] = state["stash"][owner, size] > count
             at += pieces
     if not state["done"]:
         out[at + (state["to_move"] - player) % players] = 1

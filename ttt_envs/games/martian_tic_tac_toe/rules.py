@@ -23,6 +23,12 @@ from ttt_envs.core.state import state_dtype
 EMPTY = 0
 SMALL, SIZES = 1, 3
 
+# What a piece may be put in the place of, as sets of sizes: [same_size_swap, see `relation`]. Into an empty cell goes a
+# small one; for one of his own a smaller one, or one that is one size larger; for an opponent's, one size larger.
+_ALLOWED = np.array(
+    [[0b0010, 0b0100, 0b1010, 0b0110, 0b0100, 0b1000, 0], [0b0010, 0b0110, 0b1110, 0b1110, 0b0100, 0b1000, 0]]
+)
+
 # Steps of (row, column) along a line; the other way is the opposite.
 _WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
@@ -81,15 +87,15 @@ def sizes_in_stash(state, player):
 def sizes_allowed(state, player, cell):
     """The sizes that the player may put into the cell if it is his turn and he has them, as such a set."""
     piece = state["piece"][cell]
-    if piece == EMPTY:
-        return 1 << SMALL
-    if is_first_turn(state):
+    if is_first_turn(state) and piece != EMPTY:
         return 0
-    one_larger = 1 << (size_of(piece) + 1)
-    if owner_of(piece) != player:
-        return one_larger
-    same, smaller = one_larger >> 1, (one_larger >> 1) - 2
-    return one_larger | smaller | (same if state["same_size_swap"] else 0)
+    return _ALLOWED[np.int64(state["same_size_swap"]), relation(piece, player)]
+
+
+@kernel
+def relation(piece, player):
+    """0 for an empty cell, 1 to 3 for a piece of the player's, by its size, 4 to 6 for an opponent's."""
+    return 0 if piece == EMPTY else size_of(piece) + SIZES * (owner_of(piece) != player)
 
 
 @kernel
