@@ -286,6 +286,21 @@ def test_a_win_that_comes_too_late_is_a_draw():
     assert (np.abs(oracle.value(far, 0)) == 1).all()
 
 
+def test_it_has_a_policy_at_the_last_plies_too():
+    """Where a limit cuts off what the table says, any action of the best value."""
+    oracle = GAME.oracle()
+    for ply in (297, 298, 299):
+        states = random_states(5000, seed=ply)
+        states["ply"] = ply
+        mover = states["to_move"]
+        policy, values = oracle.policy(states, mover), oracle.action_values(states, mover)
+        covered = oracle.covers(states)
+        assert covered.mean() > 0.99
+        assert np.allclose(policy.sum(axis=1), covered)
+        chosen = np.where(policy > 0, values, np.inf).min(axis=1)[covered]
+        assert np.array_equal(chosen, oracle.value(states, mover)[covered])
+
+
 def logged(states: np.ndarray, moves: list[tuple[int, int, int]]) -> np.ndarray:
     """The states with a past: (player, cell, replaced piece) of each move since the last placement."""
     states = states.copy()
@@ -474,11 +489,18 @@ def _damage(path: Path, how: str) -> None:
         path.write_bytes(data.replace(b'"version": 1', b'"version": 9', 1))
     elif how == "other rules":
         path.write_bytes(data.replace(b'"same_size_swap": false', b'"same_size_swap": true ', 1))
+    elif how == "count":
+        path.write_bytes(data.replace(b'"positions": 3', b'"positions": "', 1).replace(b', "sha256', b'", "sha25', 1))
+    elif how == "number":
+        start = data.index(b'"positions": ') + len(b'"positions": ')
+        path.write_bytes(data[:start] + b"null   " + data[start + 7 :])
     elif how == "head":
         path.write_bytes(data[: len(solver._MAGIC)] + b"}" + data[len(solver._MAGIC) + 1 :])
 
 
-@pytest.mark.parametrize("how", ["truncated", "empty", "altered", "foreign", "version", "other rules", "head"])
+@pytest.mark.parametrize(
+    "how", ["truncated", "empty", "altered", "foreign", "version", "other rules", "head", "count", "number"]
+)
 def test_a_wrong_file_is_noticed_and_made_anew(folder, how, capsys):
     solver.load_table(False)
     (path,) = folder.iterdir()

@@ -11,7 +11,7 @@ import pettingzoo
 import pytest
 import toy_coin
 from conformance import GAMES as MANY
-from conformance import OPTIONS
+from conformance import OPTIONS, seldom_won
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 
@@ -160,7 +160,10 @@ def test_rendering_without_a_mode_says_so():
         assert env.render() is None
 
 
-@pytest.mark.parametrize("game_id", GAME_IDS)
+FOLDERS = [game_id for game_id in GAME_IDS if ttt_envs.GAMES[game_id].split(":")[0].endswith(f".{game_id}")]
+
+
+@pytest.mark.parametrize("game_id", FOLDERS)
 def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
     module = import_module(f"ttt_envs.games.{game_id}")
     options = OPTIONS[game_id][-1]
@@ -448,6 +451,8 @@ def test_a_fixed_seat_stays(game):
 @pytest.mark.parametrize("auto_reset", [True, False])
 def test_a_loss_arrives(game, auto_reset):
     """Every reward of a finished game reaches the learner with his last action, losses as often as wins."""
+    if seldom_won(game):
+        pytest.skip("random play seldom wins this game")
     games = SeatGames(game, MANY, auto_reset=auto_reset)
     games.reset(5)
     rewards = []

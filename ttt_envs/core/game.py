@@ -40,7 +40,7 @@ class Oracle(Protocol):
     """Best play. `states` is a structured array (n,); `player` an int or int (n,)."""
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): the states that it answers exactly."""
+        """Bool (n,): the states that it answers: exactly, or with an error that the oracle states."""
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n,): expected reward of `player` under best play by all; nan where not covered."""

@@ -483,9 +483,12 @@ class MartianOracle:
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to move."""
         now, value = self._judge(states)
-        after, _ = self._actions(states)
+        after, worth = self._actions(states)
         # What the table says, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
         best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
+        # Where a limit cuts all of that off, any action of the best value.
+        cut = ~best.any(axis=1)
+        best[cut] = worth[cut] == value[cut, None]
         best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == player))[:, None]
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
@@ -570,8 +573,10 @@ def read_table(path: Path, same_size_swap: bool) -> Table:
         raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
     if version != VERSION or swap is not same_size_swap:
         raise BadTable(f"{path} is a table of version {version} with same_size_swap={swap}, not of {VERSION}")
+    if not isinstance(positions, int):
+        raise BadTable(f"{path} is damaged: its head says that it has {positions!r} positions")
     size = _WORDS * 12 + positions
-    if not isinstance(positions, int) or path.stat().st_size != _HEAD + size:
+    if path.stat().st_size != _HEAD + size:
         raise BadTable(f"{path} is damaged: it must have {_HEAD + size} bytes, not {path.stat().st_size}")
     body = np.asarray(np.memmap(path, np.uint8, "r", _HEAD))
     if hashlib.sha256(body.data).hexdigest() != digest:
@@ -582,7 +587,7 @@ def read_table(path: Path, same_size_swap: bool) -> Table:
 
 
 def build_table(same_size_swap: bool, tell: Callable[[str, float], None] = lambda what, share: None) -> Table:
-    """Work out the table: some 20 s and half a GB."""
+    """Work out the table: half a minute and half a GB."""
     values, live = analyse(same_size_swap, tell)
     present, before, out = np.zeros(_WORDS, np.uint64), np.empty(_WORDS, np.uint32), np.empty(BOARDS, np.uint8)
     positions = compress(values, live, _weights(), present, out)
@@ -617,16 +622,12 @@ def make_table(path: Path, same_size_swap: bool, why: str) -> Table:
         )
     try:
         write_table(path, table, same_size_swap)
-    except OSError as error:
-        console.print(
-            f"It cannot be kept, and is used from memory: {error}. Set TTT_ENVS_CACHE to a folder that can be written.",
-            soft_wrap=True,
-            highlight=False,
-            markup=False,
-        )
-        return table
-    console.print(f"It is kept in {path}", soft_wrap=True, highlight=False, markup=False)
-    return read_table(path, same_size_swap)
+        table = read_table(path, same_size_swap)
+        said = f"It is kept in {path}"
+    except (OSError, BadTable) as error:
+        said = f"It cannot be kept as {path}, and is used from memory ({error}). TTT_ENVS_CACHE chooses another folder."
+    console.print(said, soft_wrap=True, highlight=False, markup=False)
+    return table
 
 
 # --- the command ---
@@ -649,7 +650,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     print("\n".join(facts(table)))
     if given.picture is not None:
-        write_whole(given.picture, drawn_picture(table) + "\n")
+        try:
+            write_whole(given.picture, drawn_picture(table) + "\n")
+        except OSError as error:
+            print(f"error: the picture cannot be written: {error}", file=sys.stderr)
+            return 2
         print(f"wrote {given.picture}")
     return 0
 

@@ -8,6 +8,7 @@ import numpy as np
 from ttt_envs.games.martian_tic_tac_toe.rules import (
     EMPTY,
     SIZES,
+    SMALL,
     can_move,
     completes_line,
     entry,
@@ -129,6 +130,7 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
     least = on_board + int(state["logged"])  # else the log could grow too long for its field
     if not least <= state["ply"] <= state["max_plies"]:
         raise ValueError(f"the pieces and the moves after them take from {least} to {state['max_plies']} plies")
+    _check_first_turns(state, len(colours))
     read = re.fullmatch(r"(?P<over>over: (?P<draw>draw, )?)?(?P<who>\w) (?P<what>to move|wins)", line)
     if not read or read["who"] not in colours or (read["what"] == "wins") != bool(read["over"] and not read["draw"]):
         raise ValueError(
@@ -157,6 +159,21 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
     if not stuck and not can_move(state, who):
         raise ValueError(f"{read['who']} has no legal move, so it is another player's turn")
     state["done"] = bool(read["over"])
+
+
+def _check_first_turns(state: Any, players: int) -> None:
+    """Everybody begins by placing a small piece."""
+    first = min(int(state["ply"]), players)
+    on_board = np.flatnonzero(state["piece"] != EMPTY)
+    if len(on_board) < first:
+        raise ValueError(
+            f"each player's first turn places a piece, so after ply {first} there are {first} on the board"
+        )
+    if state["ply"] <= players:
+        pieces = sorted(int(piece) for piece in state["piece"][on_board])
+        if pieces != [SIZES * player + SMALL for player in range(first)]:
+            wanted = ", ".join(piece_name(SIZES * player + SMALL) for player in range(first)) or "nothing"
+            raise ValueError(f"after {first} plies there stands on the board: {wanted}")
 
 
 def _has_line(state: Any, player: int) -> bool:

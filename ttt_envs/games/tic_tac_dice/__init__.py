@@ -76,7 +76,7 @@ def _make(
         simultaneous=False,
         stochastic=True,
         hidden_information=False,
-        max_plies=size * size * _most_rounds(size, target),
+        max_plies=size * size * rules.most_rounds(size, target),
         teams=((0,), (1,)),
         native="aec",
         format_state=text.format_state,
@@ -86,13 +86,6 @@ def _make(
         make_symmetries=lambda: tuple(_symmetries(size, target)),
         make_oracle=partial(_oracle, options),
     )
-
-
-def _most_rounds(size: int, target: int) -> int:
-    """Of a game: each round gives a point at least, but on an even board it may give none."""
-    if not target:
-        return 1
-    return 2 * target - 1 + (rules.MOST_DRAWN_ROUNDS if size % 2 == 0 else 0)
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:

@@ -44,6 +44,13 @@ STATE = {
 }
 
 
+def most_rounds(size: int, target: int) -> int:
+    """Of a game: each round gives a point at least, but on an even board it may give none. `target` 0: one round."""
+    if not target:
+        return 1
+    return 2 * target - 1 + (MOST_DRAWN_ROUNDS - 1 if size % 2 == 0 else 0)
+
+
 @kernel
 def reset(state, seed):
     """No points yet, and the first round."""

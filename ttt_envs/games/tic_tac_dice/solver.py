@@ -6,7 +6,7 @@ The only loops are rolls with nothing to claim. They leave the board as it is, a
 do not: two linear equations in two unknowns, the values of one board with either player about to roll.
 
 - **3x3**: any layout is solved when it is first asked for, and the newest are kept.
-- **4x4**: one layout takes 0.7 GB and some 5 s; `game.oracle()` therefore refuses. The command
+- **4x4**: one layout takes 0.85 GB and some 5 s; `game.oracle()` therefore refuses. The command
 
       python -m ttt_envs.games.tic_tac_dice.solver layout --size 4 --win-length 3 --seed 1
 
@@ -213,12 +213,14 @@ class DiceOracle:
     """
 
     def __init__(self, size: int = 3, win_length: int = 3, target_points: int | None = None) -> None:
-        """`target_points` None: a single round; `size` 4 takes 0.7 GB and some seconds a layout.
+        """`target_points` None: a single round; `size` 4 takes 0.85 GB and some seconds a layout.
 
         Raises ValueError for a size or a target that cannot be solved.
         """
         if size not in (3, 4):
             raise ValueError(f"size={size} cannot be solved: 3 or 4 can")
+        if not 3 <= win_length <= size:
+            raise ValueError(f"win_length must be from 3 to {size}, not {win_length}")
         if target_points is not None and not (size == 3 and 1 <= target_points <= MOST_TARGET):
             raise ValueError(
                 f"a match is solved for size=3 and target_points up to {MOST_TARGET}, not for size={size} and "
@@ -241,7 +243,7 @@ class DiceOracle:
 
         `ranks`: whole numbers (size*size,) or (size, size). ValueError in words if the deck cannot deal them.
         """
-        return float(self.solution(check_ranks(ranks, self.size), ROUND_PAYOFFS)[0, 0])
+        return float(self.solution(ranks, ROUND_PAYOFFS)[0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all of them."""
@@ -269,13 +271,12 @@ class DiceOracle:
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
-    def solution(
-        self, ranks: np.ndarray, payoffs: np.ndarray, tell: Callable[[float], None] | None = None
-    ) -> np.ndarray:
+    def solution(self, ranks: Any, payoffs: np.ndarray, tell: Callable[[float], None] | None = None) -> np.ndarray:
         """All values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
 
-        `tell` hears what share is done.
+        `tell` hears what share is done. ValueError as of `layout_value`.
         """
+        ranks = check_ranks(ranks, self.size)
         key = ranks.tobytes(), payoffs.tobytes()
         values = self._solved.pop(key, None)
         if values is None:
@@ -312,7 +313,7 @@ class DiceOracle:
         for group in np.split(order, changes) if len(order) else []:
             i = group[0]
             payoffs = self.payoffs(states["points"][i])
-            values = self.solution(np.ascontiguousarray(states["rank"][i]), payoffs)
+            values = self.solution(states["rank"][i], payoffs)
             claims_rows(states, group, self._rows, payoffs, values, out)
         return out
 
@@ -332,7 +333,7 @@ def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> D
     """Best play with the options of a game; NotImplementedError in words where there is none."""
     if size == 4 and rounds == "single":
         raise NotImplementedError(
-            "no oracle for size=4: each layout takes some seconds and 0.7 GB. One layout is solved by 'python -m "
+            "no oracle for size=4: each layout takes some seconds and 0.85 GB. One layout is solved by 'python -m "
             f"ttt_envs.games.tic_tac_dice.solver layout --size 4 --win-length {win_length}'"
         )
     if size != 3:
@@ -429,24 +430,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m ttt_envs.games.tic_tac_dice.solver")
     commands = parser.add_subparsers(dest="command", required=True)
-    layout = commands.add_parser("layout", help="solve one layout: the value of the round and the best first claims")
-    layout.add_argument("--size", type=int, default=4, choices=(3, 4))
+    form = argparse.ArgumentDefaultsHelpFormatter
+    solve_one = "solve one layout: the value of the round and the best first claims"
+    layout = commands.add_parser("layout", help=solve_one, formatter_class=form)
+    layout.add_argument("--size", type=int, default=4, choices=(3, 4), help="cards a side")
     layout.add_argument("--win-length", type=int, default=3, help="3 to size")
     layout.add_argument("--ranks", type=int, nargs="+", help="the layout, row by row; else one is dealt")
     layout.add_argument("--seed", type=int, default=0, help="of the dealt layout")
-    values = commands.add_parser("match-values", help="work out the table of values of a match")
-    values.add_argument("--layouts", type=int, default=4096)
+    values = commands.add_parser("match-values", help="work out the table of values of a match", formatter_class=form)
+    values.add_argument("--layouts", type=int, default=4096, help="size of the sample")
     values.add_argument("--groups", type=int, default=16, help="parts of the sample, for the standard errors")
-    values.add_argument("--seed", type=int, default=0)
-    values.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    values.add_argument("--out", type=Path, default=MATCH_VALUES)
+    values.add_argument("--seed", type=int, default=0, help="of the sample")
+    values.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="that share the work")
+    values.add_argument("--out", type=Path, default=Path(MATCH_VALUES.name), help="file to write")
     given = parser.parse_args(arguments)
     try:
+        if given.seed < 0:
+            raise ValueError(f"--seed must be at least 0, not {given.seed}")
         if given.command == "layout":
             _layout(given)
         else:
             _match_values(given)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -463,8 +468,6 @@ def _progress() -> Any:
 
 
 def _layout(given: argparse.Namespace) -> None:
-    if not 3 <= given.win_length <= given.size:
-        raise ValueError(f"--win-length must be from 3 to {given.size}, not {given.win_length}")
     cells = given.size**2
     ranks = deal_layouts(1, cells, given.seed)[0] if given.ranks is None else check_ranks(given.ranks, given.size)
     oracle = DiceOracle(given.size, given.win_length)
@@ -489,8 +492,14 @@ def _layout(given: argparse.Namespace) -> None:
 
 
 def _match_values(given: argparse.Namespace) -> None:
-    if given.groups < 2 or given.layouts < given.groups or given.layouts % given.groups:
-        raise ValueError(f"--layouts must be a multiple of --groups, which is at least 2, not {given.layouts}")
+    if given.groups < 2:
+        raise ValueError(f"--groups must be at least 2, not {given.groups}")
+    if given.layouts < given.groups or given.layouts % given.groups:
+        raise ValueError(f"--layouts must be a multiple of --groups, {given.groups}, not {given.layouts}")
+    if given.threads < 1:
+        raise ValueError(f"--threads must be at least 1, not {given.threads}")
+    if given.out.is_dir():
+        raise ValueError(f"--out must be a file, and {given.out} is a folder")
     found: dict[str, Any] = {}
     with _progress() as progress:
         task = progress.add_task("solving layouts", total=1.0)

@@ -15,11 +15,12 @@ from ttt_envs.games.tic_tac_dice.rules import (
     allowed_ranks,
     has_row,
     is_claimable,
+    most_rounds,
 )
 
 MARKS = " XO"
 
-_CELL = re.compile(r"([A-Y])\s*(\d+)([XO*]?)")
+_CELL = re.compile(r"([A-Y])\s*(\d{1,3})([XO*]?)")
 
 
 def action_names(size: int) -> tuple[str, ...]:
@@ -54,11 +55,12 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 def check_ranks(ranks: Any, size: int) -> np.ndarray:
     """A layout as int8 (size*size,): ValueError in words if the deck cannot deal it."""
-    array = np.asarray(ranks)
+    try:
+        array = np.asarray(ranks)
+    except ValueError:  # rows of different lengths
+        array = np.zeros(0)
     if array.dtype.kind not in "iu" or array.shape not in ((size * size,), (size, size)):
-        raise ValueError(
-            f"a layout is {size * size} whole numbers, row by row, not {array.dtype} of shape {array.shape}"
-        )
+        raise ValueError(f"a layout is {size * size} whole numbers, row by row, not {ranks!r}")
     array = array.ravel()
     for rank in array:
         if not 1 <= rank <= RANKS:
@@ -93,7 +95,13 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     state["ply"] = facts["ply"]
     if facts["ply"] < marked or (not target and facts["ply"] != marked):
         raise ValueError(f"{marked} markers take {'at least ' if target else ''}as many plies, not {facts['ply']}")
-    state["points"] = facts.get("X", 0), facts.get("O", 0)
+    most = size * size * most_rounds(size, target)
+    if facts["ply"] > most:
+        raise ValueError(f"no game with these options has more than {most} plies, and this is ply {facts['ply']}")
+    points = facts.get("X", 0), facts.get("O", 0)
+    if max(points) > target + ROW_POINTS - 1:
+        raise ValueError(f"{target} points win the match, so nobody gets to {max(points)}")
+    state["points"] = points
     state["drawn"] = facts.get("drawn", 0)
     if state["drawn"] > MOST_DRAWN_ROUNDS or (state["drawn"] and (size * size % 2 or not target)):
         raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
