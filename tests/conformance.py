@@ -40,10 +40,10 @@ OPTIONS: dict[str, list[dict]] = {
         {"random_opening_plies": 6},
     ],
     "martian_tic_tac_toe": [
-        {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
         {"size": 5, "players": 3, "max_plies": 60},
         {"size": 6, "players": 4, "max_plies": 40, "same_size_swap": True, "repetition_limit": None},
         {"size": 4, "repetition_limit": 2, "max_plies": 80},
+        {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
     ],
     "tic_tac_dice": [
         {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},

@@ -843,7 +843,7 @@ def test_other_wrong_texts():
     with pytest.raises(ValueError, match="drawn rounds 33 do not fit"):
         game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 33"))
     with pytest.raises(ValueError, match="but the board or the points do not"):
-        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 800, drawn rounds 31"))
+        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 31"))
     with pytest.raises(ValueError, match="4 rows of 4 cells, A to P"):
         game.parse_state(GOOD)
 
