@@ -858,6 +858,27 @@ def test_ends_are_read_back(game_id):
             assert difference(game.parse_state(game.format_state(state))[0], state) == ["rng"]
 
 
+def test_the_next_round_tells_how_the_last_one_ended():
+    """By the points that it gave; before there was one, nothing is told."""
+    game = ttt_envs.load("tic_tac_super_dice", target_points=4)
+    states = play_batch(Batch(game, 6 if jit.DISABLED else 60, seed=12), game.max_plies).states
+    told = set()
+    for before, after in zip(states[:-1].ravel(), states[1:].ravel(), strict=True):
+        if after["done"]:
+            continue
+        if (after["owner"] != 0).sum() > (before["owner"] != 0).sum():
+            assert after["last"] == before["last"]
+            continue
+        x, o = (after["points"] - before["points"]).tolist()
+        words = {(2, 0): "row of X", (0, 2): "row of O", (1, 0): "more of X", (0, 1): "more of O", (0, 0): "drawn"}
+        assert game.format_state(after).endswith(f", last round: {words[x, o]}")
+        told.add(words[x, o])
+    assert len(told) >= (2 if jit.DISABLED else 5)
+    assert "last round" not in game.format_state(states[0, 0])
+    with pytest.raises(ValueError, match="no round before"):
+        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 2, last round: drawn"))
+
+
 def test_a_draw_is_read_back_to_the_byte():
     """A state's bytes are its hash and its file, so that 0 must not become -0."""
     game = ttt_envs.load("tic_tac_super_dice", rounds="single")

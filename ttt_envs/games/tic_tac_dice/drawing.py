@@ -3,6 +3,7 @@
 from typing import Any
 
 from ttt_envs.games.tic_tac_dice.rules import EMPTY, allowed_ranks, doubles, is_claimable
+from ttt_envs.games.tic_tac_dice.text import ENDS
 
 CARD_WIDTH, CARD_HEIGHT, GAP, MARGIN, HEAD = 88, 112, 12, 20, 92
 COLOURS = ("", "#c8402f", "#2467b0")
@@ -26,6 +27,8 @@ def draw(state: Any, viewer: int | None = None) -> str:
         f'<rect width="{width}" height="{height}" fill="{CLOTH}"/>',
     ]
     parts.append(_result(state) if state["done"] else _turn(state))
+    if state["last"]:
+        parts.append(_last_round(int(state["last"])))
     if state["target"]:
         parts += [_points(state, player, width - MARGIN, 28 + 36 * player) for player in (0, 1)]
     for cell in range(size * size):
@@ -52,6 +55,12 @@ def _turn(state: Any) -> str:
     if doubles(state):
         parts.append(_text("+", MARGIN + 166, 56, 30, OPEN))
     return "".join(parts)
+
+
+def _last_round(last: int) -> str:
+    """How the round before ended, which nobody sees any more once new cards are dealt."""
+    words = f"last round: {ENDS[last]}"
+    return _text(words, MARGIN + 64, 84, 13, WHITE)
 
 
 def _die(number: int, left: float, top: float, side: float, mark: int) -> str:

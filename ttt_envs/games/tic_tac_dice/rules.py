@@ -20,6 +20,9 @@ CARDS_OF_A_RANK = 4
 DECK = RANKS * CARDS_OF_A_RANK
 SIZES = (3, 4, 5)  # a square of 36 cards would need more than the deck has
 
+#: How a round may have ended; NO_ROUND before the first one has.
+ENDS = NO_ROUND, ROW_OF_X, ROW_OF_O, MORE_OF_X, MORE_OF_O, DRAWN = range(6)
+
 ROW_POINTS = 2
 COUNT_POINTS = 1
 
@@ -35,6 +38,7 @@ STATE = {
             ("dice", np.int8, (2,)),  # of this turn, the lower one first; 0 when the game is over
             ("points", np.int8, (2,)),  # of each player in the match
             ("drawn", np.int8),  # rounds of the match without points
+            ("last", np.int8),  # how the round before this one ended: an index of ENDS
             ("size", np.int8),  # option of that name
             ("win_length", np.int8),  # option of that name
             ("target", np.int8),  # option target_points; 0 if a game is a single round
@@ -133,6 +137,7 @@ def end_round(state, player, points):
     elif state["drawn"] == MOST_DRAWN_ROUNDS:
         end_game(state, player, 0)
     else:
+        state["last"] = DRAWN if points == 0 else player + (ROW_OF_X if points == ROW_POINTS else MORE_OF_X)
         begin_round(state)
 
 

@@ -20,6 +20,9 @@ from ttt_envs.games.tic_tac_dice.rules import (
 
 MARKS = " XO"
 
+#: How the round before ended, in the order of `rules.ENDS`.
+ENDS = ("", "row of X", "row of O", "more of X", "more of O", "drawn")
+
 _CELL = re.compile(r"([A-Y])\s*(\d{1,3})([XO*]?)")
 
 
@@ -31,7 +34,7 @@ def action_names(size: int) -> tuple[str, ...]:
 def format_state(state: Any, viewer: int | None = None) -> str:
     """Whose turn and dice; each cell's letter, card and marker, `*` where a claim is allowed; the count of plies.
 
-    In a match, the points too. The same for every viewer. `parse_state` reads it back.
+    In a match, the points too, and how the round before ended. The same for every viewer. `parse_state` reads it back.
     """
     size = int(state["size"])
     if state["done"]:
@@ -50,6 +53,8 @@ def format_state(state: Any, viewer: int | None = None) -> str:
         facts.insert(0, f"points X {state['points'][0]} O {state['points'][1]} of {state['target']}")
     if state["drawn"]:
         facts.append(f"drawn rounds {state['drawn']}")
+    if state["last"]:
+        facts.append(f"last round: {ENDS[state['last']]}")
     return "\n".join([*lines, ", ".join(facts)])
 
 
@@ -102,7 +107,9 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     if max(points) > target + ROW_POINTS - 1:
         raise ValueError(f"{target} points win the match, so nobody gets to {max(points)}")
     state["points"] = points
-    state["drawn"] = facts.get("drawn", 0)
+    state["drawn"], state["last"] = facts.get("drawn", 0), facts.get("last", 0)
+    if state["last"] and not target:
+        raise ValueError("a single round has no round before it")
     if state["drawn"] > MOST_DRAWN_ROUNDS or (state["drawn"] and (size * size % 2 or not target)):
         raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
 
@@ -145,12 +152,13 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 def _facts(line: str, target: int) -> dict[str, int]:
     wanted = f"points X 0 O 0 of {target}, ply 0" if target else "ply 0"
     form = r"ply (?P<ply>\d{1,6})(?:, drawn rounds (?P<drawn>\d{1,2}))?"
+    form += f"(?:, last round: (?P<last>{'|'.join(ENDS[1:])}))?"
     if target:
         form = rf"points X (?P<X>\d{{1,3}}) O (?P<O>\d{{1,3}}) of {target}, {form}"
     read = re.fullmatch(form, line)
     if not read:
         raise ValueError(f"the last line must be like {wanted!r}, not {line!r}")
-    return {name: int(number) for name, number in read.groupdict().items() if number}
+    return {name: ENDS.index(word) if name == "last" else int(word) for name, word in read.groupdict().items() if word}
 
 
 def _reward(state: Any, rows: list[int]) -> float | None:
