@@ -3,7 +3,7 @@
 A square of cards lies face up, cells numbered row-major. Two dice say which cards may be claimed; action `cell` claims
 the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", BestFreeNewGames.com.
 
-What is decided (`claim`) and what is drawn (`deal`, `roll`) are apart: a solver sets `dice` and `to_move` as it likes.
+What is decided (a claim, in `step`) and what is drawn (`deal`, `roll`) are apart: a solver sets `dice` as it likes.
 """
 
 # mypy: disable-error-code="no-untyped-def"
