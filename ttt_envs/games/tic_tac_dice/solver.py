@@ -60,12 +60,6 @@ _NOTHING = -np.inf
 
 
 @cache
-def powers(cells: int) -> np.ndarray:
-    """What a marker in each cell adds to a board's number: int64 (cells,), times player + 1."""
-    return 3 ** np.arange(cells, dtype=np.int64)
-
-
-@cache
 def rows(size: int, win_length: int) -> np.ndarray:
     """Whether a set of cells, as bits, holds a row: bool (2**cells,)."""
     sets = np.arange(1 << size * size)
