@@ -57,6 +57,13 @@ OPTIONS: dict[str, list[dict]] = {
         {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
         {"rounds": "single"},
     ],
+    "operation_tic_tac_toe": [
+        # Rounds 9 and 10 are overtime.
+        {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3},
+        {"rounds_to_win": 1, "max_rounds": 2, "max_idle_turns": 6, "allow_pass": True, "draw_offers": True},
+        {"mode": "round"},
+        {"mode": "round", "specialists": (("mole", "hacker"), ("courier", "pusher")), "first_placer": 1},
+    ],
 }
 
 TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
@@ -101,6 +108,17 @@ def _swap_martian(states: np.ndarray) -> np.ndarray:
     return new
 
 
+def _swap_operation(states: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    board = states["board"].astype(np.int64)
+    new["board"] = np.where(board == 0, 0, 1 + (board - 1 + 9) % 18)
+    for name in ("last", "standing", "hacker_on", "wins", "given"):
+        new[name] = states[name][:, ::-1]
+    for name in ("placer", "first", "to_move", "given_first"):
+        new[name] = np.where(states[name] < 0, states[name], 1 - states[name])
+    return new
+
+
 #: Game id -> states with each player's colour given to the next (with two: swapped); for games in which all have the
 #: same part.
 COLOUR_SWAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -109,6 +127,7 @@ COLOUR_SWAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tic_tac_dice": _swap_dice,
     "big_tic_tac_dice": _swap_dice,
     "tic_tac_super_dice": _swap_dice,
+    "operation_tic_tac_toe": _swap_operation,
 }
 
 

@@ -1,0 +1,518 @@
+"""Best play of Operation Tic-Tac-Toe: the matrix game of a turn, rounds, best responses, the match."""
+
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from conformance import COLOUR_SWAPS, masks_of, play_batch
+from slow_operation_solver import SlowResponder, SlowSolver, matrix_game
+from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
+from ttt_envs.games.operation_tic_tac_toe.solver import RoundOracle, matrix, positions, response, rounds
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+
+ID = "operation_tic_tac_toe"
+ROUND = ttt_envs.load(ID, mode="round")
+KINDS = (SPY, *SPECIALISTS)
+
+
+def play(game, n: int, seed: int) -> np.ndarray:
+    """All positions of n random games that are not over: structured (k,)."""
+    states = play_batch(Batch(game, n, seed=seed), game.max_plies).states.ravel()
+    return states[~states["done"]]
+
+
+def some(states: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """n of them."""
+    return states[np.random.default_rng(seed).choice(len(states), n, replace=False)]
+
+
+def slow_position(state: np.void) -> Position:
+    """A state in phase TURN as the slow rules have it."""
+    board = tuple(None if piece == 0 else (int(piece - 1) // 9, KINDS[int(piece - 1) % 9]) for piece in state["board"])
+    hands = tuple(
+        tuple(sorted(name for name, standing in zip(SPECIALISTS, held, strict=True) if standing == rules.IN_HAND))
+        for held in state["standing"]
+    )
+    hackers = bool(state["hacker_on"][0]), bool(state["hacker_on"][1])
+    return Position(board, int(state["placer"]), hands, hackers, int(state["idle"]), None)
+
+
+# --- the matrix game ---
+
+
+def random_placements(generator: np.random.Generator, most: int) -> matrix.Placements:
+    """A turn as it may come up, and turns that are made to be awkward."""
+    rooms, free, blocked = [], [], []
+    waiting, alike = generator.uniform(-1, 1), generator.random() < 0.3
+    reluctant = generator.random() < 0.1  # every placement would better be blocked
+    if not reluctant and generator.random() < 0.1:  # a pass
+        rooms.append(matrix.NOWHERE)
+        free.append(waiting)
+        blocked.append(waiting)
+    for room in np.sort(generator.permutation(ROOMS)[: ROOMS if reluctant else generator.integers(1, ROOMS + 1)]):
+        for k in range(generator.integers(1, most + 1)):
+            rooms.append(room)
+            free.append(
+                generator.choice([generator.uniform(-1, 1), -1, 0, 1, waiting], p=[0.8, 0.05, 0.05, 0.05, 0.05])
+            )
+            blocked.append(waiting if alike or k == 0 else generator.uniform(-1, 1))
+            if generator.random() < 0.1:
+                blocked[-1] = np.nextafter(free[-1], generator.choice([-2.0, 2.0]))
+            elif generator.random() < 0.1:
+                blocked[-1] = free[-1] + 1e-13 * generator.standard_normal()
+    free, blocked = np.array(free, np.float64), np.array(blocked, np.float64)
+    if reluctant:
+        free, blocked = generator.uniform(-1, -0.9, free.shape), generator.uniform(-0.8, 1, free.shape)
+    return matrix.Placements(np.array(rooms, np.int64), free, blocked)
+
+
+def payoffs_of(placements: matrix.Placements, number: int, may_pass: bool) -> np.ndarray:
+    """The turn as a matrix: a column for each set of so many rooms, and for none if it may be passed."""
+    sets = [*combinations(range(ROOMS), number), *([()] if may_pass else [])]
+    hit = np.array([[room in rooms for rooms in sets] for room in placements.room])
+    return np.where(hit, placements.blocked[:, None], placements.free[:, None])
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("most", [1, 3], ids=["spies", "specialists"])
+def test_the_closed_form_is_the_linear_program(number, most):
+    """And both get from its strategies what it says. 5,000 turns, in 500 of which the Predictor may pass."""
+    generator = np.random.default_rng(10 * number + most)
+    reasons = {}
+    for k in range(1250):
+        may_pass = number == 1 and k % 5 == 0
+        placements = random_placements(generator, most)
+        payoffs = payoffs_of(placements, number, may_pass)
+        limits = (0 if may_pass else number), number
+        value, reason, _ = matrix.solve(*placements, limits)
+        reasons[reason] = reasons.get(reason, 0) + 1
+        assert abs(value - matrix_game(payoffs)[0]) < 1e-9
+        mix, cover = np.empty(len(placements.room)), np.empty(ROOMS)
+        assert abs(matrix.equilibrium(placements, limits, mix, cover) - value) < 1e-12
+        assert mix.min() >= 0
+        assert abs(mix.sum() - 1) < 1e-12
+        assert (mix @ payoffs).min() > value - 1e-9
+        assert cover.min() >= 0
+        assert cover.max() < 1 + 1e-12
+        assert cover.sum() < number + 1e-9
+        assert may_pass or cover.sum() > number - 1e-9
+        covered = np.where(placements.room >= 0, cover[placements.room], 0)
+        assert (placements.free + covered * (placements.blocked - placements.free)).max() < value + 1e-9
+    # Every kind of condition has been met: a single placement, rooms, all lower bounds, all upper bounds.
+    assert reasons[-1] > 100
+    assert reasons[ROOMS] > 100
+    assert reasons[ROOMS + 1] > 10
+    assert sum(reasons.get(room, 0) for room in range(ROOMS)) > 50 or most == 1
+
+
+def test_any_cover_is_a_mix_of_pairs():
+    generator = np.random.default_rng(2)
+    pairs = np.empty((ROOMS, ROOMS))
+    for _ in range(2000):
+        cover = np.zeros(ROOMS)
+        # Mixing some pairs gives such a cover; the first one alone is as extreme as it gets.
+        weights = generator.dirichlet(np.ones(generator.integers(1, 10)))
+        for weight in weights:
+            cover[generator.permutation(ROOMS)[:2]] += weight
+        matrix.split_pairs(cover, pairs)
+        assert (pairs >= 0).all()
+        assert not np.tril(pairs).any()
+        assert np.abs(pairs.sum(axis=0) + pairs.sum(axis=1) - cover).max() < 1e-12
+
+
+# --- rounds ---
+
+
+@pytest.fixture(scope="module")
+def oracle() -> RoundOracle:
+    return ROUND.oracle()
+
+
+def test_values_of_rounds(oracle):
+    assert abs(oracle.round_value() - 0.15602) < 1e-5
+    assert abs(oracle.round_value("sniper", "sniper") - 0.12041) < 1e-5
+    assert abs(oracle.round_value("pusher", "grappler") - 0.29219) < 1e-5
+    assert abs(oracle.round_value("assassin", "hacker") - 0.49905) < 1e-5
+
+
+def test_the_best_first_placement():
+    """With spies only: into a corner or the centre, never beside them; and the centre is predicted most."""
+    game = ttt_envs.load(ID, mode="round", specialists=(None, None), first_placer=1)
+    start = game.new_state(0)
+    placed = game.oracle().policy(start, 1)[0, PLACE : PLACE + ROOMS]
+    assert np.abs(placed[[0, 2, 6, 8]] - 0.2106).max() < 1e-4
+    assert abs(placed[4] - 0.1577) < 1e-4
+    assert not placed[[1, 3, 5, 7]].any()
+    predicted = game.oracle().policy(start, 0)[0, PREDICT : PREDICT + ROOMS]
+    assert predicted.argmax() == 4
+    assert not predicted[[1, 3, 5, 7]].any()
+
+
+def test_all_pairs_are_solved_within_8_seconds(oracle):
+    oracle.round_value("sniper", "sniper")  # compiled by now
+    fresh = rounds.Rounds(positions.SINGLE_HANDS, 20, False, np.zeros(1))
+    start = time.process_time()
+    for own in positions.SINGLE_HANDS[1:]:
+        for other in positions.SINGLE_HANDS[1:]:
+            fresh.ensure(own, other)
+    assert time.process_time() - start < 8
+
+
+@pytest.mark.parametrize(("options", "n"), [({}, 500), ({"allow_pass": True, "draw_offers": True}, 500)])
+def test_what_is_said_of_a_position_fits_together(options, n):
+    game = ttt_envs.load(ID, mode="round", **options)
+    oracle, states = game.oracle(), play(game, n, seed=1)
+    assert oracle.covers(states).all()
+    assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
+    assert (states["phase"] == ABILITY).sum() > n / 4
+    for player in (0, 1):
+        masks = masks_of(game, states, player)
+        acts = (states["phase"] == TURN) | (states["placer"] == player)
+        value, policy, worth = (ask(states, player) for ask in (oracle.value, oracle.policy, oracle.action_values))
+        assert np.array_equal(policy.sum(axis=1) > 0, acts)
+        assert np.abs(policy.sum(axis=1)[acts] - 1).max() < 1e-12
+        assert not policy[~masks].any()
+        assert np.array_equal(~np.isnan(worth[acts]), masks[acts])
+        # Against the other's equilibrium nothing is better than the value, and what is mixed is as good.
+        best = np.where(masks, worth, -np.inf).max(axis=1)
+        assert np.abs(best - value)[acts].max() < 1e-9
+        assert (best[:, None] - worth)[policy > 1e-9].max() < 1e-9
+        # Who does not act sees of an ability what it is worth to him.
+        waits = ~acts
+        assert np.abs(np.nanmin(worth[waits], axis=1) - value[waits]).max() < 1e-12
+        if options:
+            assert not policy[:, OFFER_DRAW].any()
+            assert np.array_equal(worth[acts, OFFER_DRAW], worth[acts, PASS], equal_nan=True)
+
+
+def test_finished_rounds_are_worth_what_they_paid(oracle):
+    states = play_batch(Batch(ROUND, 200, seed=3), ROUND.max_plies).states[-1]
+    assert states["done"].all()
+    assert oracle.covers(states).all()
+    for player in (0, 1):
+        assert np.array_equal(oracle.value(states, player), states["rewards"][:, player])
+        assert not oracle.policy(states, player).any()
+        assert np.isnan(oracle.action_values(states, player)).all()
+    assert set(states["rewards"][:, 0]) == {-1, 0, 1}
+
+
+def test_who_is_called_player_0_does_not_matter(oracle):
+    states = play(ROUND, 200, seed=4)
+    swapped = COLOUR_SWAPS[ID](states)
+    assert np.abs(oracle.value(states, 0) - oracle.value(swapped, 1)).max() < 1e-12
+    # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
+    for player in (0, 1):
+        assert np.allclose(oracle.policy(states, player), oracle.policy(swapped, 1 - player), atol=1e-6)
+
+
+def test_mirror_images_are_worth_the_same(oracle):
+    states = play(ROUND, 200, seed=5)
+    values = oracle.value(states, 0)
+    assert len(ROUND.symmetries) == 8
+    for symmetry in ROUND.symmetries:
+        assert np.abs(oracle.value(symmetry.states(states), 0) - values).max() < 1e-12
+
+
+@pytest.mark.parametrize("allow_pass", [False, True])
+def test_late_positions_are_those_of_the_slow_solver(allow_pass):
+    """Values, and what the strategies guarantee in its matrices."""
+    game = ttt_envs.load(ID, mode="round", max_idle_turns=3, allow_pass=allow_pass)
+    states = play(game, 1500, seed=6)
+    states = states[(states["phase"] == TURN) & ((states["board"] != 0).sum(axis=1) >= 6)]
+    held = (states["standing"] == rules.IN_HAND).any(axis=(1, 2)) | states["hacker_on"].any(axis=1)
+    states = np.concatenate([some(states[held], 60, 0), some(states[~held], 15, 0)])
+    oracle, slow = game.oracle(), SlowSolver(3, allow_pass)
+    values = oracle.value(states, states["placer"])
+    mixes = oracle.policy(states, states["placer"]), oracle.policy(states, 1 - states["placer"])
+    for state, value, mix, guess in zip(states, values, *mixes, strict=True):
+        position = slow_position(state)
+        assert abs(slow.value(position) - value) < 1e-9, position
+        rows, columns = slow.choices(position)
+        mix = np.array(
+            [mix[PASS if row is None else game.parse_action(f"{row[0]} to {'ABCDEFGHI'[row[1]]}")] for row in rows]
+        )
+        names = ["+".join("ABCDEFGHI"[room] for room in sorted(column)) for column in columns]
+        guess = np.array([guess[game.parse_action(f"predict {name}") if name else PASS] for name in names])
+        payoffs = slow.payoffs(position)
+        assert abs(mix.sum() - 1) < 1e-12
+        assert abs(guess.sum() - 1) < 1e-12
+        assert (mix @ payoffs).min() > value - 1e-9
+        assert (payoffs @ guess).max() < value + 1e-9
+
+
+# --- certificates ---
+
+
+@jit.kernel
+def certify(states, book, solution, turns, work):  # type: ignore[no-untyped-def]
+    """How much anybody gains by one other choice, in all positions of two standings, with any number of idle turns.
+
+    Args:
+        states, book, solution, turns: as for `rounds.solve_boards`; everything is solved.
+        work: float64 (2,), in: how many idle turns make a draw; out: the largest gain, and how many games it is from.
+    """
+    own = book.standing[positions.standing_of(states[0], 0)]
+    other = book.standing[positions.standing_of(states[0], 1)]
+    idle_turns, worst, games = int(work[0]), 0.0, 0.0
+    mix, cover, hit = np.empty(rounds.MOST_PLACEMENTS), np.empty(ROOMS), np.empty(ROOMS)
+    for board in range(book.code.shape[0]):
+        first = book.first[own, other, book.group[board]] + board
+        if first < 0 or book.over[board]:
+            continue
+        positions.put_board(states, 0, book.code[board])
+        worth = np.zeros(2)
+        counts = np.empty(2, np.int64)
+        for k in range(2):
+            counts[k] = rounds.fill_turn(states, k, book, solution, turns[k])
+        for _ in range(idle_turns):
+            before = worth.copy()
+            for k in range(2):
+                turn, n, limits = turns[k], counts[k], rounds.prediction_limits(states[k])
+                for a in range(n):
+                    if turn.waits[a]:
+                        turn.blocked[0, a] = -before[1 - k]
+                        if turn.room[a] == rules.NOWHERE:
+                            turn.free[0, a] = -before[1 - k]
+                placements = matrix.Placements(turn.room[:n], turn.free[0, :n], turn.blocked[0, :n])
+                value = matrix.equilibrium(placements, limits, mix[:n], cover)
+                least, hit[:] = 0.0, 0
+                for a in range(n):
+                    covered = cover[turn.room[a]] if turn.room[a] >= 0 else 0.0
+                    loss = turn.free[0, a] - turn.blocked[0, a]
+                    worst = max(worst, turn.free[0, a] - covered * loss - value)
+                    least += mix[a] * turn.free[0, a]
+                    if turn.room[a] >= 0:
+                        hit[turn.room[a]] += mix[a] * loss
+                hit.sort()
+                taken = hit[ROOMS - limits[1] :].sum()
+                worst = max(worst, value - (least - (max(taken, 0.0) if limits[0] == 0 else taken)))
+                # Pairs that may be passed cover no room more than all others together.
+                worst = max(worst, cover.max() - cover.sum() / limits[1])
+                worth[k] = value
+                games += 1
+        for k in range(2):
+            number = positions.position_of(states[k], k, book)
+            worst = max(worst, abs(solution.values[number, 0] - worth[k]))
+    work[0], work[1] = worst, games
+
+
+def certificate(solved: rounds.Rounds, pairs: list[tuple[int, int]]) -> tuple[float, int]:
+    """The largest gain in all positions that follow from these pairs of standings, and how many games were solved."""
+    states = solved.posed(np.zeros(2, rules.STATE))
+    states["phase"], states["to_move"], states["pending"], states["placer"] = TURN, -1, -1, [0, 1]
+    turns = rounds.make_turn(1), rounds.make_turn(1)
+    todo, worst, games = set(), 0.0, 0
+    for own, other in pairs:
+        solved.ensure(own, other)
+        todo |= {(a, b) for a in positions.lesser_standings(own) for b in positions.lesser_standings(other)}
+    for pair in todo:
+        for player, standing in enumerate(pair):
+            positions.put_standing(states, player, standing)
+        work = np.array([solved.idle_turns, 0.0])
+        certify(states, solved.book, solved.solution, turns, work)
+        worst, games = max(worst, work[0]), games + int(work[1])
+    return worst, games
+
+
+#: No choice gains more than this. A round has a few hundred turns at most, so that no strategy gains 1e-6.
+CERTIFIED = 1e-11
+
+
+@pytest.mark.parametrize(("first", "second"), [("sniper", "mole"), ("assassin", "hacker")])
+def test_nobody_gains_in_any_position(oracle, first, second):
+    pair = positions.standing_named(first), positions.standing_named(second)
+    worst, games = certificate(oracle._rounds, [pair])
+    assert games > 5e5
+    assert worst < CERTIFIED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("may_pass", [False, True])
+@pytest.mark.parametrize("idle_turns", [1, 5, 20])
+def test_nobody_gains_in_any_position_of_all_pairs(idle_turns, may_pass):
+    solved = rounds.Rounds(positions.SINGLE_HANDS, idle_turns, may_pass, np.zeros(1))
+    pairs = [(own, other) for own in positions.SINGLE_HANDS for other in positions.SINGLE_HANDS]
+    worst, games = certificate(solved, pairs)
+    assert games > 3e5 * idle_turns
+    assert worst < CERTIFIED
+
+
+# --- best responses ---
+
+
+def lopsided(numbers: np.ndarray, player: int, pieces: np.ndarray, idle: np.ndarray) -> np.ndarray:
+    """Weights of actions that have no symmetry, and depend on all that a policy may heed: float (..., actions)."""
+    return 1.0 + (3 * numbers + 5 * pieces + 7 * idle + 4 * player) % 13
+
+
+def lopsided_policy(game):
+    """As `response.Policy`."""
+
+    def policy(states, players):
+        pieces = (states["board"] != 0).sum(axis=1)[:, None]
+        weights = lopsided(np.arange(game.num_actions), players[0], pieces, states["idle"].astype(int)[:, None])
+        weights *= masks_of(game, states, players[0])
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("hands", "idle_turns"),
+    [
+        ((None, None), 3),
+        (("sniper", "hacker"), 1),
+        pytest.param(("mole", "courier"), 2, marks=pytest.mark.slow),
+        pytest.param(("pusher", "assassin"), 2, marks=pytest.mark.slow),
+        pytest.param(("grappler", "ninja"), 2, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("player", [0, 1])
+def test_the_best_response_is_that_of_the_slow_one(hands, idle_turns, player):
+    game = ttt_envs.load(ID, mode="round", specialists=hands, max_idle_turns=idle_turns)
+
+    def named_policy(position, who, names):
+        numbers = np.array([game.parse_action(name) for name in names])
+        weights = lopsided(numbers, who, 9 - position.board.count(None), position.idle)
+        return weights / weights.sum()
+
+    responder = response.Responder(game, lopsided_policy(game), player)
+    slow = SlowResponder(idle_turns, player, named_policy)
+    found = []
+    for block, _ in responder.blocks():
+        responder.work_out(block)
+        found.append(block)
+    states = np.repeat(responder.states(2), 40)
+    block = some(np.concatenate(found), 40, 7)
+    response.put_positions(states, block, responder.book)
+    states["placer"], states["idle"] = np.arange(len(states)) % 2, 0
+    late = (states["board"] != 0).sum(axis=1) >= 5
+    assert late.sum() > 30
+    numbers = responder.book.first[block[:, 0], block[:, 1], responder.book.group[block[:, 2]]] + block[:, 2]
+    for i in np.flatnonzero(late):
+        expected = slow.value(slow_position(states[i]))
+        assert abs(responder.values[i % 2, numbers[i // 2]] - expected) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"specialists": (None, None), "max_idle_turns": 5},
+        {"specialists": (None, None), "first_placer": 1, "allow_pass": True, "draw_offers": True, "max_idle_turns": 3},
+        {"specialists": ("grappler", None), "max_idle_turns": 2},
+    ],
+)
+def test_nothing_beats_the_equilibrium(options):
+    game = ttt_envs.load(ID, mode="round", **options)
+    oracle, (own, other) = game.oracle(), options["specialists"]
+    as_first, as_second = oracle.round_value(own, other), -oracle.round_value(other, own)
+    expected = {None: (as_first + as_second) / 2, 0: as_first, 1: as_second}[options.get("first_placer")]
+    for player in (0, 1):
+        value = oracle.best_response(oracle.policy, player)
+        assert abs(value - (expected if player == 0 else -expected)) < 1e-9
+
+
+def test_a_best_response_to_random_play():
+    """It is better than best play against the same, which is better than its value."""
+    game = ttt_envs.load(ID, mode="round", specialists=(None, None), max_idle_turns=3)
+    oracle, told = game.oracle(), []
+
+    def policy(states, players):
+        masks = masks_of(game, states, players[0])
+        return masks / masks.sum(axis=1, keepdims=True)
+
+    found = response.best_response(game, policy, 0, told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+    assert found.asked == 2 * 3 * 10659
+    assert [(hands, placer) for hands, placer, _ in found.rounds] == [(((), ()), 0), (((), ()), 1)]
+    assert found.value == sum(value for _, _, value in found.rounds) / 2
+    assert 0.9 < found.value < 1
+    games = play_against(game, oracle, policy, 4000)
+    assert abs(oracle.round_value()) < games.mean() < found.value
+
+
+def play_against(game, oracle, policy, n: int) -> np.ndarray:
+    """Rewards of player 0, who plays the equilibrium, against a policy: float (n,)."""
+    batch, generator = Batch(game, n, seed=8), np.random.default_rng(8)
+    while not batch.done.all():
+        going = np.flatnonzero(~batch.done)
+        states, actions = batch.states[going], np.full((n, 2), -1)
+        for player, answer in enumerate((oracle.policy, policy)):
+            chances = answer(states, np.full(len(states), player)).cumsum(axis=1)
+            actions[going, player] = (chances > generator.random((len(states), 1)) * chances[:, -1:]).argmax(axis=1)
+        batch.step(actions)
+    return batch.rewards[:, 0]
+
+
+def test_a_policy_must_be_one():
+    game = ttt_envs.load(ID, mode="round", specialists=(None, None), max_idle_turns=1)
+    with pytest.raises(ValueError, match="must have shape"):
+        game.oracle().best_response(lambda states, players: np.ones((len(states), 2)), 0)
+    uniform = np.full(game.num_actions, 1 / game.num_actions)
+    with pytest.raises(ValueError, match=r"(?s)probabilities from 0 on that add up to 1 over the legal actions.* places"):
+        game.oracle().best_response(lambda states, players: np.tile(uniform, (len(states), 1)), 0)
+    with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
+        game.oracle().best_response(lopsided_policy(game), 2)
+    with pytest.raises(ValueError, match="mode='round'"):
+        response.best_response(ttt_envs.load(ID), lopsided_policy(game), 0)
+
+
+# --- what it refuses ---
+
+
+def test_it_refuses_what_it_does_not_know(oracle):
+    with pytest.raises(NotImplementedError, match="draw_offers=True with allow_pass=False"):
+        ttt_envs.load(ID, mode="round", draw_offers=True).oracle()
+    with pytest.raises(ValueError, match="unknown specialist 'spy'"):
+        oracle.round_value("spy", None)
+    with pytest.raises(ValueError, match=r"no rounds with \('sniper', 'mole'\) against None"):
+        oracle.round_value(("sniper", "mole"), None)
+    with pytest.raises(ValueError, match="states of mode='round'"):
+        oracle.value(ttt_envs.load(ID).new_state(0), 0)
+    with pytest.raises(ValueError, match="max_idle_turns=20, and is asked about another"):
+        oracle.value(ttt_envs.load(ID, mode="round", max_idle_turns=3).new_state(0), 0)
+    with pytest.raises(ValueError, match="states of Operation Tic-Tac-Toe"):
+        oracle.value(np.zeros(3), 0)
+
+
+def test_it_does_not_cover_two_specialists_of_a_player(oracle):
+    game = ttt_envs.load(ID, mode="round", specialists=(("sniper", "mole"), "hacker"))
+    states = play(game, 100, seed=9)
+    covered = oracle.covers(states)
+    # Once one was blocked, it is as if there had never been more.
+    held, placed = (
+        (states["standing"][:, 0] == rules.IN_HAND).sum(axis=1),
+        (states["board"] > 1) & (states["board"] < 10),
+    )
+    assert np.array_equal(covered, held + placed.sum(axis=1) < 2)
+    assert 0 < covered.sum() < len(states)
+    assert np.isnan(oracle.value(states[~covered], 0)).all()
+    assert np.isnan(oracle.action_values(states[~covered], 0)).all()
+    assert not oracle.policy(states[~covered], 0).any()
+
+
+@pytest.mark.slow
+def test_two_specialists_of_each_player_are_those_of_the_slow_solver():
+    hands = ("sniper", "mole"), ("hacker", "pusher")
+    game = ttt_envs.load(ID, mode="round", max_idle_turns=2, specialists=hands)
+    states = play(game, 2000, seed=10)
+    states = states[(states["phase"] == TURN) & ((states["board"] != 0).sum(axis=1) >= 6)]
+    held = (states["standing"] == rules.IN_HAND).sum(axis=(1, 2))
+    states = np.concatenate([some(states[held == k], n, 0) for k, n in ((1, 20), (2, 20), (3, 5))])
+    oracle, slow = game.oracle(), SlowSolver(2)
+    assert oracle.covers(states).all()
+    for state, value in zip(states, oracle.value(states, states["placer"]), strict=True):
+        assert abs(slow.value(slow_position(state)) - value) < 1e-9
+    pair = tuple(positions.standing_named(*each) for each in hands)
+    worst, games = certificate(oracle._rounds, [pair])
+    assert games > 1e6
+    assert worst < CERTIFIED

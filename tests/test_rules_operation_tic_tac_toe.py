@@ -1,0 +1,645 @@
+"""The rules of Operation Tic-Tac-Toe against a slow second version; chance, secrecy, bad input, and mutants."""
+
+import pickle
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from conformance import after, masks_of, observations_of
+from slow_operation_tic_tac_toe import (
+    ABILITY,
+    PICK,
+    PLACED,
+    PREDICTED,
+    ROLE,
+    SPECIALISTS,
+    SPY,
+    TURN,
+    Position,
+    SlowOperation,
+    has_line,
+    no_room,
+    resolve,
+    start,
+)
+from test_rules_operation_tic_tac_toe_by_hand import (
+    IN_HAND,
+    OFFERED,
+    UNUSED,
+    USED,
+    Scene,
+    named,
+    number,
+    play_round,
+    scene,
+)
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.wrappers.aec import AECGame
+from ttt_envs.wrappers.common import IllegalAction, pack_state
+from ttt_envs.wrappers.parallel import ParallelGame
+
+ID = "operation_tic_tac_toe"
+
+
+@pytest.fixture
+def load() -> Callable[..., Game]:
+    """Called with options; a mutant takes its place below."""
+    return partial(ttt_envs.load, ID)
+
+
+# --- random games, with both versions ---
+
+#: How the fast version writes what the slow one has in words.
+PIECE = {None: 0, **{(p, kind): 1 + 9 * p + k for p in (0, 1) for k, kind in enumerate((SPY, *SPECIALISTS))}}
+PHASE = {ROLE: 0, PICK: 1, TURN: 2, ABILITY: 3, None: 2}
+ENDED = {None: 0, "line of X": 1, "line of O": 2, "both lines": 3, "no room": 4, "idle": 5, "agreed": 6}
+FIELDS = (
+    *("board", "standing", "hacker_on", "phase", "placer", "first", "pending", "idle", "wins", "round", "ended"),
+    *("last", "last_ability", "to_move", "ply", "done", "rewards"),
+)
+
+
+@lru_cache(maxsize=10_000)
+def numbers(names: tuple[str, ...]) -> list[int]:
+    return sorted(number(name) for name in names)
+
+
+def standing(slow: SlowOperation, player: int, name: str) -> int:
+    if name in slow.offered[player]:
+        return OFFERED
+    if slow.position is not None and name in slow.position.hands[player]:
+        return IN_HAND
+    return UNUSED if name in slow.unused[player] else USED
+
+
+def as_fast(slow: SlowOperation) -> list:
+    """The FIELDS as they should be."""
+    here, acting = slow.position, slow.acting()
+    first = -1 if slow.first is None else slow.first
+    return [
+        [PIECE[piece] for piece in here.board] if here else [0] * 9,
+        [[standing(slow, player, name) for name in SPECIALISTS] for player in (0, 1)],
+        list(here.hackers) if here else [False, False],
+        PHASE[slow.phase],
+        here.placer if here else first,
+        first,
+        -1 if slow.pending is None else slow.pending,
+        here.idle if here else 0,
+        slow.wins,
+        slow.round,
+        ENDED[slow.last_end],
+        [number(name) for name in slow.submitted] or [-1, -1],
+        -1 if slow.used_ability is None else number(slow.used_ability),
+        acting[0] if len(acting) == 1 else 0 if slow.done else -1,
+        slow.ply,
+        slow.done,
+        list(slow.rewards),
+    ]
+
+
+#: (slow game, both players' legal actions, generator) -> an action each, None for who does not act
+Choose = Callable[[SlowOperation, list[list[str]], random.Random], list[str | None]]
+
+
+def at_random(slow: SlowOperation, legal: list[list[str]], generator: random.Random) -> list[str | None]:
+    """Any legal actions."""
+    return [generator.choice(names) if names else None for names in legal]
+
+
+def stubborn(slow: SlowOperation, legal: list[list[str]], generator: random.Random) -> list[str | None]:
+    """Lines are avoided, and half of the placements are blocked, so that other ends come up."""
+    moves = at_random(slow, legal, generator)
+    if slow.phase != TURN:
+        return moves
+    placer = slow.position.placer
+    for _ in range(4):
+        placement = PLACED.get(moves[placer])
+        if placement and any(end.ended is None for end in resolve(slow.position, placement, ()).values()):
+            break
+        moves[placer] = generator.choice(legal[placer])
+    placement = PLACED.get(moves[placer])
+    if placement and generator.random() < 0.5:
+        right = [name for name in legal[1 - placer] if placement[1] in PREDICTED.get(name, ())]
+        moves[1 - placer] = generator.choice(right)
+    return moves
+
+
+def begin(game: Game, states: np.ndarray) -> list[SlowOperation]:
+    """The slow versions of fresh games; who was drawn for a single round is taken over."""
+    drawn = zip(named(states, IN_HAND), states["first"].tolist(), strict=True)
+    return [
+        SlowOperation(**{**game.options, "specialists": specialists, "first_placer": first})
+        for specialists, first in drawn
+    ]
+
+
+def set_up(state: np.void, position: Position) -> None:
+    """Make the state of a single round that position."""
+    state["board"] = [PIECE[piece] for piece in position.board]
+    state["standing"] = [[IN_HAND if name in hand else USED for name in SPECIALISTS] for hand in position.hands]
+    state["hacker_on"], state["idle"] = position.hackers, position.idle
+    state["placer"] = state["first"] = position.placer
+
+
+def compare_with_slow(
+    game: Game,
+    games: int,
+    seed: int,
+    choose: Choose = at_random,
+    starts: list[Position] | None = None,
+    watch: Callable[[np.ndarray, list[SlowOperation]], None] | None = None,
+) -> Counter[str]:
+    """Play with both versions, everything compared after every step; what there was to compare.
+
+    `watch` is called before each step with the states and the slow games that have had it.
+    """
+    generator = random.Random(seed)
+    batch = Batch(game, games, seed=seed)
+    slows = begin(game, batch.states)
+    for i, position in enumerate(starts or ()):
+        set_up(batch.states[i], position)
+        slows[i].position, slows[i].first = position, position.placer
+    seen: Counter[str] = Counter()
+    going = list(range(games))
+    while going:
+        states = batch.states[going]
+        legal: list[list[list[int]]] = [[[], []] for _ in going]
+        for player in (0, 1):
+            for k, action in np.argwhere(batch.masks(player)[going]).tolist():
+                legal[k][player].append(action)
+        if watch is not None:
+            watch(states, [slows[i] for i in going])
+        joint = np.full((games, 2), -1)
+        moves = []
+        for i, masks, *fast in zip(going, legal, *(states[name].tolist() for name in FIELDS), strict=True):
+            slow = slows[i]
+            names = [slow.legal(player) for player in (0, 1)]
+            seen["forced passes"] += ["pass"] in names
+            assert fast == as_fast(slow)
+            assert masks == [numbers(tuple(part)) for part in names]
+            moves.append(choose(slow, names, generator))
+            joint[i] = [-1 if name is None else number(name) for name in moves[-1]]
+            seen.update(name.split()[0] for name in moves[-1] if name)
+        batch.step(joint)
+        for i, move, offers in zip(going, moves, named(batch.states[going], OFFERED), strict=True):
+            if not slows[i].done:
+                slows[i].play(move, offers)
+        going = [i for i, done in zip(going, states["done"].tolist(), strict=True) if not done]
+    for slow in slows:
+        seen.update([slow.last_end, f"round {slow.round}"])
+    return seen
+
+
+#: (matches, options, how they are played): 20,000 in twenty parts, of which the default suite has one.
+MATCHES = [
+    (6000, {}, at_random),
+    (2500, {}, stubborn),
+    (2500, {"max_idle_turns": 2, "max_rounds": 10}, stubborn),
+    (2000, {"rounds_to_win": 99, "max_rounds": 11}, at_random),
+    (1500, {"rounds_to_win": 3, "max_rounds": 4}, at_random),
+    (2000, {"rounds_to_win": 1}, at_random),
+    (1500, {"allow_pass": True, "draw_offers": True, "max_idle_turns": 1}, at_random),
+    (1000, {"allow_pass": True, "max_idle_turns": 99}, at_random),
+    (1000, {"draw_offers": True, "max_idle_turns": 3, "max_rounds": 9}, stubborn),
+]
+
+#: Specialists of a player, as a round begins: none or one, and any two in overtime.
+HANDS = [(), *((name,) for name in SPECIALISTS)]
+OVERTIME_HANDS = list(combinations(SPECIALISTS, 2))
+
+
+def all_starts(hands: list[tuple[str, ...]]) -> list[Position]:
+    """All pairs of hands, with either player to place."""
+    return [start(placer, pair) for pair in product(hands, repeat=2) for placer in (0, 1)]
+
+
+#: (how often, starts, options, how they are played): 50,000 rounds in twenty parts, of which the default suite has one.
+ROUNDS = [
+    (140, all_starts(HANDS), {}, at_random),
+    (120, all_starts(HANDS), {"max_idle_turns": 7}, stubborn),
+    (2, all_starts(OVERTIME_HANDS), {}, at_random),
+    (2, all_starts(OVERTIME_HANDS), {"max_idle_turns": 4}, stubborn),
+    (10, all_starts(HANDS), {"allow_pass": True, "draw_offers": True}, at_random),
+    (10, all_starts(HANDS), {"max_idle_turns": 1}, at_random),
+    (10, all_starts(HANDS), {"allow_pass": True, "max_idle_turns": 3}, stubborn),
+]
+
+
+def in_parts(number_of_parts: int) -> pytest.MarkDecorator:
+    """Parametrised by `part`; the first part is in the default suite."""
+    rest = [pytest.param(part, marks=pytest.mark.slow) for part in range(1, number_of_parts)]
+    return pytest.mark.parametrize("part", [0, *rest])
+
+
+def test_there_are_20000_matches_and_50000_rounds():
+    assert sum(matches for matches, *_ in MATCHES) == 20_000
+    assert sum(often * len(starts) for often, starts, *_ in ROUNDS) >= 50_000
+
+
+@pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
+@in_parts(20)
+def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
+    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 20, part, choose)
+
+
+@pytest.mark.parametrize(("often", "starts", "options", "choose"), ROUNDS)
+@in_parts(20)
+def test_fast_and_slow_agree_on_rounds(load, often, starts, options, choose, part):
+    starts = random.Random(0).sample(starts * often, len(starts) * often)[part::20]
+    starts = starts[:60] if jit.DISABLED else starts
+    compare_with_slow(load(mode="round", **options), len(starts), part, choose, starts)
+
+
+def random_position(generator: random.Random) -> Position:
+    """A position in a round, such as can come up or not: not yet over, specialists of all kinds stand about."""
+    while True:
+        kinds = [generator.sample(SPECIALISTS, 8), generator.sample(SPECIALISTS, 8)]
+        board = [None] * 9
+        for room in generator.sample(range(9), generator.choice((4, 5, 6, 7, 8, 8, 9))):
+            player = generator.randrange(2)
+            board[room] = player, SPY if generator.random() < 0.7 else kinds[player].pop()
+        hands = [tuple(sorted(kinds[player][: generator.randrange(4)])) for player in (0, 1)]
+        hackers = generator.random() < 0.3, generator.random() < 0.3
+        position = Position(tuple(board), generator.randrange(2), tuple(hands), hackers, generator.randrange(5), None)
+        if not no_room(position) and not has_line(position.board, 0) and not has_line(position.board, 1):
+            return position
+
+
+def test_fast_and_slow_agree_from_random_positions(load):
+    """All that seldom comes up: every ability among many pieces, a Placer who has to pass, full boards."""
+    generator, seen = random.Random(3), Counter()
+    for choose in (at_random, stubborn):
+        starts = [random_position(generator) for _ in range(100 if jit.DISABLED else 1000)]
+        seen += compare_with_slow(load(mode="round", max_idle_turns=5), len(starts), 0, choose, starts)
+    if not jit.DISABLED:
+        wanted = ("remove", "move", "swap", "push", "grapple", "no", "forced passes", *list(ENDED)[1:-1])
+        assert {name: seen[name] > 4 for name in wanted} == dict.fromkeys(wanted, True)
+
+
+@pytest.mark.parametrize("given", [None, (None, None), ("sniper", None), (("hacker", "mole"), "mole")])
+@pytest.mark.parametrize("first", [None, 0, 1])
+def test_a_single_round_starts_as_told(load, given, first):
+    """What is not told is drawn."""
+    states = Batch(load(mode="round", specialists=given, first_placer=first), 200, seed=0).states
+    hands = [tuple(tuple(sorted(names)) for names in both) for both in named(states, IN_HAND)]
+    found = set(zip(hands, states["placer"].tolist(), strict=True))
+    told = [{None: (), "sniper": ("sniper",), "mole": ("mole",)}.get(each, each) for each in given or ()]
+    pairs = [tuple(told)] if given else product(HANDS[1:], repeat=2)
+    expected = set(product(pairs, [0, 1] if first is None else [first]))
+    assert found <= expected
+    assert len(found) > len(expected) / 3
+    assert (states["first"] == states["placer"]).all()
+
+
+# --- the observation ---
+
+
+def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]:
+    """From what the blocks are said to mean."""
+    both, here, options = (player, 1 - player), slow.position, game.options
+    board = here.board if here else [None] * 9
+    placed = next((PLACED[name] for name in slow.submitted if name in PLACED), (None, None))
+    predicted = frozenset().union(*(PREDICTED.get(name, ()) for name in slow.submitted))
+    of = {which: [standing(slow, p, name) == which for p in both for name in SPECIALISTS] for which in range(4)}
+    parts = {
+        "own spies": [piece == (player, SPY) for piece in board],
+        "own specialists": [piece is not None and piece[0] == player and piece[1] != SPY for piece in board],
+        "opponent's spies": [piece == (1 - player, SPY) for piece in board],
+        "opponent's specialists": [piece is not None and piece[0] != player and piece[1] != SPY for piece in board],
+        "pending room": [slow.pending == room for room in range(9)],
+        "pending kind": [slow.pending is not None and board[slow.pending][1] == name for name in SPECIALISTS],
+        "last placement": [placed[1] == room for room in range(9)],
+        "last kind": [placed[0] == kind for kind in (SPY, *SPECIALISTS)],
+        "last prediction": [room in predicted for room in range(9)],
+        "placer": [(here.placer if here else slow.first) == player],
+        "to move": [player in slow.acting()],
+        "hacker on": [here is not None and here.hackers[p] for p in both],
+        "in hand": of[IN_HAND],
+        "idle turns": [here is not None and here.idle > k for k in range(options["max_idle_turns"])],
+    }
+    if slow.mode == "match":
+        parts |= {
+            "unused": of[UNUSED],
+            "offered": of[OFFERED],
+            "phase": [PHASE[slow.phase] == k for k in range(4)],
+            "first": [slow.first == player],
+            "overtime": [slow.round > 8],
+            "last rounds": [slow.max_rounds - slow.round <= k for k in range(8)],
+            "own wins": [slow.wins[player] > k for k in range(slow.rounds_to_win)],
+            "opponent's wins": [slow.wins[1 - player] > k for k in range(slow.rounds_to_win)],
+        }
+    if slow.draw_offers:
+        parts["draw offered"] = [bool(slow.submitted) and slow.submitted[p] == "offer draw" for p in both]
+    assert {block.name: block.size for block in game.observation} == {name: len(part) for name, part in parts.items()}
+    return [feature for block in game.observation for feature in parts[block.name]]
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_idle_turns": 2, "max_rounds": 10}, {"mode": "round", "draw_offers": True}], ids=str
+)
+def test_the_observation_is_what_it_is_said_to_be(load, options):
+    game = load(**options)
+
+    def watch(states: np.ndarray, slows: list[SlowOperation]) -> None:
+        for player in (0, 1):
+            expected = [slow_observation(game, slow, player) for slow in slows]
+            assert np.array_equal(observations_of(game, states, player), np.array(expected, np.int8))
+
+    compare_with_slow(game, 4 if jit.DISABLED else 20, 3, stubborn, watch=watch)
+
+
+# --- chance ---
+
+#: Deals in one statistic. An entry of a table may be 5 standard deviations off: one in 1.7 million is by accident.
+MANY = 2000 if jit.DISABLED else 40_000
+
+
+def close(counts: np.ndarray, chance: float) -> None:
+    off = (np.asarray(counts) - MANY * chance) / np.sqrt(MANY * chance * (1 - chance) + 1e-9)
+    assert np.abs(off).max() < 5
+
+
+@pytest.mark.parametrize("left", range(1, 9))
+def test_every_offer_is_as_likely(load, left):
+    """All triples of what is left, for each player, and independently of the other one's."""
+    batch = Batch(load(), MANY, seed=left)
+    for player in (0, 1):
+        batch.states["standing"][:, player, np.random.default_rng(player).permutation(8)[left:]] = USED
+    batch.step(np.full((MANY, 2), number("place first")))
+    offered = batch.states["standing"] == OFFERED
+    size = min(3, left)
+    for player in (0, 1):
+        sets, counts = np.unique(offered[:, player], axis=0, return_counts=True)
+        assert len(sets) == len(list(combinations(range(left), size)))
+        assert (sets.sum(axis=1) == size).all()
+        close(counts, 1 / len(sets))
+        assert (offered[:, player] | (batch.states["standing"][:, player] != OFFERED)).all()
+    together = np.einsum("na,nb->ab", offered[:, 0], offered[:, 1], dtype=np.int64, casting="unsafe")
+    close(together[together > 0], (size / left) ** 2)
+    assert (together > 0).sum() == left**2
+
+
+def test_what_is_drawn_for_a_single_round_is_as_likely(load):
+    states = Batch(load(mode="round"), MANY, seed=0).states
+    held = (states["standing"] == IN_HAND).argmax(axis=2)
+    close(np.bincount(16 * held[:, 0] + 2 * held[:, 1] + states["placer"], minlength=128), 1 / 128)
+
+
+# --- what the one who chooses later learns ---
+
+
+def secret_scene(load: Callable[..., Game], says: str) -> Scene:
+    """A position of that kind in which both choose."""
+    if "specialist" not in says:
+        board, options = "X:hacker o . / . x . / o . O:hacker", {"allow_pass": True, "draw_offers": True}
+        return scene(load, says, board, "in hand courier; hacker on", "in hand assassin; hacker on", **options)
+    game = load(max_idle_turns=2)
+    here = Scene(game, game.new_state(seed=5))
+    for _ in range(8 if "two" in says else 0):
+        here = play_round(here, None)
+    return here.play(x="place first") if here.legal[0] else here.play(o="place first")
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["both choose a specialist", "both choose two specialists", "X places, O predicts", "O places, X predicts"],
+)
+def test_a_choice_at_once_is_secret(load, says):
+    """Whatever X commits, all that the environment then says, in any form, is the same to the bit."""
+    here = secret_scene(load, says)
+    assert here.says == says
+    game, state = here.game, here.states
+    env = AECGame(game, illegal="raise", render_mode="ansi")
+    packed = pack_state(game, state[0], np.full(2, -1), np.uint64(9))
+    seen, before = set(), None
+    for action in np.flatnonzero(masks_of(game, state, 0)[0]):
+        env.set_state(packed)
+        before = env.observe("player_1")["observation"].tobytes(), env.render()
+        env.step(int(action))
+        assert env.agent_selection == "player_1"
+        view = env.view("player_1")
+        with pytest.raises(IllegalAction) as refusal:
+            env.step(int(np.argmin(view.masks[0])))
+        names = env.possible_agents
+        told = [
+            [(env.observe(each), env.infos[each], env.rewards[each], env.terminations[each]) for each in names],
+            (env.last(), env._cumulative_rewards, env.truncations, env.agents, env.render(), str(refusal.value)),
+            (view.observations, view.masks, view.seeds, view.players, view.text(), view.take(np.array([0])).text()),
+            [view.sample_worlds(seed) for seed in range(4)],
+            [game.draw(env._states[0], viewer) for viewer in (None, 0, 1)],
+        ]
+        assert (env.observe("player_1")["observation"].tobytes(), env.render()) == before
+        seen.add(pickle.dumps(told))
+    assert len(seen) == 1
+
+
+# --- who may submit what ---
+
+
+def scenes(load: Callable[..., Game]) -> dict[str, Scene]:
+    """A scene of each phase, X being who decides in those of one player."""
+    game = load()
+    role = Scene(game, game.new_state(seed=6))
+    pick = role.play(x="place first")
+    turn = pick.play(*[min(legal) for legal in pick.legal])
+    ability = scene(load, "X decides on the ability in E", "x o . / . X:sniper . / . . .")
+    return {"role": role, "pick": pick, "turn": turn, "ability": ability}
+
+
+@pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
+def test_who_does_not_act_cannot_submit(load, phase):
+    """In Parallel he can only wait, in AEC it is not his turn; a batch does not look at what he is said to play."""
+    here = scenes(load)[phase]
+    game = here.game
+    packed = pack_state(game, here.states[0], np.full(2, -1), np.uint64(0))
+    parallel, aec = ParallelGame(game, illegal="raise"), AECGame(game, illegal="raise")
+    aec.set_state(packed)
+    assert aec.agent_selection == "player_0"
+    legal = [sorted(map(number, names)) or [parallel.wait] for names in here.legal]
+    right = {f"player_{player}": legal[player][0] for player in (0, 1)}
+    for player, name in enumerate(right):
+        for action in set(range(game.num_actions + 1)) - set(legal[player]):
+            parallel.set_state(packed)
+            with pytest.raises(IllegalAction, match=name):
+                parallel.step({**right, name: action})
+            assert parallel.get_state() == packed
+    parallel.step(right)
+    joint = np.array([[-1 if action == parallel.wait else action for action in right.values()]])
+    batch = Batch(game, 1, seed=0)
+    for ignored in (-1, 0, 100, 233) if phase in ("role", "ability") else ():
+        batch.states[:] = here.states
+        batch.step(np.where(joint < 0, ignored, joint))
+        assert batch.states.tobytes() == after(game, here.states, joint).tobytes()
+    batch.states[:] = here.states
+    with pytest.raises(ValueError, match="a player who acts was given -1"):
+        batch.step(np.array([[-1, joint[0, 1]]]))
+    assert batch.states.tobytes() == here.states.tobytes()
+
+
+@pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
+def test_an_illegal_submission_loses_and_can_still_be_shown(load, phase):
+    here = scenes(load)[phase]
+    game = here.game
+    env = ParallelGame(game, render_mode="ansi")
+    env.set_state(pack_state(game, here.states[0], np.full(2, -1), np.uint64(0)))
+    answers = {f"player_{p}": number(min(names)) if names else env.wait for p, names in enumerate(here.legal)}
+    _, rewards, ends, _, infos = env.step({**answers, "player_0": env.wait})
+    assert (rewards, all(ends.values())) == ({"player_0": -1, "player_1": 1}, True)
+    assert infos["player_0"]["illegal_action"] == "wait"
+    assert env.render().startswith("over: O wins")
+    assert game.draw(env._states[0], None).startswith("<svg")
+
+
+# --- games broken in one place: the tests above must notice ---
+
+
+@jit.kernel
+def nearby(state, room):
+    """The sniper reaches only the rooms beside it."""
+    found = rules.ability_choices(state, room)
+    return found & rules.ORTHOGONAL[room] if rules.kind_of(state["board"][room]) == rules.SNIPER else found
+
+
+@jit.kernel
+def any_enemy(occupied, player, kind):
+    """The assassin may remove a specialist."""
+    if kind == rules.ASSASSIN:
+        return rules.pieces(occupied, 1 - player)
+    return rules.rooms_to_enter(occupied, player, kind)
+
+
+@jit.kernel
+def every_direction(state, room):
+    """The pusher pushes specialists."""
+    found = np.int64(0)
+    for direction in range(4):
+        found |= np.int64(rules.NEXT[room, direction] != rules.NOWHERE) << direction
+    return found
+
+
+@jit.kernel
+def never_forced(state, out):
+    """The mole, and the courier, may leave their abilities."""
+    rules.mask_ability(state, out)
+    out[rules.NO_ABILITY] = True
+
+
+@jit.kernel
+def hacker_stays(state, kind):
+    """A block does not switch the Predictor's hacker off."""
+    on = state["hacker_on"][1 - state["placer"]]
+    rules.block(state, kind)
+    state["hacker_on"][1 - state["placer"]] = on
+
+
+@jit.kernel
+def back_to_hand(state, kind):
+    """A blocked specialist can be placed again."""
+    rules.block(state, kind)
+    if kind != rules.SPY:
+        state["standing"][state["placer"], kind - 1] = rules.IN_HAND
+
+
+@jit.kernel
+def no_second_look(state, occupied):
+    """One room left is a draw, whoever could enter an occupied one."""
+    empty = rules.empty_rooms(occupied)
+    return empty & (empty - 1) == 0
+
+
+@jit.kernel
+def placer_first(state, how):
+    """Of two lines the Placer's counts."""
+    rules.end_round(state, rules.LINE_OF_X + state["placer"] if how == rules.BOTH_LINES else how)
+
+
+@jit.kernel
+def winner_decides(state, decider):
+    """The winner, or who placed first in a drawn round, says who places first."""
+    rules.begin_round(state, 1 - decider)
+
+
+@jit.kernel
+def comes_back(state, decider):
+    """Who was picked and not placed is offered again."""
+    for player in range(2):
+        for specialist in range(rules.SPECIALISTS):
+            if state["standing"][player, specialist] == rules.IN_HAND:
+                state["standing"][player, specialist] = rules.UNUSED
+    rules.begin_round(state, decider)
+
+
+def rules_with(**changes: Callable) -> dict[str, Callable]:
+    """`step` and `legal_mask` with these kernels in the place of the game's, wherever they are called."""
+
+    def is_kernel(name: str) -> bool:
+        value = getattr(rules, name, None)
+        return callable(value) and getattr(value, "__module__", None) == rules.__name__
+
+    @cache
+    def changed(name: str) -> Callable:
+        if name in changes:
+            return changes[name]
+        original = getattr(rules, name)
+        template = getattr(original, "py_func", original)
+        names = [each for each in template.__code__.co_names if is_kernel(each)]
+        called = {each: changed(each) for each in names if changed(each) is not getattr(rules, each)}
+        return jit.specialise(template, **called) if called else original
+
+    assert all(is_kernel(name) for name in changes)
+    return {name: changed(name) for name in ("step", "legal_mask")}
+
+
+def spoilt(changes: dict[str, Callable], **options) -> Game:
+    """`ttt_envs.load` with those changes."""
+    game = ttt_envs.load(ID, **options)
+    return replace(game, rules=game.rules._replace(**rules_with(**changes)))
+
+
+def matches(load):
+    compare_with_slow(load(max_idle_turns=2), 4, 0, stubborn)
+
+
+def rounds(load):
+    """From random positions, and from one in which the mole can make both lines."""
+    generator = random.Random(7)
+    board = tuple({"x": (0, SPY), "o": (1, SPY), ".": None}[mark] for mark in "xoox.o...")
+    mole = Position(board, 0, (("mole",), ()), (False, False), 0, None)
+    starts = [random_position(generator) for _ in range(150)] + [mole] * 50
+    compare_with_slow(load(mode="round", max_idle_turns=5), len(starts), 0, stubborn, starts)
+
+
+#: Mutant -> the kernel changed and what it becomes, and what notices it.
+MUTANTS: dict[str, tuple[str, Callable, Callable]] = {
+    "the sniper reaches only the next rooms": ("ability_choices", nearby, rounds),
+    "the assassin enters a specialist's room": ("rooms_to_enter", any_enemy, rounds),
+    "the pusher pushes specialists": ("directions_to_push", every_direction, rounds),
+    "the mole need not swap": ("mask_ability", never_forced, rounds),
+    "the hacker stays on": ("block", hacker_stays, rounds),
+    "a blocked specialist returns": ("block", back_to_hand, rounds),
+    "a full board is always a draw": ("is_full", no_second_look, rounds),
+    "both lines are the Placer's": ("end_round", placer_first, rounds),
+    "the winner decides": ("begin_round", winner_decides, matches),
+    "a specialist not placed is kept": ("begin_round", comes_back, matches),
+}
+
+
+@pytest.mark.parametrize(("kernel", "change", "noticing"), MUTANTS.values(), ids=MUTANTS)
+def test_a_mutant_is_noticed(kernel, change, noticing):
+    with pytest.raises(AssertionError):
+        noticing(partial(spoilt, {kernel: change}))
+
+
+@pytest.mark.parametrize("noticing", [rounds, matches])
+def test_the_sound_game_passes(load, noticing):
+    noticing(load)

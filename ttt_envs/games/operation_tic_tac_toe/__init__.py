@@ -1,0 +1,198 @@
+"""Operation Tic-Tac-Toe: a secret placement against a secret prediction, and specialists that bend the board.
+
+- **What it adds**: simultaneous choices, so that best play is a mixed strategy. Two players; nothing is hidden but
+  what is being chosen at the same moment, and the specialists that will be offered.
+- **A turn**: the Placer chooses a room, A to I, and what to place there: a spy, into an empty room, or a specialist
+  that he holds. The Predictor names a room, an occupied one too. If it is the same, the placement is blocked: a spy is
+  back in the supply, a specialist is used up. Else the piece is placed and its ability resolved; a choice in it is a
+  decision of the Placer alone. Three own pieces in a row then win the round, whoever made the row. The roles swap.
+- **Specialists**, of which each player has one each, never touch another specialist:
+
+  - sniper: may remove an enemy spy in its row or column; ninja: one in an adjacent room, also diagonally;
+  - assassin: is placed into the room of an enemy spy, who is removed;
+  - courier: is placed into the room of an own spy, who moves to an orthogonally adjacent empty room;
+  - mole: must, if it can, swap an own and an enemy spy, both in rooms adjacent to it;
+  - pusher: may move one room north, east, south or west and push what is in its way; who leaves the board is removed;
+  - grappler: may swap places with an enemy spy in an orthogonally adjacent room;
+  - hacker: its owner predicts two rooms instead of one, until he blocks.
+
+- **A match**: who wins `rounds_to_win` rounds. In each round somebody says who places first: player 0 in the first,
+  then the loser, or after a draw who did not place first. Then each player picks one of at most three specialists that
+  he is offered at random, both at once; it is gone afterwards, placed or not. From round 9 on all have returned, and
+  each player picks any two in every round.
+- **A drawn round**: both have a row; at most one room is empty and no specialist in hand can enter an occupied one;
+  `max_idle_turns` turns in a row have changed nothing; both offered a draw. After `max_rounds` more wins decide.
+- **Actions** are one list for all phases, such as `mole to E`, `predict A`, `predict A+I`, `remove B`, `move to D`,
+  `swap B E`, `grapple F`, `push north`, `no ability`, `place first`, `choose sniper`, `choose sniper and ninja`. A
+  Placer who can place nothing has `pass`. An ability is decided wherever it can do something, even if it must do it and
+  there is one way only.
+- **Reward**: +1 to the winner of the match, or of the single round, and -1 to the loser.
+- **Observation**: see `encoding.blocks`; 174 features in a match to 4, 120 in a single round. Which specialist stands
+  in a room is not told, since none has an effect once it is placed (a hacker that is on is a feature of its own).
+- **Options**: `mode` "match" or "round"; `rounds_to_win`, `max_rounds`, `max_idle_turns` 1 to 99; `allow_pass` and
+  `draw_offers` (True adds that action in every turn; an offer that is not met is a pass). With mode="round":
+  `specialists`, None for a random one each, or player 0's and player 1's, each None, a name or two names;
+  `first_placer` 0, 1, or None for a random one. With both given nothing is random.
+- **Oracle**: see `solver`.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.options import choice, unknown, whole
+from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.games import environments
+from ttt_envs.games.operation_tic_tac_toe import encoding, rules, text
+from ttt_envs.games.operation_tic_tac_toe.drawing import draw
+
+ID = "operation_tic_tac_toe"
+
+env, raw_env, parallel_env = environments(ID)
+
+MODES = ("match", "round")
+
+#: What a player holds in a single round: nothing, one specialist or two.
+Hand = str | tuple[str, str] | None
+
+
+def make(
+    *,
+    mode: str = "match",
+    rounds_to_win: int = 4,
+    max_rounds: int = 40,
+    max_idle_turns: int = 20,
+    allow_pass: bool = False,
+    draw_offers: bool = False,
+    specialists: tuple[Hand, Hand] | None = None,
+    first_placer: int | None = None,
+) -> Game:
+    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    is_match = choice("mode", mode, MODES) == "match"
+    for name, value in (("specialists", specialists), ("first_placer", first_placer)):
+        if is_match and value is not None:
+            raise ValueError(f"option {name}={value!r} needs mode='round': in a match the players decide that")
+    if first_placer is not None:
+        first_placer = whole("first_placer", first_placer, 0, 1)
+    options: dict[str, Any] = {
+        "mode": mode,
+        "rounds_to_win": whole("rounds_to_win", rounds_to_win, 1, 99),
+        "max_rounds": whole("max_rounds", max_rounds, 1, 99),
+        "max_idle_turns": whole("max_idle_turns", max_idle_turns, 1, 99),
+        "allow_pass": choice("allow_pass", allow_pass, (False, True)),
+        "draw_offers": choice("draw_offers", draw_offers, (False, True)),
+        "specialists": None if specialists is None else _hands(specialists),
+        "first_placer": first_placer,
+    }
+    prototype = np.zeros(1, rules.STATE)
+    prototype["is_match"] = is_match
+    for name in ("rounds_to_win", "max_rounds", "max_idle_turns", "allow_pass", "draw_offers"):
+        prototype[name] = options[name]
+    prototype["given"] = _given(options["specialists"])
+    prototype["given_first"] = rules.NOBODY if first_placer is None else first_placer
+    observation = encoding.blocks(is_match, options["rounds_to_win"], options["max_idle_turns"], draw_offers)
+    return Game(
+        id=ID,
+        title="Operation Tic-Tac-Toe",
+        options=options,
+        prototype=prototype,
+        action_names=text.ACTIONS,
+        action_format="what a player submits, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
+        observation=observation,
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        simultaneous=True,
+        stochastic=is_match or specialists is None or first_placer is None,
+        hidden_information=False,
+        max_plies=rules.most_plies(prototype[0]),
+        teams=((0,), (1,)),
+        native="parallel",
+        format_state=text.format_state,
+        parse_state=partial(text.parse_state, prototype=prototype),
+        draw=draw,
+        factory=make,
+        make_symmetries=lambda: tuple(_symmetries(sum(block.size for block in observation))),
+        make_oracle=partial(_oracle, options),
+    )
+
+
+def _hands(specialists: Any) -> tuple[Hand, Hand]:
+    """The option, with tuples for lists; ValueError in words if it is no pair of hands."""
+    wrong = (
+        f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
+        "each of them None, a specialist's name or two different names"
+    )
+    if not isinstance(specialists, (tuple, list)) or len(specialists) != 2:
+        raise ValueError(wrong)
+    hands = [tuple(hand) if isinstance(hand, list) else hand for hand in specialists]
+    for hand in hands:
+        names = _names(hand)
+        if not all(isinstance(name, str) for name in names) or (isinstance(hand, tuple) and len(names) != 2):
+            raise ValueError(wrong)
+        for name in names:
+            if name not in text.SPECIALIST_NAMES:
+                raise ValueError(f"option specialists: {unknown('specialist', name, text.SPECIALIST_NAMES)}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"{wrong}: a player has only one {names[0]}")
+    return hands[0], hands[1]
+
+
+def _names(hand: Any) -> tuple[Any, ...]:
+    return () if hand is None else hand if isinstance(hand, tuple) else (hand,)
+
+
+def _given(hands: tuple[Hand, Hand] | None) -> list[list[int]]:
+    """The field `given` of a state."""
+    if hands is None:
+        return [[rules.DRAWN, rules.SPY]] * 2
+    kinds = [[rules.KIND_NAMES.index(name) for name in _names(hand)] for hand in hands]
+    return [[*held, rules.SPY, rules.SPY][:2] for held in kinds]
+
+
+def _oracle(options: dict[str, Any]) -> Oracle:
+    from ttt_envs.games.operation_tic_tac_toe.solver import oracle_for
+
+    return oracle_for(**options)
+
+
+def _symmetries(features: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    for name, turn in dihedral(3).items():
+        actions = _turned_actions(turn)
+        permutation = np.arange(features)
+        for start in encoding.ROOM_FEATURES:
+            permutation[start : start + rules.ROOMS] = start + turn
+        yield Symmetry(name, actions, permutation, partial(_turned, turn=turn, actions=actions))
+
+
+def _turned_actions(turn: np.ndarray) -> np.ndarray:
+    """Which action each one was before the board was turned: int64 (num_actions,)."""
+    actions = np.arange(rules.NUM_ACTIONS)
+    by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
+    for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
+        actions[start : start + rules.ROOMS] = start + turn
+    pairs = [sorted(pair) for pair in turn[rules.PAIRS].tolist()]
+    before = [rules.PAIRS.tolist().index(pair) for pair in pairs]
+    for start in (rules.PREDICT_TWO, rules.SWAP):
+        actions[start : start + len(before)] = start + np.array(before)
+    around = rules.NEXT[4]  # the centre stays where it is
+    directions = [around.tolist().index(room) for room in turn[around]]
+    actions[rules.PUSH : rules.PUSH + len(directions)] = rules.PUSH + np.array(directions)
+    return actions
+
+
+def _turned(states: np.ndarray, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    new["board"] = states["board"][:, turn]
+    new["pending"] = _after(turn)[states["pending"]]
+    for name in ("last", "last_ability"):
+        new[name] = _after(actions)[states[name]]
+    return new
+
+
+def _after(permutation: np.ndarray) -> np.ndarray:
+    """Where each number goes; -1, the last entry, stays."""
+    return np.append(np.argsort(permutation), -1)

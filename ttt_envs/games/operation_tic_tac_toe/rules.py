@@ -1,0 +1,625 @@
+"""The rules of Operation Tic-Tac-Toe, and nothing else.
+
+A house of nine rooms, numbered row-major. In a turn the Placer secretly chooses a room and what he places there, a spy
+or a specialist, and the Predictor the room that he expects. Source of the rules: "Operation Tic Tac Toe", a death match
+of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
+
+A set of rooms is an int64 in which bit k stands for room k, so that most of a rule is one table and one `&`.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from itertools import combinations
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines
+from ttt_envs.core.state import SIMULTANEOUS, state_dtype
+
+ROOMS = 9
+ALL_ROOMS = np.int64(0b111_111_111)
+
+#: What can be placed. A piece on the board is EMPTY or 1 + KINDS * player + kind.
+KIND_NAMES = ("spy", "sniper", "ninja", "assassin", "courier", "mole", "pusher", "grappler", "hacker")
+KINDS = len(KIND_NAMES)
+SPY, SNIPER, NINJA, ASSASSIN, COURIER, MOLE, PUSHER, GRAPPLER, HACKER = range(KINDS)
+SPECIALISTS = KINDS - 1  # numbered kind - 1
+EMPTY = 0
+
+#: The standing of a specialist: USED is also one that is not in this game.
+UNUSED, OFFERED, IN_HAND, USED = range(4)
+
+#: Who places first is decided; specialists are chosen; a turn; the ability of a specialist just placed is decided.
+ROLE, PICK, TURN, ABILITY = PHASES = tuple(range(4))
+
+#: How a round may have ended; NO_ROUND before the first one has.
+NO_ROUND, LINE_OF_X, LINE_OF_O, BOTH_LINES, NO_ROOM, IDLE, AGREED = ENDS = tuple(range(7))
+
+NOBODY = NOWHERE = NONE = -1
+DRAWN = -1  # in the field `given`
+
+#: Rounds in which the specialists are used up one by one; later ones are overtime, with any two of all.
+ROUNDS_OF_OFFERS = SPECIALISTS
+OFFERS = 3
+
+PAIRS = np.array(list(combinations(range(ROOMS), 2)), np.int8)
+SPECIALIST_PAIRS = np.array(list(combinations(range(SPECIALISTS), 2)), np.int8)
+DIRECTIONS = ("north", "east", "south", "west")
+
+# Actions. Where a comment says "+", one follows for each.
+PLACE = 0  # + ROOMS * kind + room
+PREDICT = PLACE + ROOMS * KINDS  # + room
+PREDICT_TWO = PREDICT + ROOMS  # + pair of rooms
+REMOVE = PREDICT_TWO + len(PAIRS)  # + room: sniper, ninja
+MOVE = REMOVE + ROOMS  # + room: courier
+SWAP = MOVE + ROOMS  # + pair of rooms: mole
+GRAPPLE = SWAP + len(PAIRS)  # + room
+PUSH = GRAPPLE + ROOMS  # + direction
+NO_ABILITY = PUSH + len(DIRECTIONS)
+PLACE_FIRST = NO_ABILITY + 1
+PREDICT_FIRST = PLACE_FIRST + 1
+CHOOSE = PREDICT_FIRST + 1  # + specialist
+CHOOSE_TWO = CHOOSE + SPECIALISTS  # + pair of specialists
+PASS = CHOOSE_TWO + len(SPECIALIST_PAIRS)
+OFFER_DRAW = PASS + 1
+NUM_ACTIONS = OFFER_DRAW + 1
+
+#: By kind: the first action of its ability, how many there may be, and whether it may be left.
+ABILITY_ACTION = np.array([NONE, REMOVE, REMOVE, NONE, MOVE, SWAP, PUSH, GRAPPLE, NONE], np.int64)
+ABILITY_CHOICES = np.array([0, ROOMS, ROOMS, 0, ROOMS, len(PAIRS), len(DIRECTIONS), ROOMS, 0], np.int64)
+OPTIONAL = np.array([False, True, True, False, False, False, True, True, False])
+
+
+def _near(near):
+    """For each room the set of the others for which near(rows apart, columns apart): int64 (ROOMS,)."""
+    apart = [[(abs(a // 3 - b // 3), abs(a % 3 - b % 3)) for b in range(ROOMS)] for a in range(ROOMS)]
+    return np.array([sum(1 << b for b in range(ROOMS) if a != b and near(*apart[a][b])) for a in range(ROOMS)])
+
+
+def _next():
+    """The room next to each one in each of the DIRECTIONS, or NOWHERE: int8 (ROOMS, 4)."""
+    steps = ((-1, 0), (0, 1), (1, 0), (0, -1))
+    inside = [[0 <= r // 3 + dr < 3 and 0 <= r % 3 + dc < 3 for dr, dc in steps] for r in range(ROOMS)]
+    rooms = [[r + 3 * dr + dc for dr, dc in steps] for r in range(ROOMS)]
+    return np.where(inside, rooms, NOWHERE).astype(np.int8)
+
+
+def _contains_line():
+    """For each set of rooms whether it contains a line: bool (512,)."""
+    sets = [sum(1 << int(room) for room in line) for line in lines(3, 3, 3)]
+    return np.array([any(rooms & line == line for line in sets) for rooms in range(1 << ROOMS)])
+
+
+def _beside():
+    """For each set of rooms those that are orthogonally adjacent to one of it: int64 (512,)."""
+    return np.array(
+        [np.bitwise_or.reduce([0] + [ORTHOGONAL[k] for k in range(ROOMS) if s >> k & 1]) for s in range(1 << ROOMS)]
+    )
+
+
+def _predicted():
+    """For each action the set of rooms that it predicts: int64 (NUM_ACTIONS,)."""
+    sets = np.zeros(NUM_ACTIONS, np.int64)
+    sets[PREDICT:PREDICT_TWO] = 1 << np.arange(ROOMS)
+    sets[PREDICT_TWO:REMOVE] = (1 << PAIRS.astype(np.int64)).sum(axis=1)
+    return sets
+
+
+ORTHOGONAL = _near(lambda rows, columns: rows + columns == 1)
+ADJACENT = _near(lambda rows, columns: max(rows, columns) == 1)
+SAME_ROW_OR_COLUMN = _near(lambda rows, columns: rows * columns == 0)
+NEXT = _next()
+HAS_LINE = _contains_line()
+BESIDE = _beside()
+PREDICTED = _predicted()
+
+# Which bit of an `occupation` a piece sets, if it stands in room 0.
+_OCCUPIES = np.array(
+    [0] + [1 << (2 * ROOMS * player + ROOMS * (kind != SPY)) for player in (0, 1) for kind in range(KINDS)]
+)
+
+STATE = state_dtype(
+    players=2,
+    fields=[
+        ("last", np.int16, (2,)),  # each player's submission in the last turn of this round, an action; NONE before
+        ("last_ability", np.int16),  # what was decided on the ability of the piece placed in it, or NONE
+        ("board", np.int8, (ROOMS,)),
+        ("standing", np.int8, (2, SPECIALISTS)),  # of each player's specialists
+        ("hacker_on", np.int8, (2,)),  # 1: this player predicts two rooms (Numba has no arrays of bool in records)
+        ("phase", np.int8),
+        ("placer", np.int8),  # who places in this turn, or did in the last one of all; NOBODY in phase ROLE
+        ("first", np.int8),  # who placed first in this round; NOBODY in phase ROLE
+        ("pending", np.int8),  # in phase ABILITY the room of the specialist, else NOWHERE
+        ("idle", np.int8),  # turns in a row that changed neither the board nor a specialist's standing
+        ("wins", np.int8, (2,)),  # rounds that each player has won in the match
+        ("round", np.int8),  # from 1
+        ("ended", np.int8),  # how the round before this one did, or the last one of all: one of ENDS
+        ("is_match", np.bool_),  # option mode
+        ("rounds_to_win", np.int8),  # option of that name
+        ("max_rounds", np.int8),  # option of that name
+        ("max_idle_turns", np.int8),  # option of that name
+        ("allow_pass", np.bool_),  # option of that name
+        ("draw_offers", np.bool_),  # option of that name
+        ("given", np.int8, (2, 2)),  # option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn
+        ("given_first", np.int8),  # option first_placer, or NOBODY
+    ],
+)
+
+
+def most_plies(state) -> int:
+    """Of a game with the options of this record.
+
+    In a round spies are placed at most ROOMS times, since nothing else leaves fewer rooms occupied; each specialist and
+    each hacker on is used up once. Before each such turn and at the end there may be idle turns.
+    """
+    given = state["given"][state["given"] != SPY]
+    rounds = [(1, len(given), np.isin(given, (HACKER, DRAWN)).sum(), 0)]
+    if state["is_match"]:
+        offers = min(int(state["max_rounds"]), ROUNDS_OF_OFFERS)
+        rounds = [(offers, 2, 2, 2), (int(state["max_rounds"]) - offers, 4, 2, 2)]
+    # Rounds, specialists, hackers, and plies before the first turn.
+    return sum(
+        number * (int(ROOMS + held + hackers + 1) * int(state["max_idle_turns"]) + held + before)
+        for number, held, hackers, before in rounds
+    )
+
+
+@kernel
+def reset(state, seed):
+    """Player 0 decides who places first in the match; or the only round begins."""
+    rng.start(state, seed)
+    state["round"] = 1
+    clear_table(state)
+    if state["is_match"]:
+        decide_roles(state, 0)
+        return
+    for player in range(2):
+        state["standing"][player] = USED
+        for kind in state["given"][player]:
+            held = kind if kind != DRAWN else 1 + rng.below(state, SPECIALISTS)
+            if held != SPY:
+                state["standing"][player, held - 1] = IN_HAND
+    state["first"] = state["given_first"] if state["given_first"] != NOBODY else rng.below(state, 2)
+    begin_turn(state, state["first"])
+
+
+@kernel
+def legal_mask(state, player, out):
+    """What the phase allows this player."""
+    out[:] = False
+    if state["phase"] == TURN:
+        if player == state["placer"]:
+            mask_placements(state, player, out)
+        else:
+            mask_predictions(state, player, out)
+    elif state["phase"] == PICK:
+        mask_picks(state, player, out)
+    elif player == state["to_move"]:
+        if state["phase"] == ABILITY:
+            mask_ability(state, out)
+        else:
+            out[PLACE_FIRST] = True
+            out[PREDICT_FIRST] = True
+
+
+@kernel
+def mask_placements(state, player, out):
+    """A spy into an empty room, or a specialist in hand into a room that he may enter; if there is none, a pass."""
+    occupied = occupation(state)
+    possible = rooms_to_enter(occupied, player, SPY)
+    write_set(possible, ROOMS, out, PLACE)
+    for kind in range(SPY + 1, KINDS):
+        if state["standing"][player, kind - 1] == IN_HAND:
+            rooms = rooms_to_enter(occupied, player, kind)
+            write_set(rooms, ROOMS, out, PLACE + ROOMS * kind)
+            possible |= rooms
+    out[PASS] = state["allow_pass"] or possible == 0
+    out[OFFER_DRAW] = state["draw_offers"]
+
+
+@kernel
+def mask_predictions(state, player, out):
+    """Any room, occupied ones too; two of them with the hacker on."""
+    if state["hacker_on"][player]:
+        for pair in range(len(PAIRS)):
+            out[PREDICT_TWO + pair] = True
+    else:
+        for room in range(ROOMS):
+            out[PREDICT + room] = True
+    out[PASS] = state["allow_pass"]
+    out[OFFER_DRAW] = state["draw_offers"]
+
+
+@kernel
+def mask_picks(state, player, out):
+    """One of the specialists offered; in overtime any two."""
+    if is_overtime(state):
+        for pair in range(len(SPECIALIST_PAIRS)):
+            out[CHOOSE_TWO + pair] = True
+    else:
+        for specialist in range(SPECIALISTS):
+            out[CHOOSE + specialist] = state["standing"][player, specialist] == OFFERED
+
+
+@kernel
+def mask_ability(state, out):
+    """What the specialist just placed may do, and to leave it if that is allowed."""
+    kind = kind_of(state["board"][state["pending"]])
+    write_set(ability_choices(state, state["pending"]), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
+    out[NO_ABILITY] = OPTIONAL[kind]
+
+
+@kernel
+def step(state, actions):
+    """What has been chosen in this phase happens; then the next phase, turn or round."""
+    if state["phase"] == TURN:
+        play_turn(state, actions)
+    elif state["phase"] == ABILITY:
+        use_ability(state, actions[state["placer"]])
+        end_turn(state)
+    elif state["phase"] == PICK:
+        pick_specialists(state, actions)
+    else:
+        take_role(state, actions[state["to_move"]])
+
+
+# --- a turn ---
+
+
+@kernel
+def begin_turn(state, placer):
+    """Both choose at once."""
+    state["placer"] = placer
+    state["phase"] = TURN
+    state["to_move"] = SIMULTANEOUS
+
+
+@kernel
+def play_turn(state, actions):
+    """Both submissions are shown. A piece whose room was predicted is blocked, any other is placed."""
+    placer = np.int64(state["placer"])
+    placement, prediction = actions[placer], actions[1 - placer]
+    state["last"][placer], state["last"][1 - placer] = placement, prediction
+    state["last_ability"] = NONE
+    if placement == OFFER_DRAW and prediction == OFFER_DRAW:
+        end_round(state, AGREED)
+        return
+    kind, room = placement // ROOMS, placement % ROOMS
+    if placement >= PREDICT:  # a pass, or an offer that is not met
+        state["idle"] += 1
+    elif PREDICTED[prediction] >> room & 1:
+        block(state, kind)
+    else:
+        place(state, kind, room)
+        if kind != SPY and ability_choices(state, room) != 0:
+            state["phase"], state["pending"], state["to_move"] = ABILITY, room, placer
+            return
+    end_turn(state)
+
+
+@kernel
+def block(state, kind):
+    """The specialist is used up, a spy returns to the supply. The Predictor's hacker is switched off."""
+    placer = state["placer"]
+    if kind == SPY and not state["hacker_on"][1 - placer]:
+        state["idle"] += 1
+        return
+    state["idle"] = 0
+    state["hacker_on"][1 - placer] = False
+    if kind != SPY:
+        state["standing"][placer, kind - 1] = USED
+
+
+@kernel
+def place(state, kind, room):
+    """The piece stands in the room, whoever was there before."""
+    placer = state["placer"]
+    state["idle"] = 0
+    state["board"][room] = 1 + KINDS * placer + kind
+    if kind != SPY:
+        state["standing"][placer, kind - 1] = USED
+    if kind == HACKER:
+        state["hacker_on"][placer] = True
+
+
+@kernel
+def end_turn(state):
+    """Lines of either player end the round, and so do the draw conditions; else the roles swap."""
+    state["pending"] = NOWHERE
+    occupied = occupation(state)
+    line_of_x, line_of_o = HAS_LINE[pieces(occupied, 0)], HAS_LINE[pieces(occupied, 1)]
+    if line_of_x and line_of_o:
+        end_round(state, BOTH_LINES)
+    elif line_of_x:
+        end_round(state, LINE_OF_X)
+    elif line_of_o:
+        end_round(state, LINE_OF_O)
+    elif is_full(state, occupied):
+        end_round(state, NO_ROOM)
+    elif state["idle"] >= state["max_idle_turns"]:
+        end_round(state, IDLE)
+    else:
+        begin_turn(state, 1 - state["placer"])
+
+
+@kernel
+def is_full(state, occupied):
+    """Whether one room at most is empty, and no specialist in hand can enter an occupied one."""
+    empty = empty_rooms(occupied)
+    if empty & (empty - 1):
+        return False
+    for player in range(2):
+        for kind in (ASSASSIN, COURIER):
+            if state["standing"][player, kind - 1] == IN_HAND and rooms_to_enter(occupied, player, kind):
+                return False
+    return True
+
+
+# --- abilities ---
+
+
+@kernel
+def rooms_to_enter(occupied, player, kind):
+    """The set of rooms that a piece of the player's may be placed into."""
+    if kind == ASSASSIN:
+        return spies(occupied, 1 - player)
+    if kind == COURIER:
+        return spies(occupied, player) & BESIDE[empty_rooms(occupied)]
+    return empty_rooms(occupied)
+
+
+@kernel
+def ability_choices(state, room):
+    """What the specialist just placed in the room may do to whom: a set of rooms, pairs of rooms or directions."""
+    kind = kind_of(state["board"][room])
+    occupied = occupation(state)
+    enemies = spies(occupied, 1 - state["placer"])
+    if kind == SNIPER:
+        return enemies & SAME_ROW_OR_COLUMN[room]
+    if kind == NINJA:
+        return enemies & ADJACENT[room]
+    if kind == COURIER:
+        return empty_rooms(occupied) & ORTHOGONAL[room]
+    if kind == MOLE:
+        return pairs_between(spies(occupied, state["placer"]) & ADJACENT[room], enemies & ADJACENT[room])
+    if kind == PUSHER:
+        return directions_to_push(state, room)
+    if kind == GRAPPLER:
+        return enemies & ORTHOGONAL[room]
+    return np.int64(0)  # assassin and hacker have nothing to decide
+
+
+@kernel
+def pairs_between(some, others):
+    """The pairs of one room of each of two sets, as a set of PAIRS."""
+    found = np.int64(0)
+    for k in range(len(PAIRS)):
+        a, b = PAIRS[k]
+        found |= ((some >> a & others >> b | some >> b & others >> a) & 1) << k
+    return found
+
+
+@kernel
+def directions_to_push(state, room):
+    """The DIRECTIONS in which there is another room, and no specialist in the run of occupied rooms, as a set."""
+    found = np.int64(0)
+    for direction in range(len(DIRECTIONS)):
+        at = NEXT[room, direction]
+        allowed = at != NOWHERE
+        while at != NOWHERE and state["board"][at] != EMPTY:
+            allowed &= kind_of(state["board"][at]) == SPY
+            at = NEXT[at, direction]
+        found |= np.int64(allowed) << direction
+    return found
+
+
+@kernel
+def use_ability(state, action):
+    """What the Placer has decided about the specialist that he has just placed."""
+    state["last_ability"] = action
+    board, room = state["board"], state["pending"]
+    if action == NO_ABILITY:
+        return
+    if action >= PUSH:
+        push(state, room, action - PUSH)
+    elif action >= GRAPPLE:
+        swap(state, room, action - GRAPPLE)
+    elif action >= SWAP:
+        swap(state, PAIRS[action - SWAP, 0], PAIRS[action - SWAP, 1])
+    elif action >= MOVE:
+        board[action - MOVE] = 1 + KINDS * state["placer"] + SPY  # the spy that the courier has displaced
+    else:
+        board[action - REMOVE] = EMPTY
+
+
+@kernel
+def swap(state, a, b):
+    """What stands in the two rooms changes places."""
+    board = state["board"]
+    board[a], board[b] = board[b], board[a]
+
+
+@kernel
+def push(state, room, direction):
+    """The piece in the room moves one on, and so does each one in its way; who leaves the board is removed."""
+    board = state["board"]
+    carried, board[room] = board[room], EMPTY
+    at = NEXT[room, direction]
+    while carried != EMPTY and at != NOWHERE:
+        carried, board[at] = board[at], carried
+        at = NEXT[at, direction]
+
+
+# --- the match ---
+
+
+@kernel
+def decide_roles(state, player):
+    """A round begins: the player says who places first."""
+    state["placer"] = state["first"] = NOBODY
+    state["phase"], state["to_move"] = ROLE, player
+
+
+@kernel
+def take_role(state, action):
+    """The first Placer is known; specialists are offered, or in overtime all can be had."""
+    decider = state["to_move"]
+    state["placer"] = state["first"] = decider if action == PLACE_FIRST else 1 - decider
+    if not is_overtime(state):
+        for player in range(2):
+            offer(state, player)
+    state["phase"], state["to_move"] = PICK, SIMULTANEOUS
+
+
+@kernel
+def is_overtime(state):
+    """Whether all specialists have returned, so that each player picks any two."""
+    return state["round"] > ROUNDS_OF_OFFERS
+
+
+@kernel
+def offer(state, player):
+    """Random ones of the player's unused specialists."""
+    standing = state["standing"][player]
+    unused = 0
+    for specialist in range(SPECIALISTS):
+        unused += standing[specialist] == UNUSED
+    for _ in range(min(OFFERS, unused)):
+        skip = rng.below(state, unused)
+        unused -= 1
+        for specialist in range(SPECIALISTS):
+            if standing[specialist] == UNUSED:
+                if skip == 0:
+                    standing[specialist] = OFFERED
+                    break
+                skip -= 1
+
+
+@kernel
+def pick_specialists(state, actions):
+    """Both are shown. What was offered in vain can be offered again."""
+    for player in range(2):
+        for specialist in range(SPECIALISTS):
+            if state["standing"][player, specialist] == OFFERED:
+                state["standing"][player, specialist] = UNUSED
+        if actions[player] >= CHOOSE_TWO:
+            for specialist in SPECIALIST_PAIRS[actions[player] - CHOOSE_TWO]:
+                state["standing"][player, specialist] = IN_HAND
+        else:
+            state["standing"][player, actions[player] - CHOOSE] = IN_HAND
+    begin_turn(state, state["first"])
+
+
+@kernel
+def end_round(state, how):
+    """Score the round, one of ENDS; then the next round, or the end of the game."""
+    state["ended"] = how
+    winner = how - LINE_OF_X if how in (LINE_OF_X, LINE_OF_O) else NOBODY
+    if not state["is_match"]:
+        end_game(state, winner)
+        return
+    wins = state["wins"]
+    if winner != NOBODY:
+        wins[winner] += 1
+    if winner != NOBODY and wins[winner] >= state["rounds_to_win"]:
+        end_game(state, winner)
+    elif state["round"] >= state["max_rounds"]:
+        end_game(state, NOBODY if wins[0] == wins[1] else 0 if wins[0] > wins[1] else 1)
+    else:
+        # The loser decides; after a draw, who did not place first.
+        decider = 1 - (winner if winner != NOBODY else state["first"])
+        begin_round(state, decider)
+
+
+@kernel
+def begin_round(state, decider):
+    """What was chosen is used up, placed or not; in overtime everything returns."""
+    state["round"] += 1
+    clear_table(state)
+    for player in range(2):
+        for specialist in range(SPECIALISTS):
+            if is_overtime(state):
+                state["standing"][player, specialist] = UNUSED
+            elif state["standing"][player, specialist] == IN_HAND:
+                state["standing"][player, specialist] = USED
+    decide_roles(state, decider)
+
+
+@kernel
+def clear_table(state):
+    """Empty rooms, hackers off, nothing submitted yet."""
+    state["board"][:] = EMPTY
+    state["hacker_on"][:] = False
+    state["last"][:] = NONE
+    state["last_ability"] = NONE
+    state["pending"] = NOWHERE
+    state["idle"] = 0
+
+
+@kernel
+def end_game(state, winner):
+    """The end; everything stays where it is. A draw has no winner."""
+    state["done"] = True
+    state["phase"], state["to_move"] = TURN, 0
+    if winner != NOBODY:
+        state["rewards"][winner] = 1
+        state["rewards"][1 - winner] = -1
+
+
+# --- pieces and sets ---
+
+
+@kernel
+def kind_of(piece):
+    """SPY or a specialist's kind; the piece is not EMPTY."""
+    return (piece - 1) % KINDS
+
+
+@kernel
+def owner_of(piece):
+    """The player whose piece it is; the piece is not EMPTY."""
+    return (piece - 1) // KINDS
+
+
+@kernel
+def occupation(state):
+    """Who stands where: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
+    occupied = np.int64(0)
+    for room in range(ROOMS):
+        occupied |= _OCCUPIES[np.uint8(state["board"][room])] << room
+    return occupied
+
+
+@kernel
+def spies(occupied, player):
+    """The set of rooms with a spy of the player's."""
+    return occupied >> (2 * ROOMS * player) & ALL_ROOMS
+
+
+@kernel
+def pieces(occupied, player):
+    """The set of rooms with a spy or specialist of the player's."""
+    own = occupied >> (2 * ROOMS * player)
+    return (own | own >> ROOMS) & ALL_ROOMS
+
+
+@kernel
+def empty_rooms(occupied):
+    """The set of rooms in which nobody stands."""
+    return ~(pieces(occupied, 0) | pieces(occupied, 1)) & ALL_ROOMS
+
+
+@kernel
+def write_set(members, count, out, at):
+    """Write `count` entries of `out` from `at` on: whether 0, 1, ... are in the set."""
+    # Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.
+    for k in range(count):
+        out[at + k] = members >> k & 1
+
+
+@kernel
+def resample(state, player, seed):
+    """Nothing is hidden but the offers to come."""
+    rng.start(state, seed)

@@ -1,0 +1,200 @@
+"""What solved rounds say of states: values, equilibria, and what each action is worth against them."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    ABILITY,
+    NO_ABILITY,
+    NOWHERE,
+    NUM_ACTIONS,
+    OFFER_DRAW,
+    PAIRS,
+    PASS,
+    PREDICT,
+    PREDICT_TWO,
+    REMOVE,
+    ROOMS,
+    TURN,
+)
+from ttt_envs.games.operation_tic_tac_toe.solver.matrix import Placements, equilibrium, split_pairs
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import Book, position_of, standing_of
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
+    Rounds,
+    count_down,
+    fill_turn,
+    follow,
+    improve,
+    make_turn,
+    prediction_limits,
+)
+
+# Uses of an ability whose worth differs by less are mixed alike.
+_CLOSE = 1e-11
+
+
+class Answers(NamedTuple):
+    """What is said of n states, in each to one player.
+
+    Attributes:
+        value: float64 (n,), what he gets under best play by both.
+        policy: float64 (n, actions), his equilibrium; zeros where he does not act.
+        worth: float64 (n, actions), what he gets if he does this and the other one plays the equilibrium; else nan.
+    """
+
+    value: np.ndarray
+    policy: np.ndarray
+    worth: np.ndarray
+
+
+@kernel
+def answer_rows(states, asked, known, answers):
+    """Fill Answers.
+
+    Args:
+        states: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY, and in the Book.
+        asked: int64 (n, 2): the player, and how many idle turns there may yet be.
+        known: Book, Solution with all that can follow, two Turns.
+        answers: Answers, filled with 0, 0 and nan.
+    """
+    pair = np.empty(2, states.dtype)
+    for i in range(states.shape[0]):
+        placer = np.int64(states[i]["placer"])
+        pair[0] = states[i]
+        pair[1] = states[i]
+        pair[1 - placer]["placer"] = 1 - placer
+        if states[i]["phase"] == ABILITY:
+            answer_ability(pair, placer, known, (answers.value[i:], answers.policy[i], answers.worth[i]))
+            if asked[i, 0] != placer:
+                answers.policy[i] = 0
+                answers.worth[i] = -answers.worth[i]
+        else:
+            answer_turn(pair, (placer, asked[i]), known, (answers.value[i:], answers.policy[i], answers.worth[i]))
+        if asked[i, 0] != placer:
+            answers.value[i] = -answers.value[i]
+
+
+@kernel
+def answer_ability(states, placer, known, answer):
+    """Fill an answer as for the Placer, in states[placer]: value float64 (1 or more,), policy and worth (actions,)."""
+    book, solution, turns = known
+    turn = turns[0]
+    value, policy, worth = answer
+    rules.legal_mask(states[placer], placer, turn.mask[0])
+    d = 0 if placer == 0 else solution.draws.shape[0] - 1
+    value[0] = -np.inf
+    for action in range(REMOVE, NO_ABILITY + 1):
+        if turn.mask[0, action]:
+            follow(states, placer, action, action, turn)
+            turn.free[:, 0] = -np.inf
+            improve(turn, 0, placer, (book, solution), turn.free[:, 0])
+            worth[action] = turn.free[d, 0]
+            value[0] = max(value[0], worth[action])
+    for action in range(REMOVE, NO_ABILITY + 1):
+        policy[action] = worth[action] >= value[0] - _CLOSE
+    policy /= policy.sum()
+
+
+@kernel
+def answer_turn(states, asked, known, answer):
+    """Fill an answer for a player in a turn; states[k] is the position with player k to place.
+
+    `asked`: the Placer; and int64 (2,): the player, and how many idle turns there may yet be.
+    """
+    book, solution, turns = known
+    placer, (player, left) = asked
+    value, policy, worth = answer
+    counts = fill_turn(states, 0, book, solution, turns[0]), fill_turn(states, 1, book, solution, turns[1])
+    limits = prediction_limits(states[0]), prediction_limits(states[1])
+    values = count_down(turns, counts, 0, limits, (solution.draws[0], left))
+    value[0] = values[placer]
+    turn, n = turns[placer], counts[placer]
+    d = 0 if placer == 0 else solution.draws.shape[0] - 1
+    placements = Placements(turn.room[:n], turn.free[d, :n], turn.blocked[d, :n])
+    mix, cover = np.empty(n), np.empty(ROOMS)
+    equilibrium(placements, limits[placer], mix, cover)
+    if player == placer:
+        for a in range(n):
+            covered = cover[turn.room[a]] if turn.room[a] != NOWHERE else 0.0
+            policy[turn.action[a]] = mix[a]
+            worth[turn.action[a]] = placements.free[a] - covered * (placements.free[a] - placements.blocked[a])
+    else:
+        write_predictions(cover, limits[placer], policy)
+        # What the Placer gets if nothing is predicted, and what a room's prediction takes from him.
+        nothing, taken = 0.0, np.zeros(ROOMS)
+        for a in range(n):
+            nothing += mix[a] * placements.free[a]
+            if turn.room[a] != NOWHERE:
+                taken[turn.room[a]] += mix[a] * (placements.free[a] - placements.blocked[a])
+        if limits[placer][1] == 1:
+            for room in range(ROOMS):
+                worth[PREDICT + room] = taken[room] - nothing
+        else:
+            for pair in range(len(PAIRS)):
+                worth[PREDICT_TWO + pair] = taken[PAIRS[pair, 0]] + taken[PAIRS[pair, 1]] - nothing
+        if states[placer]["allow_pass"]:
+            worth[PASS] = -nothing
+
+
+@kernel
+def write_predictions(cover, limits, policy):
+    """Fill the actions of a Predictor who covers the rooms with these probabilities; what is left is a pass."""
+    most = limits[1]
+    if most == 1:
+        for room in range(ROOMS):
+            policy[PREDICT + room] = cover[room]
+    else:
+        pairs = np.empty((ROOMS, ROOMS))
+        split_pairs(cover, pairs)
+        for pair in range(len(PAIRS)):
+            policy[PREDICT_TWO + pair] = pairs[PAIRS[pair, 0], PAIRS[pair, 1]] * cover.sum() / most
+    if limits[0] < most:
+        policy[PASS] = max(1 - cover.sum() / most, 0.0)
+
+
+@kernel
+def position_rows(states, book, positions, standings):
+    """The positions of states with a Book, -1 where there is none: int64 (n,); and both standings: int64 (n, 2).
+
+    While an ability is being decided it is the position that follows if it is not used. That is covered if all are.
+    """
+    for i in range(states.shape[0]):
+        placer = states[i]["placer"] if states[i]["phase"] == TURN else 1 - states[i]["placer"]
+        positions[i] = position_of(states[i], placer, book)
+        for player in range(2):
+            standings[i, player] = standing_of(states[i], player)
+
+
+def no_answers(n: int) -> Answers:
+    """Answers that say nothing yet."""
+    return Answers(np.zeros(n), np.zeros((n, NUM_ACTIONS)), np.full((n, NUM_ACTIONS), np.nan))
+
+
+def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
+    """What rounds say of states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
+
+    In units of a round: 1 for a win, -1 for a loss. Solves what it needs. Args: states structured (n,), players (n,).
+    """
+    _, standings = positions_in(rounds.book, states)
+    for own, other in np.unique(standings, axis=0).tolist():
+        rounds.ensure(own, other)
+    found = no_answers(len(states))
+    asked = np.stack([players, rounds.idle_turns - states["idle"].astype(np.int64)], axis=1)
+    draws = len(rounds.solution.draws)
+    known = rounds.book, rounds.solution, (make_turn(draws), make_turn(draws))
+    answer_rows(rounds.posed(states), np.ascontiguousarray(asked, np.int64), known, found)
+    # Nobody offers a draw, so that an offer is a pass.
+    found.worth[:, OFFER_DRAW] = np.where(states["draw_offers"], found.worth[:, PASS], np.nan)
+    return found
+
+
+def positions_in(book: Book, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of states, int64 (n,), -1 where the book has none; and both players' standings, int64 (n, 2)."""
+    positions, standings = np.empty(len(states), np.int64), np.empty((len(states), 2), np.int64)
+    position_rows(states, book, positions, standings)
+    return positions, standings

@@ -1,0 +1,286 @@
+"""Best play of a match: what rounds are worth for it, and its value at every score with all that is left.
+
+Within a match a round is played for what its end is worth: a win, a draw or a loss leads to another match to go on
+with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). So the values of
+rounds are worked out for many such numbers, once for all matches, and what lies between is interpolated. Then it goes
+backward over rounds, scores and what specialists both have left. Each step is: the mean over offers of the small matrix
+games in which both pick, for the better of the two roles.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Callable
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS, SPECIALIST_PAIRS, SPECIALISTS
+from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve_matrix
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
+
+#: The standings that a round may begin with, in its first eight rounds and in overtime, in the order of actions.
+HANDS = SINGLE_HANDS[1:]
+PAIR_HANDS = tuple(int(1 << a | 1 << b) for a, b in SPECIALIST_PAIRS)
+
+# Bytes of values that are worked out at once.
+_AT_ONCE = 1 << 30
+
+
+def worths_of_a_draw(points: int) -> np.ndarray:
+    """An odd number of points from -1 to 1."""
+    return np.linspace(-1, 1, points)
+
+
+def round_values(
+    hands: tuple[int, ...],
+    idle_turns: int,
+    may_pass: bool,
+    points: int,
+    tell: Callable[[float], None] = lambda share: None,
+) -> np.ndarray:
+    """Values of rounds for the player who places first: float64 (his hand, the other's, points).
+
+    The last axis is what a draw is worth to him, see `worths_of_a_draw`. `tell` hears what share is done.
+    """
+    draws = worths_of_a_draw(points)
+    out = np.empty((len(hands), len(hands), points))
+    probe = Rounds(hands, idle_turns, may_pass, np.zeros(1))
+    columns = max(1, _AT_ONCE // probe.solution.values.nbytes // 2)
+    parts = np.array_split(np.arange(points // 2), -(-(points // 2) // columns))
+    for done, part in enumerate(parts):
+        both = np.unique([*part, *(points - 1 - part), *([points // 2] if done == 0 else [])])
+        rounds = Rounds(hands, idle_turns, may_pass, draws[both])
+        pairs = [(i, j) for i in range(len(hands)) for j in range(len(hands))]
+        for count, (i, j) in enumerate(pairs):
+            tell((done + count / len(pairs)) / len(parts))
+            rounds.ensure(hands[i], hands[j])
+            out[i, j, both] = rounds.start_values(hands[i], hands[j])
+    return out
+
+
+class Match(NamedTuple):
+    """What decides a match, and what its rounds are worth.
+
+    Attributes:
+        rounds_to_win, max_rounds: options of these names.
+        single: float64 (8, 8, points), see `round_values`.
+        pairs: float64 (28, 28, points), the same in overtime; empty if that is taken as an even race: from then on
+            each round is won by either player with the same probability.
+    """
+
+    rounds_to_win: int
+    max_rounds: int
+    single: np.ndarray
+    pairs: np.ndarray
+
+
+class Values(NamedTuple):
+    """Values of a match at the start of a round, for the player who says who places first.
+
+    Attributes:
+        single: float64 (8, scores, scores, 70, 70), [round - 1, his wins, the other's, what he has left, what the other
+            has left]; the last two are numbers of SETS.
+        overtime: float64 (max_rounds + 2, scores, scores), [round, his wins, the other's].
+    """
+
+    single: np.ndarray
+    overtime: np.ndarray
+
+
+#: The specialists that a player may have left, as bits; those with as many are numbered from 0.
+SET_NUMBER = np.zeros(1 << SPECIALISTS, np.int64)
+SETS = np.zeros((SPECIALISTS + 1, 70), np.int64)
+for _size in range(SPECIALISTS + 1):
+    for _k, _held in enumerate(combinations(range(SPECIALISTS), _size)):
+        SETS[_size, _k] = sum(1 << s for s in _held)
+        SET_NUMBER[SETS[_size, _k]] = _k
+
+
+@cache
+def offers_from(left: int) -> np.ndarray:
+    """What may be offered to a player who has so many specialists left: int64 (offers, min(3, left)), counted from 0."""
+    return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
+
+
+# --- a round within a match ---
+
+
+@kernel
+def draw_worth(ends):
+    """The worth of a draw from -1 to 1, if a round's ends are worth this: (win, draw, loss)."""
+    win, draw, loss = ends
+    if win - loss < 1e-12:
+        return 0.0
+    return min(max(2 * (draw - loss) / (win - loss) - 1, -1.0), 1.0)
+
+
+@kernel
+def interpolate(values, draw):
+    """Values float64 (points,) at that worth of a draw."""
+    at = (draw + 1) / 2 * (values.shape[0] - 1)
+    k = min(np.int64(at), values.shape[0] - 2)
+    return values[k] + (at - k) * (values[k + 1] - values[k])
+
+
+@kernel
+def worth_of_round(values, own, other, ends, places_first):
+    """What a round is worth to a player; values as of `round_values`; ends (win, draw, loss) as for him."""
+    win, _, loss = ends
+    draw = draw_worth(ends)
+    if places_first:
+        value = interpolate(values[own, other], draw)
+    else:
+        value = -interpolate(values[other, own], -draw)
+    return loss + (win - loss) * (1 + value) / 2
+
+
+@kernel
+def start_value(match, values, score, left, decides):
+    """What a match is worth to a player at the start of a round.
+
+    Args:
+        match: Match.
+        values: Values.
+        score: the number of the round, his wins, the other's.
+        left: the specialists that he has left, and the other, as bits; anything in overtime.
+        decides: whether he says who places first.
+    """
+    number, own, other = score
+    if own >= match.rounds_to_win or other >= match.rounds_to_win or number > match.max_rounds:
+        return np.float64(np.sign(own - other))
+    if number > ROUNDS_OF_OFFERS:
+        return values.overtime[number, own, other] if decides else -values.overtime[number, other, own]
+    mine, others = SET_NUMBER[left[0]], SET_NUMBER[left[1]]
+    if decides:
+        return values.single[number - 1, own, other, mine, others]
+    return -values.single[number - 1, other, own, others, mine]
+
+
+@kernel
+def ends_of_round(match, values, score, left, places_first):
+    """What a win, a draw and a loss of a round are worth to a player; `left` is what both have after it."""
+    number, own, other = score
+    win = start_value(match, values, (number + 1, own + 1, other), left, False)
+    draw = start_value(match, values, (number + 1, own, other), left, not places_first)
+    loss = start_value(match, values, (number + 1, own, other + 1), left, True)
+    return win, draw, loss
+
+
+@kernel
+def fill_picks(match, values, score, left, payoffs):
+    """What a match is worth to a player for every pair of picks, if he places first and if he does not.
+
+    Args:
+        match, values: as for `start_value`.
+        score: the number of the round, his wins, the other's.
+        left: int64 (2, n), the specialists that he and the other have left.
+        payoffs: float64 (2, n, n), out: [0 if he places first, his pick, the other's].
+    """
+    rest = np.int64(0), np.int64(0)
+    for s in left[0]:
+        rest = rest[0] | 1 << s, rest[1]
+    for s in left[1]:
+        rest = rest[0], rest[1] | 1 << s
+    for i in range(left.shape[1]):
+        for j in range(left.shape[1]):
+            own, other = left[0, i], left[1, j]
+            after = rest[0] ^ 1 << own, rest[1] ^ 1 << other
+            for k in range(2):
+                ends = ends_of_round(match, values, score, after, k == 0)
+                payoffs[k, i, j] = worth_of_round(match.single, own, other, ends, k == 0)
+
+
+@kernel
+def mean_over_offers(payoffs, offers):
+    """The mean value of the games in which both pick of what they are offered.
+
+    Args:
+        payoffs: float64 (n, n), for the player of the rows.
+        offers: int64 (offers, m), see `offers_from`.
+    """
+    m = offers.shape[1]
+    game, mix, other_mix = np.empty((m, m)), np.empty(m), np.empty(m)
+    total = 0.0
+    for a in range(offers.shape[0]):
+        for b in range(offers.shape[0]):
+            for i in range(m):
+                for j in range(m):
+                    game[i, j] = payoffs[offers[a, i], offers[b, j]]
+            total += solve_matrix(game, mix, other_mix)
+    return total / offers.shape[0] ** 2
+
+
+@kernel
+def solve_round(match, number, sets, offers, values):
+    """Fill the values at the start of one of the first eight rounds; those of later ones are there.
+
+    Args:
+        match: Match.
+        number: of the round, from 1.
+        sets: int64 (k, n), the specialists in each of the SETS of as many as are left.
+        offers: int64 (offers, m), see `offers_from`.
+        values: Values, out.
+    """
+    n = sets.shape[1]
+    payoffs, left = np.empty((2, n, n)), np.empty((2, n), np.int64)
+    for own in range(min(number, match.rounds_to_win)):
+        for other in range(min(number - own, match.rounds_to_win)):
+            for mine in range(sets.shape[0]):
+                for others in range(sets.shape[0]):
+                    left[0], left[1] = sets[mine], sets[others]
+                    fill_picks(match, values, (number, own, other), left, payoffs)
+                    values.single[number - 1, own, other, mine, others] = max(
+                        mean_over_offers(payoffs[0], offers), mean_over_offers(payoffs[1], offers)
+                    )
+
+
+@kernel
+def fill_pair_picks(match, values, score, payoffs):
+    """As `fill_picks`, in overtime: float64 (2, 28, 28)."""
+    for k in range(2):
+        ends = ends_of_round(match, values, score, (0, 0), k == 0)
+        for i in range(payoffs.shape[1]):
+            for j in range(payoffs.shape[2]):
+                payoffs[k, i, j] = worth_of_round(match.pairs, i, j, ends, k == 0)
+
+
+@kernel
+def solve_overtime(match, values):
+    """Fill the values of all rounds of overtime, by `match.pairs`, or as an even race if there are none."""
+    n = match.pairs.shape[0]
+    payoffs, mix, other_mix = np.empty((2, n, n)), np.empty(n), np.empty(n)
+    most = match.rounds_to_win
+    for number in range(match.max_rounds, ROUNDS_OF_OFFERS, -1):
+        for own in range(min(number, most)):
+            for other in range(min(number - own, most)):
+                score = number, own, other
+                if n == 0:
+                    win, _, loss = ends_of_round(match, values, score, (0, 0), True)
+                    values.overtime[score] = (win + loss) / 2
+                else:
+                    fill_pair_picks(match, values, score, payoffs)
+                    values.overtime[score] = max(
+                        solve_matrix(payoffs[0], mix, other_mix), solve_matrix(payoffs[1], mix, other_mix)
+                    )
+
+
+def solve_match(match: Match, tell: Callable[[float], None] = lambda share: None) -> Values:
+    """All values of a match."""
+    scores = min(match.rounds_to_win, ROUNDS_OF_OFFERS)
+    values = Values(
+        np.full((ROUNDS_OF_OFFERS, scores, scores, 70, 70), np.nan),
+        np.full((match.max_rounds + 2, match.rounds_to_win, match.rounds_to_win), np.nan),
+    )
+    solve_overtime(match, values)
+    rounds = range(min(ROUNDS_OF_OFFERS, match.max_rounds), 0, -1)
+    for done, number in enumerate(rounds):
+        tell(done / len(rounds))
+        left = SPECIALISTS + 1 - number
+        sets = np.array(list(combinations(range(SPECIALISTS), left)), np.int64)
+        solve_round(match, number, sets, offers_from(left), values)
+    tell(1.0)
+    return values

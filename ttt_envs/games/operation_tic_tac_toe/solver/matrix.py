@@ -1,0 +1,334 @@
+"""The matrix game of one turn, in closed form: what the secret choices of Placer and Predictor are worth.
+
+A placement has a room, and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is. The
+Predictor covers rooms with probabilities y, and nothing else about his mix matters; any y in [0, 1] with the sum k is a
+mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room
+
+    y >= (free - U) / (free - blocked)     for its placements with free > blocked: call the largest L, at least 0
+    y <= (U - free) / (blocked - free)     for its placements with free < blocked: call the smallest R, at most 1
+    U >= min(free, blocked)                for all of its placements
+
+so that the value is the smallest U with L <= R in every room, the sum of all L at most k and the sum of all R at least
+k. As functions of U these excesses are convex and piecewise linear, so that Newton's method from the left ends at the
+value after a few steps. The conditions that stop it from being smaller are the Placer's mix: every placement that
+counts in them with a weight of 1 / |free - blocked| makes all predictions alike to him.
+
+With free > blocked everywhere this is water-filling, as in Karlin's "Mathematical Methods and Theory in Games,
+Programming, and Economics" (1959) for games of search.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+
+ROOMS = 9
+
+#: Room of a placement that cannot be predicted: a pass.
+NOWHERE = -1
+
+# What keeps the value from being smaller: a room's L = R (the number of the room), or one of these.
+_ONE_PLACEMENT, _COVER, _SPARE = -1, ROOMS, ROOMS + 1
+
+# Payoffs of one placement that differ by less are taken as equal: slopes stay finite.
+_EQUAL = 1e-30
+
+# What is less is nothing in the tables of the simplex method.
+_ZERO = 1e-12
+
+# Placements whose worth differs by less are mixed alike.
+_CLOSE = 1e-11
+
+
+class Placements(NamedTuple):
+    """What the Placer may do.
+
+    Attributes:
+        room: int64 (n,), ascending; those that cannot be predicted come first, as NOWHERE.
+        free: float64 (n,), what he gets if the room is not predicted.
+        blocked: float64 (n,), what he gets if it is; nowhere the same as `free`.
+    """
+
+    room: np.ndarray
+    free: np.ndarray
+    blocked: np.ndarray
+
+
+@kernel
+def solve(room, free, blocked, limits):
+    """The value for the Placer; the condition that keeps it from being smaller; and where its tangent was taken.
+
+    Args:
+        room: see Placements; so are free and blocked.
+        limits: the Predictor mixes sets of limits[1] rooms; limits[0] is the same, or 0 if he may also predict nothing.
+    """
+    least, most = limits
+    value, reason, tangent = -np.inf, _ONE_PLACEMENT, 0.0
+    for a in range(room.shape[0]):
+        value = max(value, min(free[a], blocked[a]))
+    while True:
+        better, why, worst = value, _ONE_PLACEMENT, 0.0
+        lowers, all_fall, uppers, all_rise = 0.0, 0.0, np.float64(ROOMS), 0.0
+        lower, fall, upper, rise = 0.0, 0.0, 1.0, 0.0
+        for a in range(room.shape[0]):
+            edge, gain = free[a] - blocked[a], free[a] - value
+            if edge > _EQUAL:
+                if gain > lower * edge:
+                    fall = 1 / edge
+                    lower = gain * fall
+            elif edge < -_EQUAL and gain > upper * edge:
+                rise = -1 / edge
+                upper = -gain * rise
+            if a + 1 == room.shape[0] or room[a + 1] != room[a]:
+                if lower > upper:
+                    worst = max(worst, lower - upper)
+                    zero = value + (lower - upper) / (fall + rise)
+                    if zero > better:
+                        better, why = zero, room[a]
+                lowers += lower
+                all_fall += fall
+                uppers += upper - 1
+                all_rise += rise
+                lower, fall, upper, rise = 0.0, 0.0, 1.0, 0.0
+        if lowers > most:
+            worst = max(worst, lowers - most)
+            zero = value + (lowers - most) / all_fall
+            if zero > better:
+                better, why = zero, _COVER
+        if uppers < least:
+            worst = max(worst, least - uppers)
+            zero = value + (least - uppers) / all_rise
+            if zero > better:
+                better, why = zero, _SPARE
+        if better > value:
+            value, reason, tangent = better, why, value
+        elif worst > _CLOSE:
+            # Payoffs that nearly agree make a tangent too steep for the next number that there is.
+            value = np.nextafter(value, np.inf)
+        else:
+            return value, reason, tangent
+
+
+@kernel
+def equilibrium(placements, limits, mix, cover):
+    """Fill an equilibrium and give its value.
+
+    Args:
+        placements: Placements.
+        limits: as for `solve`.
+        mix: float64 (n,), out: the Placer's probabilities.
+        cover: float64 (9,), out: the probability that the Predictor covers a room. The sum is `most`, or less if he
+            may predict nothing and every prediction more would help the Placer.
+    """
+    room, free, blocked = placements
+    value = solve(room, free, blocked, limits)[0]
+    # Where two payoffs nearly agree, much depends on the last digit of the value. Near zero there are more digits.
+    shifted = Placements(room, free - value, blocked - value)
+    rest, reason, tangent = solve(room, shifted.free, shifted.blocked, limits)
+    _fill_mix(shifted, rest, (reason, tangent), mix)
+    _fill_cover(shifted, rest, limits[1], cover)
+    return value + rest
+
+
+@kernel
+def _bounds(placements, value, a):
+    """Bounds of y in the room of placement `a`, its room's first; their slopes; the placements that make them.
+
+    A slope is by how much a bound loosens if U grows by 1. Slopes are 0 and placements -1 where the bounds are 0 and 1
+    anyway. The last thing given is the next room's first placement. It is the same arithmetic as in `solve`, to the
+    last digit: of placements that ask for the same, the mix must have the one whose tangent led to the value.
+    """
+    room, lower, upper, asks, forbids = placements.room[a], 0.0, 1.0, -1, -1
+    fall, rise = 0.0, 0.0
+    while a < placements.room.shape[0] and placements.room[a] == room:
+        edge, gain = placements.free[a] - placements.blocked[a], placements.free[a] - value
+        if edge > _EQUAL:
+            if gain > lower * edge:
+                fall = 1 / edge
+                lower, asks = gain * fall, a
+        elif edge < -_EQUAL and gain > upper * edge:
+            rise = -1 / edge
+            upper, forbids = -gain * rise, a
+        a += 1
+    return (lower, upper), (fall, rise), (asks, forbids), a
+
+
+@kernel
+def _fill_mix(placements, value, condition, mix):
+    """What the Placer mixes: float64 (n,)."""
+    reason, tangent = condition
+    mix[:] = 0
+    if reason == _ONE_PLACEMENT:
+        for a in range(mix.shape[0]):
+            if min(placements.free[a], placements.blocked[a]) >= value - _CLOSE:
+                mix[a] = 1
+    else:
+        a = 0
+        while a < mix.shape[0]:
+            room = placements.room[a]
+            _, (falls, rises), (asks, forbids), a = _bounds(placements, tangent, a)
+            if asks >= 0 and reason in (_COVER, room):
+                mix[asks] = falls
+            if forbids >= 0 and reason in (_SPARE, room):
+                mix[forbids] = rises
+    mix /= mix.sum()
+
+
+@kernel
+def _fill_cover(placements, value, total, cover):
+    """How the Predictor covers rooms: as much as each needs, and the rest where it can hurt, or else anywhere."""
+    upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
+    cover[:] = 0
+    a = 0
+    while a < placements.room.shape[0]:
+        room, first = placements.room[a], a
+        (low, high), _, _, a = _bounds(placements, value, a)
+        if room != NOWHERE:
+            cover[room], upper[room] = min(low, 1.0), max(low, high)
+            for b in range(first, a):
+                useful[room] |= placements.free[b] > placements.blocked[b]
+    _spread(total, upper, useful, cover)
+    _spread(total, upper, np.ones(ROOMS, np.bool_), cover)
+
+
+@kernel
+def _spread(total, upper, rooms, cover):
+    """Add predictions up to that total, at most, in some of the rooms; rooms bool (9,)."""
+    space = 0.0
+    for room in range(ROOMS):
+        if rooms[room]:
+            space += upper[room] - cover[room]
+    rest = total - cover.sum()
+    if rest > 0 and space > 0:
+        share = min(rest / space, 1.0)
+        for room in range(ROOMS):
+            if rooms[room]:
+                cover[room] += share * (upper[room] - cover[room])
+
+
+@kernel
+def split_pairs(cover, out):
+    """A mix of pairs of rooms that covers each room with the given probability: systematic sampling.
+
+    Lay the rooms end to end on a line of length 2; a point u in [0, 1) picks the rooms at u and at u + 1, which differ
+    since no room is longer than 1. (Madow, "On the theory of systematic sampling, II", 1949.)
+
+    Args:
+        cover: float64 (9,), each from 0 to 1, with the sum 2.
+        out: float64 (9, 9), the probability of the rooms low < high at [low, high].
+    """
+    ends = np.cumsum(cover) * (2 / cover.sum())
+    out[:] = 0
+    for low in range(ROOMS):
+        for high in range(low + 1, ROOMS):
+            start = max(ends[low - 1] if low else 0.0, ends[high - 1] - 1)
+            out[low, high] = max(min(ends[low], ends[high] - 1) - start, 0.0)
+    out /= out.sum()
+
+
+@kernel
+def solve_matrix(payoffs, mix, other_mix):
+    """The value of any zero-sum matrix game for the player of the rows; fills optimal mixes of both.
+
+    By the simplex method (Dantzig, 1951) with Bland's rule: with payoffs moved to be at least 1, find y >= 0 with
+    payoffs @ y <= 1 and the largest sum.
+
+    Args:
+        payoffs: float64 (m, n).
+        mix, other_mix: float64 (m,) and (n,), out.
+    """
+    rows, columns = payoffs.shape
+    row, column, safe = _saddle(payoffs)
+    if safe:
+        mix[:], other_mix[:] = 0, 0
+        mix[row], other_mix[column] = 1, 1
+        return payoffs[row, column]
+    table, basis = np.zeros((rows + 1, columns + rows + 1)), np.arange(columns, columns + rows)
+    moved = _fill_table(payoffs, table)
+    column = _entering(table)
+    while column >= 0:
+        row = _leaving(table, basis, column)
+        _pivot(table, row, column)
+        basis[row] = column
+        column = _entering(table)
+    mix[:], other_mix[:] = table[rows, columns:-1], 0
+    for i in range(rows):
+        mix[i] = max(mix[i], 0.0)
+        if basis[i] < columns:
+            other_mix[basis[i]] = table[i, -1]
+    mix /= mix.sum()
+    other_mix /= other_mix.sum()
+    return 1 / table[rows, -1] - moved
+
+
+@kernel
+def _fill_table(payoffs, table):
+    """The first table of the simplex method, of zeros before; gives by how much payoffs were moved."""
+    rows, columns = payoffs.shape
+    moved = 1 - payoffs.min()
+    for i in range(rows):
+        for j in range(columns):
+            table[i, j] = payoffs[i, j] + moved
+        table[i, columns + i] = table[i, columns + rows] = 1
+    for j in range(columns):
+        table[rows, j] = -1
+    return moved
+
+
+@kernel
+def _entering(table):
+    """The first column that makes the sum larger, or -1."""
+    last = table.shape[0] - 1
+    for j in range(table.shape[1] - 1):
+        if table[last, j] < -_ZERO:
+            return j
+    return -1
+
+
+@kernel
+def _leaving(table, basis, column):
+    """The row with the smallest quotient; of those with equal ones the first in the basis."""
+    row, right = -1, table.shape[1] - 1
+    for i in range(table.shape[0] - 1):
+        if table[i, column] > _ZERO:
+            order = -1.0
+            if row >= 0:
+                order = table[i, right] * table[row, column] - table[row, right] * table[i, column]
+            if order < -_ZERO or (order < _ZERO and basis[i] < basis[row]):
+                row = i
+    return row
+
+
+@kernel
+def _pivot(table, row, column):
+    """Solve the row for the column's unknown, and put it into the others."""
+    scale = 1 / table[row, column]
+    for j in range(table.shape[1]):
+        table[row, j] *= scale
+    for i in range(table.shape[0]):
+        factor = table[i, column]
+        if i != row and factor != 0:
+            for j in range(table.shape[1]):
+                table[i, j] -= factor * table[row, j]
+
+
+@kernel
+def _saddle(payoffs):
+    """A row and a column that are best against each other, if there are any, and whether they are."""
+    row, column, maximin, minimax = 0, 0, -np.inf, np.inf
+    for i in range(payoffs.shape[0]):
+        lowest = np.inf
+        for j in range(payoffs.shape[1]):
+            lowest = min(lowest, payoffs[i, j])
+        if lowest > maximin:
+            row, maximin = i, lowest
+    for j in range(payoffs.shape[1]):
+        highest = -np.inf
+        for i in range(payoffs.shape[0]):
+            highest = max(highest, payoffs[i, j])
+        if highest < minimax:
+            column, minimax = j, highest
+    return row, column, maximin == minimax

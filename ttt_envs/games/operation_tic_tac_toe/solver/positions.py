@@ -1,0 +1,242 @@
+"""The positions of a round as numbers, for the solver's tables.
+
+A position is seen by the Placer: a room is empty, or holds a spy or a specialist of his or of the other's, which makes
+nine digits; boards that mirror or turn into each other are one board. Which specialist stands on the board does not
+matter: abilities are used once, on placement. What matters is what a player still holds in hand, and whether his hacker
+is on: his standing.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.symmetry import dihedral
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    EMPTY,
+    HACKER,
+    HAS_LINE,
+    IN_HAND,
+    KIND_NAMES,
+    KINDS,
+    ROOMS,
+    SPECIALISTS,
+    SPY,
+    USED,
+)
+
+DIGITS = 5
+CODES = DIGITS**ROOMS
+
+OWN_SPY, OWN_SPECIALIST, OTHER_SPY, OTHER_SPECIALIST = 1, 2, 3, 4
+
+#: The digit of a piece on the board as each player sees it: int64 (2, 19).
+DIGIT = np.zeros((2, 1 + 2 * KINDS), np.int64)
+for _player in range(2):
+    for _owner in range(2):
+        _pieces = slice(1 + KINDS * _owner, 1 + KINDS * (_owner + 1))
+        DIGIT[_player, _pieces] = OWN_SPECIALIST if _owner == _player else OTHER_SPECIALIST
+        DIGIT[_player, 1 + KINDS * _owner + SPY] = OWN_SPY if _owner == _player else OTHER_SPY
+
+#: A piece for each digit as each player sees it: int8 (2, 5). Any specialist will do.
+PIECE = np.array(
+    [[EMPTY, *(1 + KINDS * owner + kind for owner in order for kind in (SPY, HACKER))] for order in ((0, 1), (1, 0))],
+    np.int8,
+)
+
+#: In a standing: the player's hacker is on. The other bits are the specialists in hand.
+HACKER_ON = 1 << SPECIALISTS
+
+# No such positions: any number of a board added to it stays negative.
+_MISSING = -(1 << 40)
+
+
+class Book(NamedTuple):
+    """How positions are numbered.
+
+    Attributes:
+        board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists.
+        code: int32 (boards,), the digits of the first of a board's mirror images.
+        group: int8 (boards,), 3 * specialists of the Placer's on it + those of the other player.
+        over: bool (boards,), there is a line on it.
+        standing: int16 (512,), the number of a standing; -1 if this book has none such.
+        standings: int64 (standings,), the other way round.
+        first: int64 (standings, standings, 9), [the Placer's, the other's, group]: added to the number of a board it is
+            the number of a position; negative if there is none.
+    """
+
+    board: np.ndarray
+    code: np.ndarray
+    group: np.ndarray
+    over: np.ndarray
+    standing: np.ndarray
+    standings: np.ndarray
+    first: np.ndarray
+
+
+@kernel
+def number_boards(most, turns, board, code):
+    """Number the boards with at most so many specialists of each player; gives how many there are.
+
+    Args:
+        most: a number of specialists.
+        turns: int64 (8, 9), the permutations of rooms.
+        board: int32 (5**9,), out: see Book.
+        code: int32 (5**9,), out: see Book; what is beyond their number stays as it was.
+    """
+    powers = DIGITS ** np.arange(ROOMS)
+    digits = np.empty(ROOMS, np.int64)
+    boards = 0
+    board[:] = -1
+    for number in range(CODES):
+        if board[number] >= 0:
+            continue
+        own, other = 0, 0
+        for room in range(ROOMS):
+            digits[room] = number // powers[room] % DIGITS
+            own += digits[room] == OWN_SPECIALIST
+            other += digits[room] == OTHER_SPECIALIST
+        if own > most or other > most:
+            continue
+        for turn in range(turns.shape[0]):
+            image = np.int64(0)
+            for room in range(ROOMS):
+                image += digits[turns[turn, room]] * powers[room]
+            board[image] = boards
+        code[boards] = number
+        boards += 1
+    return boards
+
+
+def digits_of(code: np.ndarray) -> np.ndarray:
+    """The digits of boards: int64 (..., 9)."""
+    return code[..., None].astype(np.int64) // DIGITS ** np.arange(ROOMS) % DIGITS
+
+
+@cache
+def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
+    """`board`, `code`, `group`, `over` of a Book. Each group's boards have numbers in a row, the fullest first."""
+    turns = np.array(list(dihedral(3).values()) if mirrored else [np.arange(ROOMS)])
+    board, code = np.empty(CODES, np.int32), np.empty(CODES, np.int32)
+    count = number_boards(most, turns, board, code)
+    code = code[:count]
+    digits = digits_of(code)
+    group = 3 * (digits == OWN_SPECIALIST).sum(axis=1) + (digits == OTHER_SPECIALIST).sum(axis=1)
+    order = np.lexsort([code, (digits == EMPTY).sum(axis=1), group])
+    rank = np.empty(count + 1, np.int32)
+    rank[order], rank[-1] = np.arange(count), -1
+    bits = 1 << np.arange(ROOMS)
+    sides = [((digits == spy) | (digits == spy + 1)) @ bits for spy in (OWN_SPY, OTHER_SPY)]
+    over = HAS_LINE[sides[0]] | HAS_LINE[sides[1]]
+    return rank[board], code[order], group[order].astype(np.int8), over[order]
+
+
+def standing_named(*names: str) -> int:
+    """The standing of a player with these specialists in hand; ValueError in words."""
+    for name in names:
+        if name not in KIND_NAMES[1:]:
+            raise ValueError(f"unknown specialist {name!r}: there are {', '.join(KIND_NAMES[1:])}")
+    return sum(1 << (KIND_NAMES.index(name) - 1) for name in names)
+
+
+def names_of(standing: int) -> tuple[str, ...]:
+    """The specialists in hand."""
+    return tuple(name for s, name in enumerate(KIND_NAMES[1:]) if standing >> s & 1)
+
+
+def in_hand(standing: int) -> int:
+    """How many specialists a player holds."""
+    return (standing & (HACKER_ON - 1)).bit_count()
+
+
+def lesser_standings(standing: int) -> set[int]:
+    """What may become of a standing; it is one of them."""
+    found, new = {standing}, [standing]
+    while new:
+        held = new.pop()
+        for s in range(SPECIALISTS + 1):  # the last one is the hacker that is on
+            if held >> s & 1:
+                less = {held ^ 1 << s} | ({held ^ 1 << s | HACKER_ON} if s == HACKER - 1 else set())
+                new += less - found
+                found |= less
+    return found
+
+
+def height(standing: int) -> int:
+    """Falls with all that may become of a standing."""
+    return in_hand(standing) + (standing >> (HACKER - 1) & 1) + (standing >> SPECIALISTS)
+
+
+@cache
+def make_book(hands: tuple[int, ...], mirrored: bool = True) -> tuple[Book, int]:
+    """A book of all that may follow if each player begins with one of these standings; and the number of positions.
+
+    `mirrored` False: each mirror image of a board is a board of its own.
+    """
+    most = max(in_hand(standing) for standing in hands)
+    board, code, group, over = _boards(most, mirrored)
+    standings = np.array(sorted(set().union(*(lesser_standings(standing) for standing in hands))))
+    standing = np.full(2 * HACKER_ON, -1, np.int16)
+    standing[standings] = np.arange(len(standings))
+    starts = np.searchsorted(group, np.arange(10))
+    first = np.full((len(standings), len(standings), 9), _MISSING, np.int64)
+    count = 0
+    for own, other, number in np.ndindex(first.shape):
+        placed = zip((int(standings[own]), int(standings[other])), divmod(number, 3), strict=True)
+        if all(bool(s & HACKER_ON) <= n <= most - in_hand(s) for s, n in placed):
+            first[own, other, number] = count - starts[number]
+            count += starts[number + 1] - starts[number]
+    return Book(board, code, group, over, standing, standings, first), count
+
+
+#: The hands of a round with at most one specialist a player.
+SINGLE_HANDS = (0, *(1 << specialist for specialist in range(SPECIALISTS)))
+
+
+@kernel
+def standing_of(state, player):
+    """A player's standing: the specialists in hand as bits, and HACKER_ON."""
+    standing = HACKER_ON * np.int64(state["hacker_on"][player])
+    for specialist in range(SPECIALISTS):
+        standing |= np.int64(state["standing"][player, specialist] == IN_HAND) << specialist
+    return standing
+
+
+@kernel
+def locate(state, player, book):
+    """The numbers of both standings, the player's first, and of the board as he sees it; -1 where there is none."""
+    code = np.int64(0)
+    for room in range(ROOMS - 1, -1, -1):
+        code = code * DIGITS + DIGIT[player, state["board"][room]]
+    own, other = book.standing[standing_of(state, player)], book.standing[standing_of(state, 1 - player)]
+    return np.int64(own), np.int64(other), np.int64(book.board[code])
+
+
+@kernel
+def position_of(state, player, book):
+    """The number of a state as a position that the player sees; -1 if the book has none such."""
+    own, other, board = locate(state, player, book)
+    if own < 0 or other < 0 or board < 0:
+        return np.int64(-1)
+    return max(book.first[own, other, book.group[board]] + board, np.int64(-1))
+
+
+@kernel
+def put_board(states, player, code):
+    """Put the board of these digits, as the player sees them, into all states."""
+    for room in range(ROOMS):
+        for i in range(states.shape[0]):
+            states[i]["board"][room] = PIECE[player, code % DIGITS]
+        code //= DIGITS
+
+
+@kernel
+def put_standing(states, player, standing):
+    """Give the player this standing in all states."""
+    for i in range(states.shape[0]):
+        states[i]["hacker_on"][player] = standing >> SPECIALISTS
+        for specialist in range(SPECIALISTS):
+            states[i]["standing"][player, specialist] = IN_HAND if standing >> specialist & 1 else USED

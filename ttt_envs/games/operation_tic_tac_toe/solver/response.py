@@ -1,0 +1,458 @@
+"""The best response to a policy in a round: how much a player gets who knows it.
+
+The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are gone
+through backward as in `rounds`; only that nobody mixes: one player follows the policy, and the other does what is best.
+Mirror images are asked one by one, since a policy need not treat them alike.
+
+A policy here is a function of the position. What else is in a state is always the same: no last turn, as at the start
+of a round, and a hacker for every specialist on the board. So of a policy that heeds the turn before it is the figure
+of one that does not.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    ABILITY,
+    DRAWN,
+    EMPTY,
+    NO_ABILITY,
+    NOBODY,
+    NONE,
+    NOWHERE,
+    NUM_ACTIONS,
+    OFFER_DRAW,
+    PASS,
+    PREDICT,
+    PREDICTED,
+    REMOVE,
+    ROOMS,
+    SPY,
+    TURN,
+)
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
+    SINGLE_HANDS,
+    digits_of,
+    height,
+    locate,
+    make_book,
+    names_of,
+    position_of,
+    put_board,
+    put_standing,
+)
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import ENDLESS, MOST_PLACEMENTS, follow, make_turn
+
+#: (states (n,), players int64 (n,)) -> float (n, num_actions): how a player of each state, who acts in it, acts.
+Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+# Boards that are worked on together: the policy is asked about twice as many states at once.
+_BOARDS = 4096
+
+
+@dataclass(frozen=True)
+class BestResponse:
+    """What a player gets at best against a policy.
+
+    Attributes:
+        value: his expected reward.
+        rounds: the same for each round that may be drawn: (what players 0 and 1 hold, who places first, value).
+        asked: how many states the policy was asked about.
+    """
+
+    value: float
+    rounds: tuple[tuple[tuple[tuple[str, ...], tuple[str, ...]], int, float], ...]
+    asked: int
+
+
+class Block(NamedTuple):
+    """What can be done in n states, and what it is worth to the responder.
+
+    Attributes:
+        placements: int64 (n,), how many there are.
+        action: int64 (n, 28), the placement, PASS included.
+        waits: bool (n, 28), whether nothing but the idle turns changes when it is blocked.
+        free: float64 (n, 28), its worth if it is not predicted.
+        blocked: float64 (n, 28), its worth if it is; not filled where it waits.
+        abilities: structured (k,), where the other player has to use an ability.
+        source: int64 (k, 2), of which state and placement each of them comes.
+    """
+
+    placements: np.ndarray
+    action: np.ndarray
+    waits: np.ndarray
+    free: np.ndarray
+    blocked: np.ndarray
+    abilities: np.ndarray
+    source: np.ndarray
+
+
+def make_block(states: int) -> Block:
+    """An empty Block for so many states."""
+    shape, abilities = (states, MOST_PLACEMENTS), states * MOST_PLACEMENTS
+    return Block(
+        np.zeros(states, np.int64),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.bool_),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(abilities, rules.STATE),
+        np.zeros((abilities, 2), np.int64),
+    )
+
+
+# --- what can be reached ---
+
+
+@kernel
+def reach(states, queue, bounds, seen, known):
+    """Go on finding the positions that follow from those in a queue.
+
+    Args:
+        states: structured (2,), in the form of `rounds.fill_turn`, to be filled.
+        queue: int64 (positions, 3), as `locate` gives them for player 0.
+        bounds: the first in the queue to go on from, where to stop, and where the queue ends.
+        seen: bool (positions,).
+        known: Book, Turn.
+
+    Returns where the queue ends now.
+    """
+    book, turn = known
+    first, last, end = bounds
+    for k in range(first, last):
+        put_positions(states, queue[k : k + 1], book)
+        for i in range(2):
+            rules.legal_mask(states[i], i, turn.mask[0])
+            for action in range(PREDICT):
+                if turn.mask[0, action]:
+                    follow(states, i, action, PREDICT + action % ROOMS, turn)
+                    end = note(turn.trial[0], queue, end, seen, book)
+                    follow(states, i, action, PASS, turn)
+                    if turn.trial[0]["phase"] == ABILITY:
+                        rules.legal_mask(turn.trial[0], i, turn.mask[1])
+                        for ability in range(REMOVE, NO_ABILITY + 1):
+                            if turn.mask[1, ability]:
+                                turn.trial[1] = turn.trial[0]
+                                turn.actions[i] = ability
+                                rules.step(turn.trial[1], turn.actions)
+                                end = note(turn.trial[1], queue, end, seen, book)
+                    else:
+                        end = note(turn.trial[0], queue, end, seen, book)
+    return end
+
+
+@kernel
+def put_positions(states, positions, book):
+    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
+    for k in range(positions.shape[0]):
+        both = states[2 * k : 2 * k + 2]
+        put_standing(both, 0, book.standings[positions[k, 0]])
+        put_standing(both, 1, book.standings[positions[k, 1]])
+        put_board(both, 0, book.code[positions[k, 2]])
+
+
+@kernel
+def note(state, queue, end, seen, book):
+    """Add a state to the queue if the round goes on in it and it has not been seen; gives where the queue ends now."""
+    if not state["done"]:
+        position = position_of(state, 0, book)
+        if not seen[position]:
+            seen[position] = True
+            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, book)
+            end += 1
+    return end
+
+
+# --- a block of states ---
+
+
+@kernel
+def fill_block(states, player, known, block):
+    """Fill a Block for a responder; gives how many abilities the other player has to use.
+
+    Args:
+        states: structured (n,), in the form of `rounds.fill_turn`.
+        player: the responder.
+        known: Book; float64 (2, positions), [placer, position as player 0 sees it]: what the responder gets; Turn.
+        block: Block.
+    """
+    book, values, turn = known
+    abilities = 0
+    for i in range(states.shape[0]):
+        placer, n = np.int64(states[i]["placer"]), 0
+        rules.legal_mask(states[i], placer, turn.mask[0])
+        if turn.mask[0, PASS]:
+            block.action[i, 0], n = PASS, 1
+        for action in range(PREDICT):
+            if turn.mask[0, action]:
+                block.action[i, n] = action
+                follow(states, i, action, PREDICT + action % ROOMS, turn)
+                block.waits[i, n] = turn.trial[0]["idle"] > 0
+                if not block.waits[i, n]:
+                    block.blocked[i, n] = worth(turn.trial, 0, player, book, values)
+                follow(states, i, action, PASS, turn)
+                if turn.trial[0]["phase"] != ABILITY:
+                    block.free[i, n] = worth(turn.trial, 0, player, book, values)
+                elif placer == player:
+                    block.free[i, n] = best_ability(turn, player, book, values)
+                else:
+                    block.free[i, n] = 0
+                    block.abilities[abilities] = turn.trial[0]
+                    block.source[abilities, 0], block.source[abilities, 1] = i, n
+                    abilities += 1
+                n += 1
+        block.placements[i] = n
+    return abilities
+
+
+@kernel
+def worth(states, i, player, book, values):
+    """What states[i], the end of a turn, is worth to the player."""
+    if states[i]["done"]:
+        return np.float64(states[i]["rewards"][player])
+    return values[states[i]["placer"], position_of(states[i], 0, book)]
+
+
+@kernel
+def best_ability(turn, player, book, values):
+    """What the best use of the ability that is pending in turn.trial[0] is worth to the player who uses it."""
+    rules.legal_mask(turn.trial[0], player, turn.mask[1])
+    best = -np.inf
+    for action in range(REMOVE, NO_ABILITY + 1):
+        if turn.mask[1, action]:
+            turn.trial[1] = turn.trial[0]
+            turn.actions[player] = action
+            rules.step(turn.trial[1], turn.actions)
+            best = max(best, worth(turn.trial, 1, player, book, values))
+    return best
+
+
+@kernel
+def use_abilities(policies, player, known, block):
+    """Put into a Block what the other player's abilities are worth to `player`; policies float64 (k, actions)."""
+    book, values, turn = known
+    for k in range(policies.shape[0]):
+        i, n = block.source[k]
+        for action in range(REMOVE, NO_ABILITY + 1):
+            if policies[k, action] > 0:
+                follow(block.abilities, k, action, action, turn)
+                block.free[i, n] += policies[k, action] * worth(turn.trial, 0, player, book, values)
+
+
+@kernel
+def respond(states, policies, player, block, waiting):
+    """Work out the best that the responder can do in each state.
+
+    Args:
+        states: structured (n,), in the form of `rounds.fill_turn`.
+        policies: float64 (n, actions), of the other player.
+        player: the responder.
+        block: Block.
+        waiting: float64 (n,), in: what he gets if nothing but the idle turns changes; out: the best.
+    """
+    cover, gain = np.empty(ROOMS), np.empty(ROOMS)
+    for i in range(states.shape[0]):
+        policy, wait = policies[i], waiting[i]
+        # An offer that is not met is a pass, one that is met a draw.
+        if states[i]["placer"] == player:
+            fill_cover(policy, cover)
+            best = -np.inf
+            for n in range(block.placements[i]):
+                action = block.action[i, n]
+                if action == PASS:
+                    best = max(best, wait)
+                else:
+                    blocked = wait if block.waits[i, n] else block.blocked[i, n]
+                    best = max(best, block.free[i, n] + cover[action % ROOMS] * (blocked - block.free[i, n]))
+        else:
+            gain[:] = 0
+            nothing = (policy[PASS] + policy[OFFER_DRAW]) * wait
+            for n in range(block.placements[i]):
+                action = block.action[i, n]
+                if action != PASS:
+                    blocked = wait if block.waits[i, n] else block.blocked[i, n]
+                    nothing += policy[action] * block.free[i, n]
+                    gain[action % ROOMS] += policy[action] * (blocked - block.free[i, n])
+            gain.sort()
+            best = nothing + gain[ROOMS - 1]
+            if states[i]["hacker_on"][player]:
+                best += gain[ROOMS - 2]
+            if states[i]["allow_pass"]:
+                best = max(best, nothing)
+            if states[i]["draw_offers"]:
+                best = max(best, nothing - policy[OFFER_DRAW] * wait)
+        if states[i]["draw_offers"] and states[i]["placer"] == player:
+            best = max(best, (1 - policy[OFFER_DRAW]) * wait)
+        waiting[i] = best
+
+
+@kernel
+def fill_cover(policy, cover):
+    """With what probability each room is predicted: float64 (9,)."""
+    cover[:] = 0
+    for action in range(PREDICT, REMOVE):
+        if policy[action] > 0:
+            for room in range(ROOMS):
+                if PREDICTED[action] >> room & 1:
+                    cover[room] += policy[action]
+
+
+# --- all of it ---
+
+
+class Responder:
+    """Works out the best response to a policy, a part at a time."""
+
+    def __init__(self, game: Game, policy: Policy, player: int) -> None:
+        """`game` has mode="round"; the other player follows the policy. ValueError in words otherwise."""
+        if game.prototype["is_match"]:
+            raise ValueError("a best response is worked out for mode='round', not for a match")
+        if player not in (0, 1):
+            raise ValueError(f"player must be 0 or 1, not {player!r}")
+        self.game = game
+        self.policy = policy
+        self.player = player
+        self.hands = _hands_given(game.prototype[0]["given"])
+        self.book, positions = make_book(tuple(sorted({standing for pair in self.hands for standing in pair})), False)
+        #: What the player gets: float64 (2, positions), [placer, position as player 0 sees it].
+        self.values = np.full((2, positions), np.nan)
+        self.asked = 0
+        self._turn = make_turn(1)
+        self._block = make_block(2 * _BOARDS)
+
+    def states(self, n: int) -> np.ndarray:
+        """n states on the way to the form of `rounds.fill_turn`; player 0 places in every other one."""
+        states = np.repeat(self.game.prototype, n)
+        states["phase"], states["to_move"], states["pending"] = TURN, SIMULTANEOUS, NOWHERE
+        states["round"], states["last"], states["last_ability"] = 1, NONE, NONE
+        states["placer"] = np.arange(n) % 2
+        first = int(self.game.prototype["given_first"][0])
+        states["first"] = states["placer"] if first == NOBODY else first
+        states["draw_offers"], states["max_idle_turns"] = False, ENDLESS
+        return states
+
+    def reachable(self) -> np.ndarray:
+        """All positions that the rules allow, as `locate` gives them for player 0: int64 (n, 3)."""
+        positions = self.values.shape[1]
+        queue, seen = np.empty((positions, 3), np.int64), np.zeros(positions, np.bool_)
+        states, end = self.states(2), 0
+        for pair in self.hands:
+            start = np.array([[*self.book.standing[list(pair)], self.book.board[0]]], np.int64)
+            put_positions(states, start, self.book)
+            end = note(states[0], queue, end, seen, self.book)
+        first = 0
+        while first < end:
+            last = min(first + _BOARDS, end)
+            end = reach(states, queue, (first, last, end), seen, (self.book, self._turn))
+            first = last
+        return queue[:end]
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
+        """The positions in an order in which each can be worked out, a block at a time, and the share before it."""
+        queue = self.reachable()
+        heights = np.array([height(int(standing)) for standing in self.book.standings])
+        rank = heights[queue[:, 0]] + heights[queue[:, 1]]
+        empty = (digits_of(self.book.code) == EMPTY).sum(axis=1)[queue[:, 2]]
+        order = np.lexsort([empty, rank])
+        queue, rank, empty = queue[order], rank[order], empty[order]
+        changes = np.flatnonzero(np.diff(rank) | np.diff(empty)) + 1
+        done = 0
+        for level in np.split(queue, changes):
+            for first in range(0, len(level), _BOARDS):
+                yield level[first : first + _BOARDS], done / len(queue)
+                done += len(level[first : first + _BOARDS])
+
+    def work_out(self, positions: np.ndarray) -> None:
+        """Fill `values` for some positions, int64 (n, 3)."""
+        states = self.states(2 * len(positions))
+        put_positions(states, positions, self.book)
+        states["ply"] = (states["board"] != EMPTY).sum(axis=1)
+        known = self.book, self.values, self._turn
+        abilities = self._block.abilities[: fill_block(states, self.player, known, self._block)]
+        if len(abilities):
+            use_abilities(self._ask(abilities), self.player, known, self._block)
+        states["draw_offers"] = self.game.prototype["draw_offers"]
+        found = waiting = np.zeros(len(states))
+        for idle in range(int(self.game.prototype["max_idle_turns"][0]) - 1, -1, -1):
+            states["idle"] = idle
+            found = waiting
+            respond(states, self._ask(states), self.player, self._block, found)
+            # If nothing changes, the other player places.
+            waiting = found.reshape(-1, 2)[:, ::-1].ravel()
+        numbers = self.book.first[positions[:, 0], positions[:, 1], self.book.group[positions[:, 2]]] + positions[:, 2]
+        self.values[:, numbers] = found.reshape(-1, 2).T
+
+    def _ask(self, states: np.ndarray) -> np.ndarray:
+        """The policy: float64 (n, actions); ValueError in words if it is none."""
+        states = states.copy()
+        for name in ("draw_offers", "max_idle_turns"):
+            states[name] = self.game.prototype[name]
+        found = [self._ask_some(states[k : k + 2 * _BOARDS]) for k in range(0, len(states), 2 * _BOARDS)]
+        return np.concatenate(found)
+
+    def _ask_some(self, states: np.ndarray) -> np.ndarray:
+        players = np.full(len(states), 1 - self.player, np.int64)
+        masks = np.empty((len(states), NUM_ACTIONS), np.bool_)
+        self.game.loops.mask_rows(states, players, masks)
+        found = np.asarray(self.policy(states, players), np.float64)
+        self.asked += len(states)
+        if found.shape != masks.shape:
+            raise ValueError(f"a policy for {len(states)} states must have shape {masks.shape}, not {found.shape}")
+        wrong = ~((found >= 0).all(axis=1) & (np.abs(np.where(masks, found, 0).sum(axis=1) - 1) < 1e-6))
+        if wrong.any():
+            text = self.game.format_state(states[int(wrong.argmax())], None)
+            raise ValueError(
+                "a policy must give probabilities from 0 on that add up to 1 over the legal actions; not so for player "
+                f"{1 - self.player} in\n{text}"
+            )
+        return found
+
+    def start_value(self, pair: tuple[int, int], placer: int) -> float:
+        """What the player gets in a round with these standings, when all is worked out."""
+        own, other = self.book.standing[list(pair)]
+        return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
+
+
+def best_response(
+    game: Game, policy: Policy, player: int, tell: Callable[[float], None] = lambda share: None
+) -> BestResponse:
+    """How much a player gets who plays his best against a policy that he knows.
+
+    Args:
+        game: with mode="round". With specialists=None all 64 pairs are worked out.
+        policy: asked for up to 8,192 states at once, and about each position with
+            every number of idle turns.
+        player: who plays his best.
+        tell: hears what share is done.
+
+    Raises ValueError for a match, or for a policy that gives no probabilities.
+    """
+    responder = Responder(game, policy, player)
+    for positions, share in responder.blocks():
+        tell(share)
+        responder.work_out(positions)
+    tell(1.0)
+    first = int(game.prototype["given_first"][0])
+    rounds = tuple(
+        ((names_of(pair[0]), names_of(pair[1])), placer, responder.start_value(pair, placer))
+        for pair in responder.hands
+        for placer in ((0, 1) if first == NOBODY else (first,))
+    )
+    return BestResponse(float(np.mean([value for _, _, value in rounds])), rounds, responder.asked)
+
+
+def _hands_given(given: np.ndarray) -> list[tuple[int, int]]:
+    """The pairs of standings that a round may begin with; `given` as in a state."""
+    if (given == DRAWN).any():
+        return [(own, other) for own in SINGLE_HANDS[1:] for other in SINGLE_HANDS[1:]]
+    own, other = (sum(1 << (int(kind) - 1) for kind in held if kind != SPY) for held in given)
+    return [(own, other)]

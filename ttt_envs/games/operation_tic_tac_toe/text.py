@@ -1,0 +1,508 @@
+"""Positions and actions of Operation Tic-Tac-Toe as text, both ways."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.options import unknown
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    ABILITY,
+    EMPTY,
+    IN_HAND,
+    KIND_NAMES,
+    KINDS,
+    NOBODY,
+    NONE,
+    NOWHERE,
+    OFFERED,
+    PAIRS,
+    PICK,
+    ROLE,
+    ROOMS,
+    SPECIALIST_PAIRS,
+    SPY,
+    TURN,
+    UNUSED,
+    USED,
+    kind_of,
+    owner_of,
+)
+
+MARKS = "XO"
+ROOM_NAMES = "ABCDEFGHI"
+SPECIALIST_NAMES = KIND_NAMES[1:]
+
+#: How a round ended, in the order of `rules.ENDS`.
+ENDS = ("", "line of X", "line of O", "both lines", "no room", "idle", "agreed")
+
+_CELL = re.compile(r"([A-I])\s+(\.|[a-zA-Z:]+)")
+_STANDINGS = {"in hand": IN_HAND, "offered": OFFERED, "unused": UNUSED}
+
+
+def action_names() -> tuple[str, ...]:
+    """One name an action, in the order of the constants in `rules`."""
+    pairs = [(ROOM_NAMES[a], ROOM_NAMES[b]) for a, b in PAIRS]
+    return (
+        *(f"{kind} to {room}" for kind in KIND_NAMES for room in ROOM_NAMES),
+        *(f"predict {room}" for room in ROOM_NAMES),
+        *(f"predict {a}+{b}" for a, b in pairs),
+        *(f"remove {room}" for room in ROOM_NAMES),
+        *(f"move to {room}" for room in ROOM_NAMES),
+        *(f"swap {a} {b}" for a, b in pairs),
+        *(f"grapple {room}" for room in ROOM_NAMES),
+        *(f"push {direction}" for direction in rules.DIRECTIONS),
+        "no ability",
+        "place first",
+        "predict first",
+        *(f"choose {name}" for name in SPECIALIST_NAMES),
+        *(f"choose {SPECIALIST_NAMES[a]} and {SPECIALIST_NAMES[b]}" for a, b in SPECIALIST_PAIRS),
+        "pass",
+        "offer draw",
+    )
+
+
+ACTIONS = action_names()
+_NUMBERS = {name: action for action, name in enumerate(ACTIONS)}
+
+
+def piece_name(piece: int) -> str:
+    """`x` and `o` for spies, `X:mole` for X's mole, `.` for nobody."""
+    if piece == EMPTY:
+        return "."
+    mark, kind = MARKS[owner_of(piece)], kind_of(piece)
+    return mark.lower() if kind == SPY else f"{mark}:{KIND_NAMES[kind]}"
+
+
+def format_state(state: Any, viewer: int | None = None) -> str:
+    """What is to be decided; the rooms; both players' specialists; the counts; the last turn and the last round.
+
+    A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back.
+    """
+    cells = [f"{ROOM_NAMES[room]} {piece_name(int(state['board'][room])):<12}" for room in range(ROOMS)]
+    lines = [head(state)]
+    lines += ["".join(cells[row : row + 3]).rstrip() for row in (0, 3, 6)]
+    lines += [f"{MARKS[player]}: {_specialists(state, player)}" for player in (0, 1)]
+    lines.append(_facts(state))
+    if (state["last"] != NONE).all():
+        lines.append(f"last turn: {last_turn(state)}")
+    if state["ended"]:
+        lines.append(f"last round: {ENDS[state['ended']]}")
+    return "\n".join(lines)
+
+
+def head(state: Any) -> str:
+    """The first line: what is decided now, or how the game has ended."""
+    placer, mover = MARKS[state["placer"]], MARKS[state["to_move"]]
+    if state["done"]:
+        rewards = state["rewards"]
+        return f"over: {f'{MARKS[int(rewards.argmax())]} wins' if rewards.any() else 'draw'}, {placer} placed last"
+    if state["phase"] == ROLE:
+        return f"{mover} decides who places first"
+    if state["phase"] == PICK:
+        return f"both choose {'two specialists' if rules.is_overtime(state) else 'a specialist'}"
+    if state["phase"] == ABILITY:
+        return f"{placer} decides on the ability in {ROOM_NAMES[state['pending']]}"
+    return f"{placer} places, {MARKS[1 - state['placer']]} predicts"
+
+
+def _specialists(state: Any, player: int) -> str:
+    parts = []
+    for word, standing in _STANDINGS.items():
+        names = [SPECIALIST_NAMES[k] for k in np.flatnonzero(state["standing"][player] == standing)]
+        if names:
+            parts.append(f"{word} {', '.join(names)}")
+    if state["hacker_on"][player]:
+        parts.append("hacker on")
+    return "; ".join(parts) or "-"
+
+
+def _facts(state: Any) -> str:
+    first = MARKS[state["first"]] if state["first"] != NOBODY else "nobody"
+    facts = f"first {first}, idle {state['idle']} of {state['max_idle_turns']}, ply {state['ply']}"
+    if not state["is_match"]:
+        return facts
+    x, o = state["wins"]
+    return f"round {state['round']}, wins X {x} O {o} of {state['rounds_to_win']}, {facts}"
+
+
+def last_placer(state: Any) -> int:
+    """Who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
+    swapped = state["phase"] == TURN and not state["done"]
+    return int(1 - state["placer"] if swapped else state["placer"])
+
+
+def last_turn(state: Any) -> str:
+    """Both submissions in the last turn, of who placed first, and what was decided on an ability."""
+    placer = last_placer(state)
+    words = ", ".join(f"{MARKS[player]} {ACTIONS[state['last'][player]]}" for player in (placer, 1 - placer))
+    return words if state["last_ability"] == NONE else f"{words}, then {ACTIONS[state['last_ability']]}"
+
+
+# --- reading ---
+
+
+def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
+    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+
+    The lines on the last turn and, unless it is over, in a single round on the last round may be left out.
+    Raises ValueError that names the part that is wrong.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    states = prototype.copy()
+    state = states[0]
+    state["round"] = 1
+    rules.clear_table(state)
+    if len(lines) < 7:
+        raise ValueError("a position needs a line on what is decided, 3 on the rooms, 2 on specialists, 1 of counts")
+    _read_rooms(state, " ".join(lines[1:4]))
+    for player in (0, 1):
+        _read_specialists(state, player, lines[4 + player])
+    _read_facts(state, lines[6])
+    rest: dict[str, str] = {}
+    for line in lines[7:]:
+        word, _, words = line.partition(": ")
+        if word not in ("last turn", "last round") or word in rest:
+            raise ValueError(f"after the counts only 'last turn: ...' and 'last round: ...' may stand, not {line!r}")
+        rest[word] = words
+    if "last round" in rest:
+        if rest["last round"] not in ENDS[1:]:
+            raise ValueError(f"the last round was one of {', '.join(ENDS[1:])}, not {rest['last round']!r}")
+        state["ended"] = ENDS.index(rest["last round"])
+    _read_head(state, lines[0])
+    if "last turn" in rest:
+        _read_last_turn(state, rest["last turn"])
+        _check_last_turn(state)
+    _check_specialists(state)
+    _check_match(state)
+    _check_turn(state)
+    _check_plies(state)
+    return states
+
+
+def _read_rooms(state: Any, words: str) -> None:
+    found = _CELL.findall(words)
+    if "".join(room for room, _ in found) != ROOM_NAMES or _CELL.sub("", words).strip():
+        raise ValueError("a position needs 3 lines of 3 rooms, A to I, each like 'A .', 'B x' or 'C O:sniper'")
+    for room, (name, word) in enumerate(found):
+        mark, colon, kind = word.partition(":")
+        if word in (".", "x", "o"):
+            state["board"][room] = EMPTY if word == "." else 1 + KINDS * "xo".index(word) + SPY
+        elif colon and mark in ("X", "O"):
+            piece = 1 + KINDS * MARKS.index(mark) + _kind(kind)
+            if piece in state["board"]:
+                raise ValueError(f"{mark} has only one {kind}")
+            state["board"][room] = piece
+        else:
+            raise ValueError(f"in room {name} stands '.', 'x', 'o', or such as 'X:sniper', not {word!r}")
+
+
+def _kind(name: str) -> int:
+    if name not in SPECIALIST_NAMES:
+        raise ValueError(unknown("specialist", name, SPECIALIST_NAMES))
+    return KIND_NAMES.index(name)
+
+
+def _read_specialists(state: Any, player: int, line: str) -> None:
+    mark, _, words = line.partition(": ")
+    if mark != MARKS[player]:
+        raise ValueError(f"the line of {MARKS[player]}'s specialists must begin with '{MARKS[player]}: ', not {line!r}")
+    state["standing"][player] = USED
+    on_board = _kinds_on_board(state, player)
+    for part in words.split("; ") if words != "-" else ():
+        if part == "hacker on":
+            if rules.HACKER not in on_board:
+                raise ValueError(f"{mark}'s hacker cannot be on: he does not stand in a room")
+            state["hacker_on"][player] = 1
+            continue
+        word = next((word for word in _STANDINGS if part.startswith(f"{word} ")), None)
+        if word is None:
+            raise ValueError(f"specialists are 'in hand', 'offered' or 'unused', or the 'hacker on', not {part!r}")
+        for kind in (_kind(name) for name in part.removeprefix(f"{word} ").split(", ")):
+            if kind in on_board or state["standing"][player, kind - 1] != USED:
+                raise ValueError(f"{mark} has only one {KIND_NAMES[kind]}")
+            state["standing"][player, kind - 1] = _STANDINGS[word]
+
+
+def _kinds_on_board(state: Any, player: int) -> list[int]:
+    return [int(kind_of(piece)) for piece in state["board"] if piece != EMPTY and owner_of(piece) == player]
+
+
+def _read_facts(state: Any, line: str) -> None:
+    wanted = f"first X, idle 0 of {state['max_idle_turns']}, ply 0"
+    form = r"first (?P<first>X|O|nobody), idle (?P<idle>\d{1,2}) of "
+    form += rf"{state['max_idle_turns']}, ply (?P<ply>\d{{1,6}})"
+    if state["is_match"]:
+        wanted = f"round 1, wins X 0 O 0 of {state['rounds_to_win']}, {wanted}"
+        counts = r"round (?P<round>\d{1,2}), wins X (?P<X>\d{1,2}) O (?P<O>\d{1,2})"
+        form = rf"{counts} of {state['rounds_to_win']}, {form}"
+    read = re.fullmatch(form, line)
+    if not read:
+        raise ValueError(f"the line of counts must be like {wanted!r}, not {line!r}")
+    state["first"] = NOBODY if read["first"] == "nobody" else MARKS.index(read["first"])
+    state["idle"], state["ply"] = int(read["idle"]), int(read["ply"])
+    if state["is_match"]:
+        state["round"], state["wins"] = int(read["round"]), (int(read["X"]), int(read["O"]))
+
+
+def _read_head(state: Any, line: str) -> None:
+    over = re.fullmatch(r"over: (X wins|O wins|draw), ([XO]) placed last", line)
+    role = re.fullmatch(r"([XO]) decides who places first", line)
+    pick = re.fullmatch(r"both choose (a specialist|two specialists)", line)
+    turn = re.fullmatch(r"([XO]) places, ([XO]) predicts", line)
+    ability = re.fullmatch(r"([XO]) decides on the ability in ([A-I])", line)
+    if (role or pick) and not state["is_match"]:
+        raise ValueError(f"a single round begins with its first turn, so nothing is decided before: {line!r}")
+    state["phase"], state["placer"] = TURN, NOBODY
+    if over:
+        state["done"], state["placer"] = True, MARKS.index(over[2])
+        if over[1] != "draw":
+            winner = MARKS.index(over[1][0])
+            state["rewards"][winner], state["rewards"][1 - winner] = 1, -1
+    elif role:
+        state["phase"], state["to_move"] = ROLE, MARKS.index(role[1])
+    elif pick:
+        if (pick[1] == "two specialists") != rules.is_overtime(state):
+            raise ValueError(f"two specialists are chosen from round {rules.ROUNDS_OF_OFFERS + 1} on, one before")
+        state["phase"], state["to_move"], state["placer"] = PICK, SIMULTANEOUS, state["first"]
+    elif turn and turn[1] != turn[2]:
+        state["to_move"], state["placer"] = SIMULTANEOUS, MARKS.index(turn[1])
+    elif ability:
+        state["phase"], state["pending"] = ABILITY, ROOM_NAMES.index(ability[2])
+        state["to_move"] = state["placer"] = MARKS.index(ability[1])
+    else:
+        raise ValueError(
+            "the first line must be like 'X places, O predicts', 'X decides on the ability in E', 'X decides who "
+            f"places first', 'both choose a specialist' or 'over: X wins, X placed last', not {line!r}"
+        )
+    if (state["first"] == NOBODY) != (state["phase"] == ROLE):
+        raise ValueError("'first nobody' stands where it is decided who places first, and only there")
+
+
+def _read_last_turn(state: Any, words: str) -> None:
+    if state["phase"] in (ROLE, PICK):
+        raise ValueError("before the first turn of a round there is no last turn")
+    placer = last_placer(state)
+    read = re.fullmatch(rf"{MARKS[placer]} ([^,]+), {MARKS[1 - placer]} ([^,]+?)(?:, then ([^,]+))?", words)
+    if not read or not all(name in _NUMBERS for name in read.groups() if name):
+        raise ValueError(
+            f"the last turn must be like '{MARKS[placer]} spy to E, {MARKS[1 - placer]} predict A', "
+            f"or end like ', then remove B': {words!r}"
+        )
+    placement, prediction = _NUMBERS[read[1]], _NUMBERS[read[2]]
+    unmet = {rules.PASS} | ({rules.OFFER_DRAW} if state["draw_offers"] else set())
+    if not (placement < rules.PREDICT or placement in unmet):
+        raise ValueError(f"{read[1]!r} is nothing that the one who places submits")
+    unmet -= set() if state["allow_pass"] else {rules.PASS}
+    if not (rules.PREDICT <= prediction < rules.REMOVE or prediction in unmet):
+        raise ValueError(f"{read[2]!r} is nothing that the one who predicts submits")
+    state["last"][placer], state["last"][1 - placer] = placement, prediction
+    if read[3]:
+        state["last_ability"] = _NUMBERS[read[3]]
+
+
+# --- what must fit ---
+
+
+def _check_last_turn(state: Any) -> None:
+    placer = last_placer(state)
+    predictor = 1 - placer
+    placement, prediction = (int(state["last"][player]) for player in (placer, predictor))
+    agreed = placement == prediction == rules.OFFER_DRAW
+    if agreed != bool(state["done"] and state["ended"] == rules.AGREED):
+        raise ValueError("both offer a draw in the last turn of a round that is agreed drawn, and only there")
+    submitted = placement < rules.PREDICT
+    kind, room = divmod(placement, ROOMS)
+    blocked = submitted and bool(rules.PREDICTED[prediction] >> room & 1)
+    two = rules.PREDICT_TWO <= prediction < rules.REMOVE
+    hacker = 1 + KINDS * predictor + rules.HACKER
+    if two and hacker not in state["board"]:
+        raise ValueError(f"{MARKS[predictor]} predicts two rooms only with his hacker in a room")
+    if prediction < rules.PASS and bool(state["hacker_on"][predictor]) != (two and not blocked):
+        raise ValueError("a hacker is on while two rooms are predicted, until he blocks")
+    if (placement >= rules.PREDICT or (blocked and kind == SPY and not two)) != (state["idle"] > 0) and not agreed:
+        raise ValueError("the count of idle turns is above 0 after a pass or a blocked spy, and only then")
+    _check_ability(state, placer, kind if submitted and not blocked else SPY)
+    if submitted:
+        _check_placed(state, 1 + KINDS * placer + kind, room, blocked)
+
+
+def _check_ability(state: Any, placer: int, kind: int) -> None:
+    """`kind`: of what was placed in the last turn; SPY stands for nothing that has an ability."""
+    action = int(state["last_ability"])
+    if action == NONE:
+        if kind == rules.COURIER and state["phase"] != ABILITY:
+            raise ValueError("the last turn must tell where the courier has moved the spy to")
+        return
+    low = rules.ABILITY_ACTION[kind]
+    fits = low <= action < low + rules.ABILITY_CHOICES[kind] or (rules.OPTIONAL[kind] and action == rules.NO_ABILITY)
+    if state["phase"] == ABILITY or not fits:
+        raise ValueError(f"{ACTIONS[action]!r} does not fit the last turn")
+    spies = [1 + KINDS * player + SPY for player in (placer, 1 - placer)]
+    after = {rules.REMOVE: [EMPTY], rules.MOVE: spies[:1], rules.SWAP: spies}
+    for room in PAIRS[action - low] if low == rules.SWAP else [action - low]:
+        if action != rules.NO_ABILITY and low in after and state["board"][room] not in after[low]:
+            raise ValueError(f"after {ACTIONS[action]!r} something else would stand in room {ROOM_NAMES[room]}")
+
+
+def _check_placed(state: Any, piece: int, room: int, blocked: bool) -> None:
+    """What the last turn placed stands where its ability has left it."""
+    action = int(state["last_ability"])
+    if rules.GRAPPLE <= action < rules.PUSH:
+        room = action - rules.GRAPPLE
+    elif rules.PUSH <= action < rules.NO_ABILITY:
+        room = int(rules.NEXT[room, action - rules.PUSH])
+    name = piece_name(piece)
+    if not blocked and (room == NOWHERE or state["board"][room] != piece):
+        where = ROOM_NAMES[room] if room != NOWHERE else "another room"
+        raise ValueError(f"after the last turn {name} must stand in {where}")
+    kind = int(kind_of(piece))
+    if blocked and kind == SPY and state["board"][room] != EMPTY:
+        raise ValueError(f"a spy was blocked in room {ROOM_NAMES[room]} in the last turn, so the room is empty")
+    in_play = piece in state["board"] or (kind != SPY and state["standing"][owner_of(piece), kind - 1] != USED)
+    if blocked and kind != SPY and in_play:
+        raise ValueError(f"{name} was blocked in the last turn, so it is used up")
+
+
+def _check_specialists(state: Any) -> None:
+    """How many a player may have in each standing."""
+    overtime = bool(rules.is_overtime(state))
+    chosen = 2 if overtime else 1
+    for player, mark in enumerate(MARKS):
+        count = [int((state["standing"][player] == standing).sum()) for standing in range(4)]
+        on_board = [kind for kind in _kinds_on_board(state, player) if kind != SPY]
+        if not state["is_match"]:
+            _check_given(state, player, on_board)
+            continue
+        left = rules.SPECIALISTS if overtime else rules.SPECIALISTS + 1 - int(state["round"])
+        if state["phase"] == ROLE:
+            wanted = {UNUSED: left}
+        elif state["phase"] == PICK:
+            offered = 0 if overtime else min(rules.OFFERS, left)
+            wanted = {OFFERED: offered, UNUSED: left - offered}
+        else:
+            wanted = {UNUSED: left - chosen}
+        for word, standing in _STANDINGS.items():
+            if standing == IN_HAND and state["phase"] in (TURN, ABILITY):
+                continue
+            number = wanted.get(standing, 0)
+            if count[standing] != number:
+                raise ValueError(f"{mark} must have {number} specialists {word}, not {count[standing]}")
+        if count[IN_HAND] + len(on_board) > chosen:
+            raise ValueError(f"in round {state['round']} {mark} has chosen only {chosen} of his specialists")
+
+
+def _check_given(state: Any, player: int, on_board: list[int]) -> None:
+    """In a single round nobody has a specialist that was not given to him."""
+    given = [int(kind) for kind in state["given"][player] if kind != SPY]
+    standing = state["standing"][player]
+    if (standing == OFFERED).any() or (standing == UNUSED).any():
+        raise ValueError("in a single round no specialists are unused or offered")
+    held = [*on_board, *(np.flatnonzero(standing == IN_HAND) + 1)]
+    if len(held) > len(given) or (given != [rules.DRAWN] and not set(held) <= set(given)):
+        names = "one of any kind" if given == [rules.DRAWN] else " and ".join(KIND_NAMES[k] for k in given) or "none"
+        raise ValueError(f"in this round {MARKS[player]} has no other specialists than: {names}")
+
+
+def _check_match(state: Any) -> None:
+    """Rounds, wins and how the last round ended."""
+    done, ended = bool(state["done"]), int(state["ended"])
+    if not state["is_match"]:
+        if done != bool(ended):
+            raise ValueError("how the last round ended stands in a single round if it is over, and only then")
+        if state["given_first"] not in (NOBODY, state["first"]):
+            raise ValueError(f"by the options of this round {MARKS[state['given_first']]} places first")
+        return
+    number, wins, target = int(state["round"]), [int(n) for n in state["wins"]], int(state["rounds_to_win"])
+    over = number if done else number - 1
+    if not 1 <= number <= state["max_rounds"]:
+        raise ValueError(f"rounds are from 1 to {state['max_rounds']}, not {number}")
+    if (over > 0) != bool(ended):
+        raise ValueError("how the last round ended must stand from round 2 on, and not before")
+    decided = sum(wins)
+    winner = ended - rules.LINE_OF_X if ended in (rules.LINE_OF_X, rules.LINE_OF_O) else NOBODY
+    if decided > over - (ended > 0 and winner == NOBODY) or (winner != NOBODY and wins[winner] == 0):
+        raise ValueError(f"wins X {wins[0]} O {wins[1]} do not fit {over} rounds, the last one {ENDS[ended] or 'none'}")
+    if not done and max(wins) >= target:
+        raise ValueError(f"{target} rounds win the match, so the first line must say that it is over")
+    if done and max(wins) >= target and (winner == NOBODY or wins[winner] != target or wins[1 - winner] >= target):
+        raise ValueError(f"{target} rounds win the match, so it was over before")
+    if state["phase"] == ROLE:
+        decider = 0 if number == 1 else NOBODY if winner == NOBODY else 1 - winner
+        if decider not in (NOBODY, state["to_move"]):
+            raise ValueError(f"it is {MARKS[decider]} who decides who places first")
+
+
+def _check_turn(state: Any) -> None:
+    """Whether the round is over must fit what stands in the rooms."""
+    occupied = rules.occupation(state)
+    lines = [bool(rules.HAS_LINE[rules.pieces(occupied, player)]) for player in (0, 1)]
+    if state["phase"] in (ROLE, PICK):
+        if (state["board"] != EMPTY).any() or state["idle"]:
+            raise ValueError("before the first turn of a round all rooms are empty, and no turn was idle")
+        return
+    if state["phase"] == ABILITY:
+        _check_pending(state, lines)
+        return
+    if state["done"]:
+        _check_over(state, set(_possible_ends(state, occupied, lines)))
+    elif any(lines):
+        raise ValueError(f"{MARKS[lines.index(True)]} has a line, so the round is over")
+    elif rules.is_full(state, occupied):
+        raise ValueError("there is no room left, so the round is over")
+    elif state["idle"] >= state["max_idle_turns"]:
+        raise ValueError(f"{state['max_idle_turns']} idle turns end the round")
+
+
+def _check_pending(state: Any, lines: list[bool]) -> None:
+    room, placer = int(state["pending"]), int(state["placer"])
+    piece = int(state["board"][room])
+    if piece == EMPTY or owner_of(piece) != placer or not rules.ability_choices(state, room):
+        raise ValueError(f"no specialist of {MARKS[placer]}'s in room {ROOM_NAMES[room]} has anything to decide")
+    if state["idle"]:
+        raise ValueError("a turn in which a specialist was placed is not idle")
+    before = rules.pieces(rules.occupation(state), placer) & ~(1 << room)
+    if lines[1 - placer] or rules.HAS_LINE[before] or (lines[placer] and kind_of(piece) == rules.COURIER):
+        raise ValueError("a line stood there before this turn, so the round was over")
+
+
+def _possible_ends(state: Any, occupied: int, lines: list[bool]) -> Iterator[int]:
+    if any(lines):
+        yield rules.BOTH_LINES if all(lines) else rules.LINE_OF_X if lines[0] else rules.LINE_OF_O
+        return
+    full = bool(rules.is_full(state, occupied))
+    if full:
+        yield rules.NO_ROOM
+    elif state["idle"] == state["max_idle_turns"]:
+        yield rules.IDLE
+    elif state["draw_offers"]:
+        yield rules.AGREED
+
+
+def _check_over(state: Any, ends: set[int]) -> None:
+    ended = int(state["ended"])
+    if ended not in ends:
+        raise ValueError(f"the first line says that it is over, but not by {ENDS[ended] or 'anything'}: see the rooms")
+    winner = ended - rules.LINE_OF_X if ended in (rules.LINE_OF_X, rules.LINE_OF_O) else NOBODY
+    if state["is_match"]:
+        wins = state["wins"]
+        if not (winner != NOBODY and wins[winner] == state["rounds_to_win"]) and state["round"] < state["max_rounds"]:
+            raise ValueError("the match goes on after this round, so it is not over")
+        winner = NOBODY if wins[0] == wins[1] else int(wins.argmax())
+    rewarded = int(state["rewards"].argmax()) if state["rewards"].any() else NOBODY
+    if winner != rewarded:
+        result = "draw" if winner == NOBODY else f"{MARKS[winner]} wins"
+        raise ValueError(f"the first line must say 'over: {result}', as the rooms and the wins have it")
+
+
+def _check_plies(state: Any) -> None:
+    least = int((state["board"] != EMPTY).sum())
+    if state["is_match"]:
+        # Roles, specialists and a turn in each round before this one.
+        least += 3 * (int(state["round"]) - 1) + min(int(state["phase"]), 2)
+    most = rules.most_plies(state)
+    if not least <= state["ply"] <= most:
+        raise ValueError(f"this position is reached after {least} to {most} plies, not {state['ply']}")
