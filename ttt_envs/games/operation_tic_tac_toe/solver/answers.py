@@ -11,6 +11,7 @@ from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
     NO_ABILITY,
+    NONE,
     NOWHERE,
     NUM_ACTIONS,
     OFFER_DRAW,
@@ -26,11 +27,12 @@ from ttt_envs.games.operation_tic_tac_toe.solver.matrix import Placements, equil
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import Book, position_of, standing_of
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
     Rounds,
+    after_turn,
     count_down,
     fill_turn,
-    follow,
     improve,
     make_turn,
+    play,
     prediction_limits,
 )
 
@@ -90,9 +92,10 @@ def answer_ability(states, placer, known, answer):
     value[0] = -np.inf
     for action in range(REMOVE, NO_ABILITY + 1):
         if turn.mask[0, action]:
-            follow(states, placer, action, action, turn)
+            turn.trial[0] = states[placer]
+            play(turn.trial, turn.actions, action, NONE)
             turn.free[:, 0] = -np.inf
-            improve(turn, 0, placer, (book, solution), turn.free[:, 0])
+            improve(solution.values, after_turn(turn.trial, 0, placer, book.index), turn.free, 0)
             worth[action] = turn.free[d, 0]
             value[0] = max(value[0], worth[action])
     for action in range(REMOVE, NO_ABILITY + 1):
@@ -109,7 +112,10 @@ def answer_turn(states, asked, known, answer):
     book, solution, turns = known
     placer, (player, left) = asked
     value, policy, worth = answer
-    counts = fill_turn(states, 0, book, solution, turns[0]), fill_turn(states, 1, book, solution, turns[1])
+    counts = (
+        fill_turn(states, 0, (book.index, solution.values), turns[0]),
+        fill_turn(states, 1, (book.index, solution.values), turns[1]),
+    )
     limits = prediction_limits(states[0]), prediction_limits(states[1])
     values = count_down(turns, counts, 0, limits, (solution.draws[0], left))
     value[0] = values[placer]
@@ -165,7 +171,7 @@ def position_rows(states, book, positions, standings):
     """
     for i in range(states.shape[0]):
         placer = states[i]["placer"] if states[i]["phase"] == TURN else 1 - states[i]["placer"]
-        positions[i] = position_of(states[i], placer, book)
+        positions[i] = position_of(states[i], placer, book.index)
         for player in range(2):
             standings[i, player] = standing_of(states[i], player)
 
@@ -178,11 +184,9 @@ def no_answers(n: int) -> Answers:
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
     """What rounds say of states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
 
-    In units of a round: 1 for a win, -1 for a loss. Solves what it needs. Args: states structured (n,), players (n,).
+    In units of a round: 1 for a win, -1 for a loss. What may follow is solved. Args: states structured (n,), players
+    int (n,).
     """
-    _, standings = positions_in(rounds.book, states)
-    for own, other in np.unique(standings, axis=0).tolist():
-        rounds.ensure(own, other)
     found = no_answers(len(states))
     asked = np.stack([players, rounds.idle_turns - states["idle"].astype(np.int64)], axis=1)
     draws = len(rounds.solution.draws)

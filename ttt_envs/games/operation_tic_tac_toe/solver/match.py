@@ -1,10 +1,10 @@
 """Best play of a match: what rounds are worth for it, and its value at every score with all that is left.
 
 Within a match a round is played for what its end is worth: a win, a draw or a loss leads to another match to go on
-with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). So the values of
-rounds are worked out for many such numbers, once for all matches, and what lies between is interpolated. Then it goes
-backward over rounds, scores and what specialists both have left. Each step is: the mean over offers of the small matrix
-games in which both pick, for the better of the two roles.
+with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). So the
+values of rounds are worked out for many such numbers, once for all matches, and what lies between is interpolated. Then
+it goes backward over rounds, scores and what specialists both have left. Each step is the mean, over the offers, of
+the small matrix games in which both pick, for the better of the two roles.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,14 +17,28 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS, SPECIALIST_PAIRS, SPECIALISTS
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    CHOOSE,
+    CHOOSE_TWO,
+    OFFERED,
+    OFFERS,
+    PLACE_FIRST,
+    ROLE,
+    ROUNDS_OF_OFFERS,
+    SPECIALIST_PAIRS,
+    SPECIALISTS,
+    UNUSED,
+)
 from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve_matrix
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 
 #: The standings that a round may begin with, in its first eight rounds and in overtime, in the order of actions.
 HANDS = SINGLE_HANDS[1:]
-PAIR_HANDS = tuple(int(1 << a | 1 << b) for a, b in SPECIALIST_PAIRS)
+PAIR_HANDS = tuple(1 << a | 1 << b for a, b in SPECIALIST_PAIRS.tolist())
+
+# Roles whose worth differs by less are mixed alike.
+_CLOSE = 1e-11
 
 # Bytes of values that are worked out at once.
 _AT_ONCE = 1 << 30
@@ -102,7 +116,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """What may be offered to a player who has so many specialists left: int64 (offers, min(3, left)), counted from 0."""
+    """What may be offered to a player with so many specialists left: int64 (offers, min(3, left)), counted from 0."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -131,10 +145,7 @@ def worth_of_round(values, own, other, ends, places_first):
     """What a round is worth to a player; values as of `round_values`; ends (win, draw, loss) as for him."""
     win, _, loss = ends
     draw = draw_worth(ends)
-    if places_first:
-        value = interpolate(values[own, other], draw)
-    else:
-        value = -interpolate(values[other, own], -draw)
+    value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
     return loss + (win - loss) * (1 + value) / 2
 
 
@@ -284,3 +295,117 @@ def solve_match(match: Match, tell: Callable[[float], None] = lambda share: None
         solve_round(match, number, sets, offers_from(left), values)
     tell(1.0)
     return values
+
+
+# --- answers ---
+
+
+@kernel
+def specialists_of(state, player, lowest, highest, out):
+    """Write the specialists of a player's whose standing is from `lowest` to `highest`; gives how many they are."""
+    n = 0
+    for specialist in range(SPECIALISTS):
+        if lowest <= state["standing"][player, specialist] <= highest:
+            out[n] = specialist
+            n += 1
+    return n
+
+
+@kernel
+def score_for(state, player):
+    """The number of the round, the player's wins, the other's."""
+    return np.int64(state["round"]), np.int64(state["wins"][player]), np.int64(state["wins"][1 - player])
+
+
+@kernel
+def answer_choices(states, players, known, answers):
+    """Fill Answers for states of a match in which roles or specialists are chosen.
+
+    Args:
+        states: structured (n,), in phase ROLE or PICK.
+        players: int64 (n,).
+        known: Match; Values; for each number of specialists left what may be offered of them, see `offers_from`.
+        answers: Answers, filled with 0, 0 and nan.
+    """
+    for i in range(states.shape[0]):
+        answer = answers.value[i:], answers.policy[i], answers.worth[i]
+        if states[i]["phase"] == ROLE:
+            answer_role(states[i], players[i], known, answer)
+        else:
+            answer_pick(states[i], players[i], known, answer)
+
+
+@kernel
+def answer_role(state, player, known, answer):
+    """Fill an answer, as for `answers.answer_turn`, on who places first."""
+    match, values, offers = known
+    value, policy, worth = answer
+    decider = np.int64(state["to_move"])
+    score = score_for(state, decider)
+    if score[0] > ROUNDS_OF_OFFERS:
+        n = match.pairs.shape[0]
+        payoffs, mix, other_mix = np.empty((2, n, n)), np.empty(n), np.empty(n)
+        fill_pair_picks(match, values, score, payoffs)
+        means = solve_matrix(payoffs[0], mix, other_mix), solve_matrix(payoffs[1], mix, other_mix)
+    else:
+        left = np.empty((2, SPECIALISTS), np.int64)
+        n = specialists_of(state, decider, UNUSED, OFFERED, left[0])
+        specialists_of(state, 1 - decider, UNUSED, OFFERED, left[1])
+        payoffs = np.empty((2, n, n))
+        fill_picks(match, values, score, left[:, :n], payoffs)
+        means = mean_over_offers(payoffs[0], offers[n]), mean_over_offers(payoffs[1], offers[n])
+    sign = 1.0 if player == decider else -1.0
+    best = max(means[0], means[1])
+    value[0] = sign * best
+    for k in range(2):
+        worth[PLACE_FIRST + k] = sign * means[k]
+        if player == decider:
+            policy[PLACE_FIRST + k] = means[k] >= best - _CLOSE
+    if player == decider:
+        policy /= policy.sum()
+
+
+@kernel
+def answer_pick(state, player, known, answer):
+    """Fill an answer, as for `answers.answer_turn`, on what specialist or which two are picked."""
+    match, values, _ = known
+    value, policy, worth = answer
+    score, k = score_for(state, player), 0 if state["first"] == player else 1
+    if score[0] > ROUNDS_OF_OFFERS:
+        n = m = match.pairs.shape[0]
+        payoffs = np.empty((2, n, n))
+        fill_pair_picks(match, values, score, payoffs)
+        game, action = payoffs[k], CHOOSE_TWO + np.arange(n)
+    else:
+        left, offered = np.empty((2, SPECIALISTS), np.int64), np.empty((2, SPECIALISTS), np.int64)
+        for seat in range(2):
+            n = specialists_of(state, player if seat == 0 else 1 - player, UNUSED, OFFERED, left[seat])
+            m = specialists_of(state, player if seat == 0 else 1 - player, OFFERED, OFFERED, offered[seat])
+        payoffs = np.empty((2, n, n))
+        fill_picks(match, values, score, left[:, :n], payoffs)
+        game, action = np.empty((m, m)), CHOOSE + offered[0, :m]
+        for i in range(m):
+            for j in range(m):
+                game[i, j] = payoffs[
+                    k, np.searchsorted(left[0, :n], offered[0, i]), np.searchsorted(left[1, :n], offered[1, j])
+                ]
+    mix, other_mix = np.empty(m), np.empty(m)
+    value[0] = solve_matrix(game, mix, other_mix)
+    for i in range(m):
+        policy[action[i]], worth[action[i]] = mix[i], 0.0
+        for j in range(m):
+            worth[action[i]] += game[i, j] * other_mix[j]
+
+
+@kernel
+def fill_ends(states, match, values, ends):
+    """What a win, a draw and a loss of the round are worth to player 0: float64 (n, 3); in phase TURN or ABILITY."""
+    for i in range(states.shape[0]):
+        left = np.int64(0), np.int64(0)
+        for s in range(SPECIALISTS):
+            left = (
+                left[0] | np.int64(states[i]["standing"][0, s] == UNUSED) << s,
+                left[1] | np.int64(states[i]["standing"][1, s] == UNUSED) << s,
+            )
+        found = ends_of_round(match, values, score_for(states[i], 0), left, states[i]["first"] == 0)
+        ends[i, 0], ends[i, 1], ends[i, 2] = found

@@ -1,14 +1,29 @@
 """The oracles of Operation Tic-Tac-Toe, of a single round and of a match."""
 
-from functools import cache
+from collections import OrderedDict
+from functools import cache, cached_property
 
 import numpy as np
 
 from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
-from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, in_hand, standing_named
+from ttt_envs.games.operation_tic_tac_toe.solver.match import (
+    Match,
+    Values,
+    answer_choices,
+    draw_worth,
+    fill_ends,
+    offers_from,
+    solve_match,
+)
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, in_hand, make_book, standing_named
 from ttt_envs.games.operation_tic_tac_toe.solver.response import Policy, best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
+from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
+
+# Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
+_KEEP = 256 << 20
 
 #: What a player holds: no specialist, one, or two.
 Hand = str | tuple[str, str] | None
@@ -30,10 +45,7 @@ class RoundOracle:
         first_placer: int | None = None,
     ) -> None:
         """The options of a game with mode="round"; NotImplementedError in words for those without a solution."""
-        if draw_offers and not allow_pass:
-            raise NotImplementedError(
-                "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"
-            )
+        _refuse(allow_pass, draw_offers)
         self.max_idle_turns = max_idle_turns
         self.allow_pass = allow_pass
         self.draw_offers = draw_offers
@@ -90,25 +102,179 @@ class RoundOracle:
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
         states = self._checked(states)
         players = np.broadcast_to(np.asarray(player, np.int64), len(states))
-        covered = positions_in(self._rounds.book, states)[0] >= 0
+        positions, standings = positions_in(self._rounds.book, states)
+        covered = positions >= 0
         found = no_answers(len(states))
         rows = np.flatnonzero(covered & ~states["done"])
-        for whole, part in zip(found, answer(self._rounds, states[rows], players[rows]), strict=True):
-            whole[rows] = part
+        for own, other in np.unique(standings[rows], axis=0).tolist():
+            self._rounds.ensure(own, other)
+        _put(answer(self._rounds, states[rows], players[rows]), rows, found)
         done = np.flatnonzero(states["done"])
         found.value[done] = states["rewards"][done, players[done]]
         found.value[~covered & ~states["done"]] = np.nan
         return found
 
     def _checked(self, states: np.ndarray) -> np.ndarray:
-        if states.dtype != rules.STATE:
-            raise ValueError("this oracle answers states of Operation Tic-Tac-Toe")
-        if states["is_match"].any():
-            raise ValueError("this oracle answers states of mode='round', not of a match")
-        for name in ("max_idle_turns", "allow_pass", "draw_offers"):
-            if (states[name] != getattr(self, name)).any():
-                raise ValueError(f"this oracle was made for {name}={getattr(self, name)}, and is asked about another")
-        return np.ascontiguousarray(states)
+        names = "max_idle_turns", "allow_pass", "draw_offers"
+        return _checked(states, "round", {name: getattr(self, name) for name in names})
+
+
+class MatchOracle:
+    """Best play of a match.
+
+    See `ttt_envs.core.game.Oracle` for shapes. Before a round, values come from tables, in which what lies between the
+    worths of a draw that were worked out is interpolated: see `error`. Within a round they are exact for what these
+    tables say of its ends; what is needed is solved when it is first asked for, in a fraction of a second for each
+    score, and the newest are kept.
+
+    Attributes:
+        overtime: how the rounds from the ninth on are valued: "exact" if there is a table of rounds with two
+            specialists each, else "even race": as if each of them was won by either player with the same probability.
+    """
+
+    #: How far values before a round may be off by interpolation, in reward units.
+    error = 1e-4
+
+    def __init__(
+        self, rounds_to_win: int, max_rounds: int, max_idle_turns: int, allow_pass: bool, draw_offers: bool
+    ) -> None:
+        """The options of a game with mode="match"; NotImplementedError in words for those without a solution."""
+        _refuse(allow_pass, draw_offers)
+        self.rounds_to_win = rounds_to_win
+        self.max_rounds = max_rounds
+        self.max_idle_turns = max_idle_turns
+        self.allow_pass = allow_pass
+        self.draw_offers = draw_offers
+        self._solved: OrderedDict[tuple[float, int, int], Rounds] = OrderedDict()
+
+    @cached_property
+    def _match(self) -> Match:
+        single, pairs = load_tables(self.max_idle_turns, self.allow_pass)
+        return Match(self.rounds_to_win, self.max_rounds, single, pairs)
+
+    @cached_property
+    def _values(self) -> Values:
+        return solve_match(self._match)
+
+    @property
+    def overtime(self) -> str:
+        """See above."""
+        return "exact" if len(self._match.pairs) else "even race"
+
+    def start_value(self) -> float:
+        """Value of a match for player 0, who says who places first in its first round."""
+        return float(self._values.single[0, 0, 0, 0, 0])
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        """Bool (n,): all but turns of overtime in which a player has two specialists; if it is exact.
+
+        As an even race nothing of overtime is covered.
+        """
+        states = self._checked(states)
+        return states["done"] | self._choosing(states) | self._playing(states)
+
+    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        return self._answer(states, player).value
+
+    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy` gives.
+
+        Of roles and abilities for both players, else for the actions of `player`; nan where illegal or not covered.
+        """
+        return self._answer(states, player).worth
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
+        return self._answer(states, player).policy
+
+    def _known(self, states: np.ndarray) -> np.ndarray:
+        return ~states["done"] & ((states["round"] <= ROUNDS_OF_OFFERS) | (self.overtime == "exact"))
+
+    def _choosing(self, states: np.ndarray) -> np.ndarray:
+        return self._known(states) & ((states["phase"] == ROLE) | (states["phase"] == PICK))
+
+    def _playing(self, states: np.ndarray) -> np.ndarray:
+        turns = self._known(states) & ((states["phase"] == TURN) | (states["phase"] == ABILITY))
+        turns[turns] = positions_in(make_book(SINGLE_HANDS), states[turns])[0] >= 0
+        return np.asarray(turns)
+
+    def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
+        states = self._checked(states)
+        players = np.ascontiguousarray(np.broadcast_to(np.asarray(player, np.int64), len(states)))
+        found = no_answers(len(states))
+        found.value[:] = np.nan
+        done = np.flatnonzero(states["done"])
+        found.value[done] = states["rewards"][done, players[done]]
+        rows = np.flatnonzero(self._choosing(states))
+        if len(rows):
+            part = no_answers(len(rows))
+            known = self._match, self._values, tuple(offers_from(left) for left in range(SPECIALISTS + 1))
+            answer_choices(states[rows], players[rows], known, part)
+            _put(part, rows, found)
+        rows = np.flatnonzero(self._playing(states))
+        if len(rows):
+            _put(self._answer_turns(states[rows], players[rows]), rows, found)
+        return found
+
+    def _answer_turns(self, states: np.ndarray, players: np.ndarray) -> Answers:
+        ends = np.empty((len(states), 3))
+        fill_ends(states, self._match, self._values, ends)
+        draws = np.array([draw_worth(tuple(each)) for each in ends])
+        _, standings = positions_in(make_book(SINGLE_HANDS), states)
+        found = no_answers(len(states))
+        keys, groups = np.unique(np.column_stack([draws, standings]), axis=0, return_inverse=True)
+        for number, (draw, own, other) in enumerate(keys.tolist()):
+            rows = np.flatnonzero(groups == number)
+            rounds = self._rounds(draw, int(own), int(other))
+            rounds.ensure_after(states[rows])
+            _put(answer(rounds, states[rows], players[rows]), rows, found)
+        # From a round's units to the match's, for whoever is asked.
+        sign = np.where(players == 0, 1.0, -1.0)
+        scale, middle = (ends[:, 0] - ends[:, 2]) / 2, sign * (ends[:, 0] + ends[:, 2]) / 2
+        return Answers(middle + scale * found.value, found.policy, middle[:, None] + scale[:, None] * found.worth)
+
+    def _rounds(self, draw: float, own: int, other: int) -> Rounds:
+        """Rounds with these standings and with a draw that is worth so much to player 0; the newest are kept."""
+        key = draw, own, other
+        rounds = self._solved.pop(key, None)
+        if rounds is None:
+            hands = tuple(sorted({own, other}))
+            rounds = Rounds(hands, self.max_idle_turns, self.allow_pass, np.array([draw, -draw]), most=1)
+            size = rounds.solution.values.nbytes
+            while self._solved and size + sum(each.solution.values.nbytes for each in self._solved.values()) > _KEEP:
+                self._solved.popitem(last=False)
+        self._solved[key] = rounds
+        return rounds
+
+    def _checked(self, states: np.ndarray) -> np.ndarray:
+        names = "rounds_to_win", "max_rounds", "max_idle_turns", "allow_pass", "draw_offers"
+        return _checked(states, "match", {name: getattr(self, name) for name in names})
+
+
+def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
+    """Put answers into some of the rows of others."""
+    for whole, piece in zip(found, part, strict=True):
+        whole[rows] = piece
+
+
+def _refuse(allow_pass: bool, draw_offers: bool) -> None:
+    if draw_offers and not allow_pass:
+        raise NotImplementedError(
+            "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"
+        )
+
+
+def _checked(states: np.ndarray, mode: str, options: dict[str, int]) -> np.ndarray:
+    """The states; ValueError in words if they are of another game."""
+    if states.dtype != rules.STATE:
+        raise ValueError("this oracle answers states of Operation Tic-Tac-Toe")
+    if (states["is_match"] != (mode == "match")).any():
+        raise ValueError(f"this oracle answers states of mode={mode!r}")
+    for name, value in options.items():
+        if (states[name] != value).any():
+            raise ValueError(f"this oracle was made for {name}={value}, and is asked about another")
+    return np.ascontiguousarray(states)
 
 
 @cache

@@ -51,30 +51,42 @@ PIECE = np.array(
 HACKER_ON = 1 << SPECIALISTS
 
 # No such positions: any number of a board added to it stays negative.
-_MISSING = -(1 << 40)
+_MISSING = -(1 << 30)
 
 
 class Book(NamedTuple):
     """How positions are numbered.
 
     Attributes:
-        board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists.
+        index: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
+            numbers of standings, how many there are, `first`, and the numbers of boards.
+        standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `index`.
+        first: int32 (standings, standings, 9), [his standing, the other's, 3 * specialists of his on the board + those
+            of the other's]: added to the number of a board it is the number of a position; negative if there is none.
+            A part of `index`.
+        board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists. A part of
+            `index`.
+        standings: int64 (standings,), what their numbers mean.
         code: int32 (boards,), the digits of the first of a board's mirror images.
-        group: int8 (boards,), 3 * specialists of the Placer's on it + those of the other player.
+        group: int8 (boards,), the last index of `first`.
         over: bool (boards,), there is a line on it.
-        standing: int16 (512,), the number of a standing; -1 if this book has none such.
-        standings: int64 (standings,), the other way round.
-        first: int64 (standings, standings, 9), [the Placer's, the other's, group]: added to the number of a board it is
-            the number of a position; negative if there is none.
+        positions: how many there are.
     """
 
+    index: np.ndarray
+    standing: np.ndarray
+    first: np.ndarray
     board: np.ndarray
+    standings: np.ndarray
     code: np.ndarray
     group: np.ndarray
     over: np.ndarray
-    standing: np.ndarray
-    standings: np.ndarray
-    first: np.ndarray
+    positions: int
+
+
+_STANDINGS = 2 * HACKER_ON
+_FIRST = _STANDINGS + 1
+_GROUPS = 9
 
 
 @kernel
@@ -171,25 +183,30 @@ def height(standing: int) -> int:
 
 
 @cache
-def make_book(hands: tuple[int, ...], mirrored: bool = True) -> tuple[Book, int]:
-    """A book of all that may follow if each player begins with one of these standings; and the number of positions.
+def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = True) -> Book:
+    """A book of all that may follow if each player has one of these standings.
 
-    `mirrored` False: each mirror image of a board is a board of its own.
+    A player has at most so many specialists, in hand and on the board; None: as many as in hand. `mirrored` False: each
+    mirror image of a board is a board of its own.
     """
-    most = max(in_hand(standing) for standing in hands)
-    board, code, group, over = _boards(most, mirrored)
+    if most is None:
+        most = max(in_hand(standing) for standing in hands)
+    boards, code, group, over = _boards(most, mirrored)
     standings = np.array(sorted(set().union(*(lesser_standings(standing) for standing in hands))))
-    standing = np.full(2 * HACKER_ON, -1, np.int16)
-    standing[standings] = np.arange(len(standings))
-    starts = np.searchsorted(group, np.arange(10))
-    first = np.full((len(standings), len(standings), 9), _MISSING, np.int64)
+    n = len(standings)
+    index = np.empty(_FIRST + n * n * _GROUPS + CODES, np.int32)
+    standing, first = index[:_STANDINGS], index[_FIRST : _FIRST + n * n * _GROUPS].reshape(n, n, _GROUPS)
+    board = index[_FIRST + n * n * _GROUPS :]
+    standing[:], index[_STANDINGS], first[:], board[:] = -1, n, _MISSING, boards
+    standing[standings] = np.arange(n)
+    starts = np.searchsorted(group, np.arange(_GROUPS + 1))
     count = 0
     for own, other, number in np.ndindex(first.shape):
         placed = zip((int(standings[own]), int(standings[other])), divmod(number, 3), strict=True)
         if all(bool(s & HACKER_ON) <= n <= most - in_hand(s) for s, n in placed):
             first[own, other, number] = count - starts[number]
-            count += starts[number + 1] - starts[number]
-    return Book(board, code, group, over, standing, standings, first), count
+            count += int(starts[number + 1] - starts[number])
+    return Book(index, standing, first, board, standings, code, group, over, count)
 
 
 #: The hands of a round with at most one specialist a player.
@@ -206,22 +223,32 @@ def standing_of(state, player):
 
 
 @kernel
-def locate(state, player, book):
-    """The numbers of both standings, the player's first, and of the board as he sees it; -1 where there is none."""
+def locate(state, player, index):
+    """The numbers of both standings, the player's first, and of the board as he sees it; -1 where there is none.
+
+    `index` as in a Book.
+    """
     code = np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
         code = code * DIGITS + DIGIT[player, state["board"][room]]
-    own, other = book.standing[standing_of(state, player)], book.standing[standing_of(state, 1 - player)]
-    return np.int64(own), np.int64(other), np.int64(book.board[code])
+    boards = _FIRST + index[_STANDINGS] ** 2 * _GROUPS
+    own, other = index[standing_of(state, player)], index[standing_of(state, 1 - player)]
+    return np.int64(own), np.int64(other), np.int64(index[boards + code])
 
 
 @kernel
-def position_of(state, player, book):
+def position_of(state, player, index):
     """The number of a state as a position that the player sees; -1 if the book has none such."""
-    own, other, board = locate(state, player, book)
+    code, group = np.int64(0), np.int64(0)
+    for room in range(ROOMS - 1, -1, -1):
+        digit = DIGIT[player, state["board"][room]]
+        code = code * DIGITS + digit
+        group += 3 * (digit == OWN_SPECIALIST) + (digit == OTHER_SPECIALIST)
+    own, other = index[standing_of(state, player)], index[standing_of(state, 1 - player)]
+    board = np.int64(index[_FIRST + index[_STANDINGS] ** 2 * _GROUPS + code])
     if own < 0 or other < 0 or board < 0:
         return np.int64(-1)
-    return max(book.first[own, other, book.group[board]] + board, np.int64(-1))
+    return max(index[_FIRST + (own * index[_STANDINGS] + other) * _GROUPS + group] + board, np.int64(-1))
 
 
 @kernel

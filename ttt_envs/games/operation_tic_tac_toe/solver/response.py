@@ -41,16 +41,20 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
     SINGLE_HANDS,
-    digits_of,
-    height,
-    locate,
     make_book,
     names_of,
     position_of,
-    put_board,
     put_standing,
 )
-from ttt_envs.games.operation_tic_tac_toe.solver.rounds import ENDLESS, MOST_PLACEMENTS, follow, make_turn
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
+    ENDLESS,
+    MOST_PLACEMENTS,
+    follow,
+    levels,
+    make_turn,
+    put_positions,
+    reachable,
+)
 
 #: (states (n,), players int64 (n,)) -> float (n, num_actions): how a player of each state, who acts in it, acts.
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -108,68 +112,6 @@ def make_block(states: int) -> Block:
         np.zeros(abilities, rules.STATE),
         np.zeros((abilities, 2), np.int64),
     )
-
-
-# --- what can be reached ---
-
-
-@kernel
-def reach(states, queue, bounds, seen, known):
-    """Go on finding the positions that follow from those in a queue.
-
-    Args:
-        states: structured (2,), in the form of `rounds.fill_turn`, to be filled.
-        queue: int64 (positions, 3), as `locate` gives them for player 0.
-        bounds: the first in the queue to go on from, where to stop, and where the queue ends.
-        seen: bool (positions,).
-        known: Book, Turn.
-
-    Returns where the queue ends now.
-    """
-    book, turn = known
-    first, last, end = bounds
-    for k in range(first, last):
-        put_positions(states, queue[k : k + 1], book)
-        for i in range(2):
-            rules.legal_mask(states[i], i, turn.mask[0])
-            for action in range(PREDICT):
-                if turn.mask[0, action]:
-                    follow(states, i, action, PREDICT + action % ROOMS, turn)
-                    end = note(turn.trial[0], queue, end, seen, book)
-                    follow(states, i, action, PASS, turn)
-                    if turn.trial[0]["phase"] == ABILITY:
-                        rules.legal_mask(turn.trial[0], i, turn.mask[1])
-                        for ability in range(REMOVE, NO_ABILITY + 1):
-                            if turn.mask[1, ability]:
-                                turn.trial[1] = turn.trial[0]
-                                turn.actions[i] = ability
-                                rules.step(turn.trial[1], turn.actions)
-                                end = note(turn.trial[1], queue, end, seen, book)
-                    else:
-                        end = note(turn.trial[0], queue, end, seen, book)
-    return end
-
-
-@kernel
-def put_positions(states, positions, book):
-    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
-    for k in range(positions.shape[0]):
-        both = states[2 * k : 2 * k + 2]
-        put_standing(both, 0, book.standings[positions[k, 0]])
-        put_standing(both, 1, book.standings[positions[k, 1]])
-        put_board(both, 0, book.code[positions[k, 2]])
-
-
-@kernel
-def note(state, queue, end, seen, book):
-    """Add a state to the queue if the round goes on in it and it has not been seen; gives where the queue ends now."""
-    if not state["done"]:
-        position = position_of(state, 0, book)
-        if not seen[position]:
-            seen[position] = True
-            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, book)
-            end += 1
-    return end
 
 
 # --- a block of states ---
@@ -322,9 +264,11 @@ class Responder:
         self.policy = policy
         self.player = player
         self.hands = _hands_given(game.prototype[0]["given"])
-        self.book, positions = make_book(tuple(sorted({standing for pair in self.hands for standing in pair})), False)
+        self.book, positions = make_book(
+            tuple(sorted({standing for pair in self.hands for standing in pair})), mirrored=False
+        )
         #: What the player gets: float64 (2, positions), [placer, position as player 0 sees it].
-        self.values = np.full((2, positions), np.nan)
+        self.values = np.full((2, self.book.positions), np.nan)
         self.asked = 0
         self._turn = make_turn(1)
         self._block = make_block(2 * _BOARDS)
@@ -342,34 +286,20 @@ class Responder:
 
     def reachable(self) -> np.ndarray:
         """All positions that the rules allow, as `locate` gives them for player 0: int64 (n, 3)."""
-        positions = self.values.shape[1]
-        queue, seen = np.empty((positions, 3), np.int64), np.zeros(positions, np.bool_)
-        states, end = self.states(2), 0
-        for pair in self.hands:
-            start = np.array([[*self.book.standing[list(pair)], self.book.board[0]]], np.int64)
-            put_positions(states, start, self.book)
-            end = note(states[0], queue, end, seen, self.book)
-        first = 0
-        while first < end:
-            last = min(first + _BOARDS, end)
-            end = reach(states, queue, (first, last, end), seen, (self.book, self._turn))
-            first = last
-        return queue[:end]
+        starts = self.states(len(self.hands))
+        for i, pair in enumerate(self.hands):
+            for player, standing in enumerate(pair):
+                put_standing(starts[i : i + 1], player, standing)
+        return reachable(self.states(2), starts, np.zeros(self.values.shape[1], np.bool_), self.book)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
         """The positions in an order in which each can be worked out, a block at a time, and the share before it."""
-        queue = self.reachable()
-        heights = np.array([height(int(standing)) for standing in self.book.standings])
-        rank = heights[queue[:, 0]] + heights[queue[:, 1]]
-        empty = (digits_of(self.book.code) == EMPTY).sum(axis=1)[queue[:, 2]]
-        order = np.lexsort([empty, rank])
-        queue, rank, empty = queue[order], rank[order], empty[order]
-        changes = np.flatnonzero(np.diff(rank) | np.diff(empty)) + 1
-        done = 0
-        for level in np.split(queue, changes):
+        queue, done = self.reachable(), 0
+        for level in levels(queue, self.book):
             for first in range(0, len(level), _BOARDS):
-                yield level[first : first + _BOARDS], done / len(queue)
-                done += len(level[first : first + _BOARDS])
+                part = level[first : first + _BOARDS]
+                yield part, done / len(queue)
+                done += len(part)
 
     def work_out(self, positions: np.ndarray) -> None:
         """Fill `values` for some positions, int64 (n, 3)."""

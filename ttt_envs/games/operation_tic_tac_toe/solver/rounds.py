@@ -17,8 +17,10 @@ from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
+    EMPTY,
     KINDS,
     NO_ABILITY,
+    NONE,
     NOWHERE,
     PASS,
     PLACE,
@@ -29,8 +31,11 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
+    Book,
+    digits_of,
     height,
     lesser_standings,
+    locate,
     make_book,
     position_of,
     put_board,
@@ -49,13 +54,25 @@ class Solution(NamedTuple):
     """What positions are worth, for several worths of a draw at once.
 
     Attributes:
-        values: float64 (positions, draws), for the Placer, with no idle turns yet; nan where not solved.
+        values: float64 (positions + 3, draws), for the Placer, with no idle turns yet; nan where not solved. The last
+            rows are what the end of a round is worth to him who would place next: see DRAWN, WON and LOST.
         draws: float64 (draws,), what a drawn round is worth to the Placer. They are mirrored: draws[-1 - d] is
             -draws[d], so that values[..., -1 - d] is what the next Placer makes of it.
     """
 
     values: np.ndarray
     draws: np.ndarray
+
+
+#: Instead of the position after a turn: the round is over, and for the player who has placed it is this.
+DRAWN, WON, LOST = -1, -2, -3
+
+
+def make_solution(positions: int, draws: np.ndarray) -> Solution:
+    """Nothing solved yet; `draws` are mirrored."""
+    values = np.full((positions + 3, len(draws)), np.nan)
+    values[DRAWN], values[WON], values[LOST] = draws, -1, 1
+    return Solution(values, np.array(draws, np.float64))
 
 
 class Turn(NamedTuple):
@@ -67,6 +84,7 @@ class Turn(NamedTuple):
         waits: bool (28,), whether nothing but the idle turns changes when it is blocked; a pass waits anyway.
         free: float64 (draws, 28), what he gets if it is not predicted.
         blocked: float64 (draws, 28), what he gets if it is; not filled where it waits.
+        first: int64 (9,), the first placement of each kind, or NONE.
         mask: bool (2, actions), for rules.legal_mask.
         trial: states (2,), to try out what follows.
         actions: int64 (2,).
@@ -77,6 +95,7 @@ class Turn(NamedTuple):
     waits: np.ndarray
     free: np.ndarray
     blocked: np.ndarray
+    first: np.ndarray
     mask: np.ndarray
     trial: np.ndarray
     actions: np.ndarray
@@ -90,6 +109,7 @@ def make_turn(draws: int) -> Turn:
         np.zeros(MOST_PLACEMENTS, np.bool_),
         np.zeros((draws, MOST_PLACEMENTS)),
         np.zeros((draws, MOST_PLACEMENTS)),
+        np.zeros(KINDS, np.int64),
         np.zeros((2, rules.NUM_ACTIONS), np.bool_),
         np.zeros(2, rules.STATE),
         np.zeros(2, np.int64),
@@ -97,72 +117,83 @@ def make_turn(draws: int) -> Turn:
 
 
 @kernel
-def fill_turn(states, i, book, solution, turn):
+def fill_turn(states, i, known, turn):
     """Fill a Turn with the placements in states[i]; gives how many there are.
 
-    The state is in phase TURN, with no idle turns and ENDLESS of them allowed. What follows is solved already.
+    The state is in phase TURN, with no idle turns and ENDLESS of them allowed.
+
+    Args:
+        states, i: the state.
+        known: the index of a Book; the values of a Solution, in which all that can follow is solved.
+        turn: Turn.
     """
+    index, values = known
+    # Taken apart, since kernels are slow to take many arrays.
+    room, waits, free, blocked, mask = turn.room, turn.waits, turn.free, turn.blocked, turn.mask
+    trial, actions, first = turn.trial, turn.actions, turn.first
     placer = np.int64(states[i]["placer"])
-    rules.legal_mask(states[i], placer, turn.mask[0])
+    rules.legal_mask(states[i], placer, mask[0])
+    first[:] = NONE
     n = 0
-    if turn.mask[0, PASS]:
-        turn.action[0], turn.room[0], turn.waits[0] = PASS, NOWHERE, True
+    if mask[0, PASS]:
+        turn.action[0], room[0], waits[0] = PASS, NOWHERE, True
         n = 1
-    for room in range(ROOMS):
-        for action in range(PLACE + room, PLACE + room + ROOMS * KINDS, ROOMS):
-            if turn.mask[0, action]:
-                turn.action[n], turn.room[n] = action, room
-                turn.free[:, n] = -np.inf
-                follow(states, i, action, PASS, turn)
-                if turn.trial[0]["phase"] == ABILITY:
-                    best_ability(book, solution, turn, turn.free[:, n])
+    for to in range(ROOMS):
+        for kind in range(KINDS):
+            action = PLACE + ROOMS * kind + to
+            if mask[0, action]:
+                turn.action[n], room[n] = action, to
+                trial[0] = states[i]
+                play(trial, actions, action, PASS)
+                free[:, n] = -np.inf
+                if trial[0]["phase"] == ABILITY:
+                    rules.legal_mask(trial[0], placer, mask[1])
+                    for ability in range(REMOVE, NO_ABILITY + 1):
+                        if mask[1, ability]:
+                            trial[1] = trial[0]
+                            play(trial[1:], actions, ability, NONE)
+                            improve(values, after_turn(trial, 1, placer, index), free, n)
                 else:
-                    improve(turn, 0, placer, (book, solution), turn.free[:, n])
-                follow(states, i, action, PREDICT + room, turn)
-                turn.waits[n] = turn.trial[0]["idle"] > 0
-                if not turn.waits[n]:
-                    turn.blocked[:, n] = -np.inf
-                    improve(turn, 0, placer, (book, solution), turn.blocked[:, n])
+                    improve(values, after_turn(trial, 0, placer, index), free, n)
+                # A piece that was blocked leaves no trace of the room.
+                if first[kind] == NONE:
+                    first[kind] = n
+                    trial[0] = states[i]
+                    play(trial, actions, action, PREDICT + to)
+                    waits[n] = trial[0]["idle"] > 0
+                    if not waits[n]:
+                        blocked[:, n] = -np.inf
+                        improve(values, after_turn(trial, 0, placer, index), blocked, n)
+                waits[n] = waits[first[kind]]
+                for d in range(blocked.shape[0]):
+                    blocked[d, n] = blocked[d, first[kind]]
                 n += 1
     return n
 
 
 @kernel
-def follow(states, i, placement, prediction, turn):
-    """Play a turn from states[i] in turn.trial[0]. A PASS predicts nothing."""
-    placer = np.int64(states[i]["placer"])
-    turn.actions[placer], turn.actions[1 - placer] = placement, prediction
-    turn.trial[0] = states[i]
-    rules.step(turn.trial[0], turn.actions)
+def play(trial, actions, action, prediction):
+    """Step trial[0]: a placement against a prediction, or the use of an ability. A PASS predicts nothing."""
+    placer = np.int64(trial[0]["placer"])
+    actions[placer], actions[1 - placer] = action, prediction
+    rules.step(trial[0], actions)
 
 
 @kernel
-def best_ability(book, solution, turn, out):
-    """Raise out float64 (draws,) to what the best use of the ability that is pending in turn.trial[0] is worth."""
-    placer = np.int64(turn.trial[0]["placer"])
-    rules.legal_mask(turn.trial[0], placer, turn.mask[1])
-    for action in range(REMOVE, NO_ABILITY + 1):
-        if turn.mask[1, action]:
-            turn.trial[1] = turn.trial[0]
-            turn.actions[placer] = action
-            rules.step(turn.trial[1], turn.actions)
-            improve(turn, 1, placer, (book, solution), out)
+def after_turn(trial, k, placer, index):
+    """The position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has placed."""
+    if not trial[k]["done"]:
+        return position_of(trial[k], 1 - placer, index)
+    reward = trial[k]["rewards"][placer]
+    return np.int64(DRAWN if reward == 0 else WON if reward > 0 else LOST)
 
 
 @kernel
-def improve(turn, k, player, known, out):
-    """Raise out float64 (draws,) to what turn.trial[k], the end of a turn, is worth to the player who has placed."""
-    book, solution = known
-    state = turn.trial[k]
+def improve(values, position, out, n):
+    """Raise out[:, n], float64 (draws,), to what a position is worth to the player who has placed."""
     draws = out.shape[0]
-    if state["done"]:
-        reward = state["rewards"][player]
-        for d in range(draws):
-            out[d] = max(out[d], reward if reward != 0 else solution.draws[d])
-    else:
-        position = position_of(state, 1 - player, book)
-        for d in range(draws):
-            out[d] = max(out[d], -solution.values[position, draws - 1 - d])
+    for d in range(draws):
+        out[d, n] = max(out[d, n], -values[position, draws - 1 - d])
 
 
 @kernel
@@ -203,35 +234,51 @@ def count_down(turns, counts, d, limits, left):
 
 
 @kernel
-def solve_boards(states, book, solution, turns, idle_turns):
-    """Solve all positions of two standings, with either Placer.
+def solve_both(states, numbers, known, turns, idle_turns):
+    """Solve a position with either Placer.
 
     Args:
-        states: structured (2,), with these standings, player k to place in states[k], otherwise as in `fill_turn`.
-        book: Book.
-        solution: Solution; positions of lesser standings are solved.
+        states: structured (2,), in the form of `fill_turn`, with player k to place in states[k].
+        numbers: of the two positions, each as its Placer sees it.
+        known: the index of a Book, and a Solution with all that can follow.
         turns: two Turns.
         idle_turns: that make a draw.
     """
+    index, solution = known
+    counts = (
+        fill_turn(states, 0, (index, solution.values), turns[0]),
+        fill_turn(states, 1, (index, solution.values), turns[1]),
+    )
+    limits = prediction_limits(states[0]), prediction_limits(states[1])
+    draws = solution.draws.shape[0]
+    for d in range(draws):
+        x, y, _, _ = count_down(turns, counts, d, limits, (solution.draws[d], idle_turns))
+        solution.values[numbers[0], d], solution.values[numbers[1], draws - 1 - d] = x, y
+
+
+@kernel
+def solve_boards(states, book, solution, turns, idle_turns):
+    """As `solve_both`, for all boards with the standings in `states`; those of lesser standings are solved."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
-    limits = prediction_limits(states[0]), prediction_limits(states[1])
     for board in range(book.code.shape[0]):
         first = book.first[own, other, book.group[board]] + board
         if first < 0 or book.over[board]:
             continue
         put_board(states, 0, book.code[board])
-        second = position_of(states[1], 1, book)
-        if second < 0 or (own == other and second < first):
-            continue  # the same as the other one's, which is solved
-        counts = (
-            fill_turn(states, 0, book, solution, turns[0]),
-            fill_turn(states, 1, book, solution, turns[1]),
-        )
-        draws = solution.draws.shape[0]
-        for d in range(draws):
-            x, y, _, _ = count_down(turns, counts, d, limits, (solution.draws[d], idle_turns))
-            solution.values[first, d], solution.values[second, draws - 1 - d] = x, y
+        second = position_of(states[1], 1, book.index)
+        # With equal standings both may be one board; or the other one's, which is solved already.
+        if second >= 0 and (own != other or second >= first):
+            solve_both(states, (first, second), (book.index, solution), turns, idle_turns)
+
+
+@kernel
+def solve_positions(states, positions, book, solution, turns, idle_turns):
+    """As `solve_both`, for positions int64 (n, 3), as `locate` gives them for player 0, in an order that allows it."""
+    for k in range(positions.shape[0]):
+        put_positions(states, positions[k : k + 1], book)
+        numbers = position_of(states[0], 0, book.index), position_of(states[1], 1, book.index)
+        solve_both(states, numbers, (book.index, solution), turns, idle_turns)
 
 
 @kernel
@@ -241,16 +288,131 @@ def prediction_limits(state):
     return (0 if state["allow_pass"] else most), most
 
 
+# --- what can be reached ---
+
+
+@kernel
+def reach(states, queue, bounds, seen, known):
+    """Add to a queue what follows from its positions in one turn, if it has not been seen; gives where the queue ends.
+
+    Args:
+        states: structured (2,), in the form of `fill_turn`, with player k to place in states[k]; to be filled.
+        queue: int64 (positions, 3), as `locate` gives them for player 0.
+        bounds: the first in the queue to go on from, and where it ends.
+        seen: bool (positions,), as player 0 sees them.
+        known: Book, Turn.
+    """
+    book, turn = known
+    first, end = bounds
+    for k in range(first, bounds[1]):
+        put_positions(states, queue[k : k + 1], book)
+        for i in range(2):
+            rules.legal_mask(states[i], i, turn.mask[0])
+            for action in range(PREDICT):
+                if turn.mask[0, action]:
+                    for prediction in (PREDICT + action % ROOMS, PASS):
+                        turn.trial[0] = states[i]
+                        play(turn.trial, turn.actions, action, prediction)
+                        end = note(turn, queue, end, seen, book.index)
+    return end
+
+
+@kernel
+def note_starts(starts, queue, seen, known):
+    """Put states in phase TURN or ABILITY into an empty queue; gives where it ends."""
+    book, turn = known
+    end = 0
+    for i in range(starts.shape[0]):
+        turn.trial[0] = starts[i]
+        end = note(turn, queue, end, seen, book.index)
+    return end
+
+
+@kernel
+def note(turn, queue, end, seen, index):
+    """Add turn.trial[0] to a queue, or all that an ability that is pending in it may lead to."""
+    if turn.trial[0]["phase"] != ABILITY:
+        return note_one(turn.trial[0], queue, end, seen, index)
+    rules.legal_mask(turn.trial[0], turn.trial[0]["placer"], turn.mask[1])
+    for ability in range(REMOVE, NO_ABILITY + 1):
+        if turn.mask[1, ability]:
+            turn.trial[1] = turn.trial[0]
+            play(turn.trial[1:], turn.actions, ability, NONE)
+            end = note_one(turn.trial[1], queue, end, seen, index)
+    return end
+
+
+@kernel
+def note_one(state, queue, end, seen, index):
+    """Add a state to a queue if the round goes on in it and it has not been seen; gives where the queue ends."""
+    if not state["done"]:
+        position = position_of(state, 0, index)
+        if not seen[position]:
+            seen[position] = True
+            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, index)
+            end += 1
+    return end
+
+
+@kernel
+def put_positions(states, positions, book):
+    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
+    for k in range(positions.shape[0]):
+        both = states[2 * k : 2 * k + 2]
+        put_standing(both, 0, book.standings[positions[k, 0]])
+        put_standing(both, 1, book.standings[positions[k, 1]])
+        put_board(both, 0, book.code[positions[k, 2]])
+
+
+def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Book) -> np.ndarray:
+    """All positions that the rules allow after some states, and they themselves, but for those seen before.
+
+    Args:
+        states: structured (2,), as for `reach`.
+        starts: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY.
+        seen: bool (positions,), as player 0 sees them; changed.
+        book: Book.
+
+    Returns them as `locate` gives them for player 0: int64 (n, 3).
+    """
+    queue, turn = np.empty((len(seen) - int(seen.sum()), 3), np.int64), make_turn(1)
+    first, end = 0, note_starts(starts, queue, seen, (book, turn))
+    while first < end:
+        first, end = end, reach(states, queue, (first, end), seen, (book, turn))
+    return queue[:end].copy()
+
+
+def levels(queue: np.ndarray, book: Book) -> list[np.ndarray]:
+    """Positions as of `reachable`, in parts: what may follow from one of them is in an earlier part, or is the same."""
+    if not len(queue):
+        return []
+    heights = np.array([height(int(standing)) for standing in book.standings])
+    rank = heights[queue[:, 0]] + heights[queue[:, 1]]
+    empty = (digits_of(book.code) == EMPTY).sum(axis=1)[queue[:, 2]]
+    order = np.lexsort([empty, rank])
+    changes = np.flatnonzero(np.diff(rank[order]) | np.diff(empty[order])) + 1
+    return np.split(queue[order], changes)
+
+
+# --- as far as they are asked for ---
+
+
 class Rounds:
     """Rounds solved as far as they have been asked for."""
 
-    def __init__(self, hands: tuple[int, ...], idle_turns: int, may_pass: bool, draws: np.ndarray) -> None:
-        """Each player may begin with any of these standings; `idle_turns` make a draw, worth `draws`, see Solution."""
-        self.book, positions = make_book(hands)
+    def __init__(
+        self, hands: tuple[int, ...], idle_turns: int, may_pass: bool, draws: np.ndarray, most: int | None = None
+    ) -> None:
+        """`hands` and `most` as for `make_book`; `idle_turns` make a draw, worth `draws`, see Solution."""
+        self.book = make_book(hands, most)
         self.idle_turns = idle_turns
         self.may_pass = may_pass
-        self.solution = Solution(np.full((positions, len(draws)), np.nan), np.array(draws, np.float64))
+        self.solution = make_solution(self.book.positions, draws)
         self._solved: set[tuple[int, int]] = set()
+        self._turns = make_turn(len(draws)), make_turn(len(draws))
+        self._states = self.posed(np.zeros(2, rules.STATE))
+        self._states["phase"], self._states["to_move"], self._states["pending"] = TURN, SIMULTANEOUS, NOWHERE
+        self._states["placer"] = 0, 1
 
     def has(self, own: int, other: int) -> bool:
         """Whether such rounds are among those that may begin."""
@@ -258,19 +420,22 @@ class Rounds:
         return bool((numbers >= 0).all() and self.book.first[numbers[0], numbers[1], 0] + self.book.board[0] >= 0)
 
     def ensure(self, own: int, other: int) -> None:
-        """Solve all that can follow from these standings."""
+        """Solve all positions with these standings, and with what may become of them."""
         wanted = [(a, b) for a in lesser_standings(own) for b in lesser_standings(other)]
-        states = self.posed(np.zeros(2, rules.STATE))
-        states["phase"], states["to_move"], states["pending"] = TURN, SIMULTANEOUS, NOWHERE
-        states["placer"] = 0, 1
-        turns = make_turn(len(self.solution.draws)), make_turn(len(self.solution.draws))
         for pair in sorted(wanted, key=lambda pair: height(pair[0]) + height(pair[1])):
             if pair in self._solved:
                 continue
             for player, standing in enumerate(pair):
-                put_standing(states, player, standing)
-            solve_boards(states, self.book, self.solution, turns, self.idle_turns)
+                put_standing(self._states, player, standing)
+            solve_boards(self._states, self.book, self.solution, self._turns, self.idle_turns)
             self._solved |= {pair, pair[::-1]}
+
+    def ensure_after(self, states: np.ndarray) -> None:
+        """Solve only what may follow from some states of the book, in phase TURN or ABILITY, and they themselves."""
+        seen = ~np.isnan(self.solution.values[: self.book.positions, 0])
+        queue = reachable(self._states, self.posed(states), seen, self.book)
+        for level in levels(queue, self.book):
+            solve_positions(self._states, level, self.book, self.solution, self._turns, self.idle_turns)
 
     def start_values(self, own: int, other: int) -> np.ndarray:
         """Values of a round for the player who places first, with these standings: float64 (draws,)."""
