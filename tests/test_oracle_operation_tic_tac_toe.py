@@ -271,7 +271,7 @@ def certify(states, book, solution, turns, work):  # type: ignore[no-untyped-def
         worth = np.zeros(2)
         counts = np.empty(2, np.int64)
         for k in range(2):
-            counts[k] = rounds.fill_turn(states, k, book, solution, turns[k])
+            counts[k] = rounds.fill_turn(states, k, (book.lookup, solution.values), turns[k])
         for _ in range(idle_turns):
             before = worth.copy()
             for k in range(2):
@@ -299,7 +299,7 @@ def certify(states, book, solution, turns, work):  # type: ignore[no-untyped-def
                 worth[k] = value
                 games += 1
         for k in range(2):
-            number = positions.position_of(states[k], k, book)
+            number = positions.position_of(states[k], k, book.lookup)
             worst = max(worst, abs(solution.values[number, 0] - worth[k]))
     work[0], work[1] = worst, games
 
@@ -392,7 +392,7 @@ def test_the_best_response_is_that_of_the_slow_one(hands, idle_turns, player):
         found.append(block)
     states = np.repeat(responder.states(2), 40)
     block = some(np.concatenate(found), 40, 7)
-    response.put_positions(states, block, responder.book)
+    rounds.put_positions(states, block, responder.book)
     states["placer"], states["idle"] = np.arange(len(states)) % 2, 0
     late = (states["board"] != 0).sum(axis=1) >= 5
     assert late.sum() > 30

@@ -95,7 +95,7 @@ def answer_ability(states, placer, known, answer):
             turn.trial[0] = states[placer]
             play(turn.trial, turn.actions, action, NONE)
             turn.free[:, 0] = -np.inf
-            improve(solution.values, after_turn(turn.trial, 0, placer, book.index), turn.free, 0)
+            improve(solution.values, after_turn(turn.trial, 0, placer, book.lookup), turn.free, 0)
             worth[action] = turn.free[d, 0]
             value[0] = max(value[0], worth[action])
     for action in range(REMOVE, NO_ABILITY + 1):
@@ -113,8 +113,8 @@ def answer_turn(states, asked, known, answer):
     placer, (player, left) = asked
     value, policy, worth = answer
     counts = (
-        fill_turn(states, 0, (book.index, solution.values), turns[0]),
-        fill_turn(states, 1, (book.index, solution.values), turns[1]),
+        fill_turn(states, 0, (book.lookup, solution.values), turns[0]),
+        fill_turn(states, 1, (book.lookup, solution.values), turns[1]),
     )
     limits = prediction_limits(states[0]), prediction_limits(states[1])
     values = count_down(turns, counts, 0, limits, (solution.draws[0], left))
@@ -171,7 +171,7 @@ def position_rows(states, book, positions, standings):
     """
     for i in range(states.shape[0]):
         placer = states[i]["placer"] if states[i]["phase"] == TURN else 1 - states[i]["placer"]
-        positions[i] = position_of(states[i], placer, book.index)
+        positions[i] = position_of(states[i], placer, book.lookup)
         for player in range(2):
             standings[i, player] = standing_of(states[i], player)
 

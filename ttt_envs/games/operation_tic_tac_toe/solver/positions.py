@@ -58,14 +58,14 @@ class Book(NamedTuple):
     """How positions are numbered.
 
     Attributes:
-        index: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
+        lookup: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
             numbers of standings, how many there are, `first`, and the numbers of boards.
-        standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `index`.
+        standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `lookup`.
         first: int32 (standings, standings, 9), [his standing, the other's, 3 * specialists of his on the board + those
             of the other's]: added to the number of a board it is the number of a position; negative if there is none.
-            A part of `index`.
+            A part of `lookup`.
         board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists. A part of
-            `index`.
+            `lookup`.
         standings: int64 (standings,), what their numbers mean.
         code: int32 (boards,), the digits of the first of a board's mirror images.
         group: int8 (boards,), the last index of `first`.
@@ -73,7 +73,7 @@ class Book(NamedTuple):
         positions: how many there are.
     """
 
-    index: np.ndarray
+    lookup: np.ndarray
     standing: np.ndarray
     first: np.ndarray
     board: np.ndarray
@@ -194,10 +194,10 @@ def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = 
     boards, code, group, over = _boards(most, mirrored)
     standings = np.array(sorted(set().union(*(lesser_standings(standing) for standing in hands))))
     n = len(standings)
-    index = np.empty(_FIRST + n * n * _GROUPS + CODES, np.int32)
-    standing, first = index[:_STANDINGS], index[_FIRST : _FIRST + n * n * _GROUPS].reshape(n, n, _GROUPS)
-    board = index[_FIRST + n * n * _GROUPS :]
-    standing[:], index[_STANDINGS], first[:], board[:] = -1, n, _MISSING, boards
+    lookup = np.empty(_FIRST + n * n * _GROUPS + CODES, np.int32)
+    standing, first = lookup[:_STANDINGS], lookup[_FIRST : _FIRST + n * n * _GROUPS].reshape(n, n, _GROUPS)
+    board = lookup[_FIRST + n * n * _GROUPS :]
+    standing[:], lookup[_STANDINGS], first[:], board[:] = -1, n, _MISSING, boards
     standing[standings] = np.arange(n)
     starts = np.searchsorted(group, np.arange(_GROUPS + 1))
     count = 0
@@ -206,7 +206,7 @@ def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = 
         if all(bool(s & HACKER_ON) <= n <= most - in_hand(s) for s, n in placed):
             first[own, other, number] = count - starts[number]
             count += int(starts[number + 1] - starts[number])
-    return Book(index, standing, first, board, standings, code, group, over, count)
+    return Book(lookup, standing, first, board, standings, code, group, over, count)
 
 
 #: The hands of a round with at most one specialist a player.
@@ -223,32 +223,32 @@ def standing_of(state, player):
 
 
 @kernel
-def locate(state, player, index):
+def locate(state, player, lookup):
     """The numbers of both standings, the player's first, and of the board as he sees it; -1 where there is none.
 
-    `index` as in a Book.
+    `lookup` as in a Book.
     """
     code = np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
         code = code * DIGITS + DIGIT[player, state["board"][room]]
-    boards = _FIRST + index[_STANDINGS] ** 2 * _GROUPS
-    own, other = index[standing_of(state, player)], index[standing_of(state, 1 - player)]
-    return np.int64(own), np.int64(other), np.int64(index[boards + code])
+    boards = _FIRST + lookup[_STANDINGS] ** 2 * _GROUPS
+    own, other = lookup[standing_of(state, player)], lookup[standing_of(state, 1 - player)]
+    return np.int64(own), np.int64(other), np.int64(lookup[boards + code])
 
 
 @kernel
-def position_of(state, player, index):
+def position_of(state, player, lookup):
     """The number of a state as a position that the player sees; -1 if the book has none such."""
     code, group = np.int64(0), np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
         digit = DIGIT[player, state["board"][room]]
         code = code * DIGITS + digit
         group += 3 * (digit == OWN_SPECIALIST) + (digit == OTHER_SPECIALIST)
-    own, other = index[standing_of(state, player)], index[standing_of(state, 1 - player)]
-    board = np.int64(index[_FIRST + index[_STANDINGS] ** 2 * _GROUPS + code])
+    own, other = lookup[standing_of(state, player)], lookup[standing_of(state, 1 - player)]
+    board = np.int64(lookup[_FIRST + lookup[_STANDINGS] ** 2 * _GROUPS + code])
     if own < 0 or other < 0 or board < 0:
         return np.int64(-1)
-    return max(index[_FIRST + (own * index[_STANDINGS] + other) * _GROUPS + group] + board, np.int64(-1))
+    return max(lookup[_FIRST + (own * lookup[_STANDINGS] + other) * _GROUPS + group] + board, np.int64(-1))
 
 
 @kernel

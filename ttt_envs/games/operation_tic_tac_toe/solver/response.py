@@ -49,9 +49,9 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
     ENDLESS,
     MOST_PLACEMENTS,
-    follow,
     levels,
     make_turn,
+    play,
     put_positions,
     reachable,
 )
@@ -124,10 +124,11 @@ def fill_block(states, player, known, block):
     Args:
         states: structured (n,), in the form of `rounds.fill_turn`.
         player: the responder.
-        known: Book; float64 (2, positions), [placer, position as player 0 sees it]: what the responder gets; Turn.
+        known: the lookup of a Book; float64 (2, positions), [placer, position as player 0 sees it]: what the responder
+            gets; Turn.
         block: Block.
     """
-    book, values, turn = known
+    lookup, values, turn = known
     abilities = 0
     for i in range(states.shape[0]):
         placer, n = np.int64(states[i]["placer"]), 0
@@ -137,15 +138,17 @@ def fill_block(states, player, known, block):
         for action in range(PREDICT):
             if turn.mask[0, action]:
                 block.action[i, n] = action
-                follow(states, i, action, PREDICT + action % ROOMS, turn)
+                turn.trial[0] = states[i]
+                play(turn.trial, turn.actions, action, PREDICT + action % ROOMS)
                 block.waits[i, n] = turn.trial[0]["idle"] > 0
                 if not block.waits[i, n]:
-                    block.blocked[i, n] = worth(turn.trial, 0, player, book, values)
-                follow(states, i, action, PASS, turn)
+                    block.blocked[i, n] = worth(turn.trial, 0, player, lookup, values)
+                turn.trial[0] = states[i]
+                play(turn.trial, turn.actions, action, PASS)
                 if turn.trial[0]["phase"] != ABILITY:
-                    block.free[i, n] = worth(turn.trial, 0, player, book, values)
+                    block.free[i, n] = worth(turn.trial, 0, player, lookup, values)
                 elif placer == player:
-                    block.free[i, n] = best_ability(turn, player, book, values)
+                    block.free[i, n] = best_ability(turn, player, lookup, values)
                 else:
                     block.free[i, n] = 0
                     block.abilities[abilities] = turn.trial[0]
@@ -157,37 +160,37 @@ def fill_block(states, player, known, block):
 
 
 @kernel
-def worth(states, i, player, book, values):
+def worth(states, i, player, lookup, values):
     """What states[i], the end of a turn, is worth to the player."""
     if states[i]["done"]:
         return np.float64(states[i]["rewards"][player])
-    return values[states[i]["placer"], position_of(states[i], 0, book)]
+    return values[states[i]["placer"], position_of(states[i], 0, lookup)]
 
 
 @kernel
-def best_ability(turn, player, book, values):
+def best_ability(turn, player, lookup, values):
     """What the best use of the ability that is pending in turn.trial[0] is worth to the player who uses it."""
     rules.legal_mask(turn.trial[0], player, turn.mask[1])
     best = -np.inf
     for action in range(REMOVE, NO_ABILITY + 1):
         if turn.mask[1, action]:
             turn.trial[1] = turn.trial[0]
-            turn.actions[player] = action
-            rules.step(turn.trial[1], turn.actions)
-            best = max(best, worth(turn.trial, 1, player, book, values))
+            play(turn.trial[1:], turn.actions, action, NONE)
+            best = max(best, worth(turn.trial, 1, player, lookup, values))
     return best
 
 
 @kernel
 def use_abilities(policies, player, known, block):
     """Put into a Block what the other player's abilities are worth to `player`; policies float64 (k, actions)."""
-    book, values, turn = known
+    lookup, values, turn = known
     for k in range(policies.shape[0]):
         i, n = block.source[k]
         for action in range(REMOVE, NO_ABILITY + 1):
             if policies[k, action] > 0:
-                follow(block.abilities, k, action, action, turn)
-                block.free[i, n] += policies[k, action] * worth(turn.trial, 0, player, book, values)
+                turn.trial[0] = block.abilities[k]
+                play(turn.trial, turn.actions, action, NONE)
+                block.free[i, n] += policies[k, action] * worth(turn.trial, 0, player, lookup, values)
 
 
 @kernel
@@ -264,9 +267,7 @@ class Responder:
         self.policy = policy
         self.player = player
         self.hands = _hands_given(game.prototype[0]["given"])
-        self.book, positions = make_book(
-            tuple(sorted({standing for pair in self.hands for standing in pair})), mirrored=False
-        )
+        self.book = make_book(tuple(sorted({standing for pair in self.hands for standing in pair})), mirrored=False)
         #: What the player gets: float64 (2, positions), [placer, position as player 0 sees it].
         self.values = np.full((2, self.book.positions), np.nan)
         self.asked = 0
@@ -306,7 +307,7 @@ class Responder:
         states = self.states(2 * len(positions))
         put_positions(states, positions, self.book)
         states["ply"] = (states["board"] != EMPTY).sum(axis=1)
-        known = self.book, self.values, self._turn
+        known = self.book.lookup, self.values, self._turn
         abilities = self._block.abilities[: fill_block(states, self.player, known, self._block)]
         if len(abilities):
             use_abilities(self._ask(abilities), self.player, known, self._block)

@@ -124,10 +124,10 @@ def fill_turn(states, i, known, turn):
 
     Args:
         states, i: the state.
-        known: the index of a Book; the values of a Solution, in which all that can follow is solved.
+        known: the lookup of a Book; the values of a Solution, in which all that can follow is solved.
         turn: Turn.
     """
-    index, values = known
+    lookup, values = known
     # Taken apart, since kernels are slow to take many arrays.
     room, waits, free, blocked, mask = turn.room, turn.waits, turn.free, turn.blocked, turn.mask
     trial, actions, first = turn.trial, turn.actions, turn.first
@@ -152,9 +152,9 @@ def fill_turn(states, i, known, turn):
                         if mask[1, ability]:
                             trial[1] = trial[0]
                             play(trial[1:], actions, ability, NONE)
-                            improve(values, after_turn(trial, 1, placer, index), free, n)
+                            improve(values, after_turn(trial, 1, placer, lookup), free, n)
                 else:
-                    improve(values, after_turn(trial, 0, placer, index), free, n)
+                    improve(values, after_turn(trial, 0, placer, lookup), free, n)
                 # A piece that was blocked leaves no trace of the room.
                 if first[kind] == NONE:
                     first[kind] = n
@@ -163,7 +163,7 @@ def fill_turn(states, i, known, turn):
                     waits[n] = trial[0]["idle"] > 0
                     if not waits[n]:
                         blocked[:, n] = -np.inf
-                        improve(values, after_turn(trial, 0, placer, index), blocked, n)
+                        improve(values, after_turn(trial, 0, placer, lookup), blocked, n)
                 waits[n] = waits[first[kind]]
                 for d in range(blocked.shape[0]):
                     blocked[d, n] = blocked[d, first[kind]]
@@ -180,10 +180,10 @@ def play(trial, actions, action, prediction):
 
 
 @kernel
-def after_turn(trial, k, placer, index):
+def after_turn(trial, k, placer, lookup):
     """The position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has placed."""
     if not trial[k]["done"]:
-        return position_of(trial[k], 1 - placer, index)
+        return position_of(trial[k], 1 - placer, lookup)
     reward = trial[k]["rewards"][placer]
     return np.int64(DRAWN if reward == 0 else WON if reward > 0 else LOST)
 
@@ -197,17 +197,6 @@ def improve(values, position, out, n):
 
 
 @kernel
-def solve_idle(turn, n, d, waiting, limits):
-    """The value of a turn for the Placer if a turn that changes nothing is worth `waiting` to him."""
-    for a in range(n):
-        if turn.waits[a]:
-            turn.blocked[d, a] = waiting
-            if turn.room[a] == NOWHERE:
-                turn.free[d, a] = waiting
-    return solve(turn.room[:n], turn.free[d, :n], turn.blocked[d, :n], limits)[0]
-
-
-@kernel
 def count_down(turns, counts, d, limits, left):
     """Values of two positions that are one, but for the Placer, from the draw after the last idle turn on.
 
@@ -215,22 +204,41 @@ def count_down(turns, counts, d, limits, left):
         turns: two Turns.
         counts: the number of placements of each.
         d: which worth of a draw it has to the first Placer; the last but d to the other.
-        limits: for `solve`, of each.
+        limits: for `matrix.solve`, of each.
         left: the draw's worth to the first Placer, and how many idle turns there are before it.
 
-    Returns the value for the first Placer, for the other, and what waiting was worth to each.
+    Returns the values for the first Placer and for the other. `blocked` of the Turns, and `free` of a pass, become what
+    they are with so many idle turns left.
     """
     draw, idle_turns = left
-    other = turns[1].free.shape[0] - 1 - d
-    x, y, before_x, before_y = draw, -draw, draw, -draw
+    one = part_of(turns[0], counts[0], d)
+    two = part_of(turns[1], counts[1], turns[1].free.shape[0] - 1 - d)
+    x, y = draw, -draw
     for _ in range(idle_turns):
-        before_x, before_y = -y, -x
-        new_x = solve_idle(turns[0], counts[0], d, before_x, limits[0])
-        new_y = solve_idle(turns[1], counts[1], other, before_y, limits[1])
+        wait_for(-y, one)
+        wait_for(-x, two)
+        new_x, new_y = solve(one[0], one[2], one[3], limits[0])[0], solve(two[0], two[2], two[3], limits[1])[0]
         if new_x == x and new_y == y:
             break
         x, y = new_x, new_y
-    return x, y, before_x, before_y
+    return x, y
+
+
+@kernel
+def part_of(turn, n, d):
+    """The first n placements of a Turn, with one worth of a draw: room, waits, free, blocked."""
+    return turn.room[:n], turn.waits[:n], turn.free[d, :n], turn.blocked[d, :n]
+
+
+@kernel
+def wait_for(worth, part):
+    """Put in what it is worth to the Placer if nothing but the idle turns changes; `part` as of `part_of`."""
+    room, waits, free, blocked = part
+    for a in range(room.shape[0]):
+        if waits[a]:
+            blocked[a] = worth
+            if room[a] == NOWHERE:
+                free[a] = worth
 
 
 @kernel
@@ -240,19 +248,19 @@ def solve_both(states, numbers, known, turns, idle_turns):
     Args:
         states: structured (2,), in the form of `fill_turn`, with player k to place in states[k].
         numbers: of the two positions, each as its Placer sees it.
-        known: the index of a Book, and a Solution with all that can follow.
+        known: the lookup of a Book, and a Solution with all that can follow.
         turns: two Turns.
         idle_turns: that make a draw.
     """
-    index, solution = known
+    lookup, solution = known
     counts = (
-        fill_turn(states, 0, (index, solution.values), turns[0]),
-        fill_turn(states, 1, (index, solution.values), turns[1]),
+        fill_turn(states, 0, (lookup, solution.values), turns[0]),
+        fill_turn(states, 1, (lookup, solution.values), turns[1]),
     )
     limits = prediction_limits(states[0]), prediction_limits(states[1])
     draws = solution.draws.shape[0]
     for d in range(draws):
-        x, y, _, _ = count_down(turns, counts, d, limits, (solution.draws[d], idle_turns))
+        x, y = count_down(turns, counts, d, limits, (solution.draws[d], idle_turns))
         solution.values[numbers[0], d], solution.values[numbers[1], draws - 1 - d] = x, y
 
 
@@ -266,10 +274,10 @@ def solve_boards(states, book, solution, turns, idle_turns):
         if first < 0 or book.over[board]:
             continue
         put_board(states, 0, book.code[board])
-        second = position_of(states[1], 1, book.index)
+        second = position_of(states[1], 1, book.lookup)
         # With equal standings both may be one board; or the other one's, which is solved already.
         if second >= 0 and (own != other or second >= first):
-            solve_both(states, (first, second), (book.index, solution), turns, idle_turns)
+            solve_both(states, (first, second), (book.lookup, solution), turns, idle_turns)
 
 
 @kernel
@@ -277,8 +285,8 @@ def solve_positions(states, positions, book, solution, turns, idle_turns):
     """As `solve_both`, for positions int64 (n, 3), as `locate` gives them for player 0, in an order that allows it."""
     for k in range(positions.shape[0]):
         put_positions(states, positions[k : k + 1], book)
-        numbers = position_of(states[0], 0, book.index), position_of(states[1], 1, book.index)
-        solve_both(states, numbers, (book.index, solution), turns, idle_turns)
+        numbers = position_of(states[0], 0, book.lookup), position_of(states[1], 1, book.lookup)
+        solve_both(states, numbers, (book.lookup, solution), turns, idle_turns)
 
 
 @kernel
@@ -313,7 +321,7 @@ def reach(states, queue, bounds, seen, known):
                     for prediction in (PREDICT + action % ROOMS, PASS):
                         turn.trial[0] = states[i]
                         play(turn.trial, turn.actions, action, prediction)
-                        end = note(turn, queue, end, seen, book.index)
+                        end = note(turn, queue, end, seen, book.lookup)
     return end
 
 
@@ -324,32 +332,32 @@ def note_starts(starts, queue, seen, known):
     end = 0
     for i in range(starts.shape[0]):
         turn.trial[0] = starts[i]
-        end = note(turn, queue, end, seen, book.index)
+        end = note(turn, queue, end, seen, book.lookup)
     return end
 
 
 @kernel
-def note(turn, queue, end, seen, index):
+def note(turn, queue, end, seen, lookup):
     """Add turn.trial[0] to a queue, or all that an ability that is pending in it may lead to."""
     if turn.trial[0]["phase"] != ABILITY:
-        return note_one(turn.trial[0], queue, end, seen, index)
+        return note_one(turn.trial[0], queue, end, seen, lookup)
     rules.legal_mask(turn.trial[0], turn.trial[0]["placer"], turn.mask[1])
     for ability in range(REMOVE, NO_ABILITY + 1):
         if turn.mask[1, ability]:
             turn.trial[1] = turn.trial[0]
             play(turn.trial[1:], turn.actions, ability, NONE)
-            end = note_one(turn.trial[1], queue, end, seen, index)
+            end = note_one(turn.trial[1], queue, end, seen, lookup)
     return end
 
 
 @kernel
-def note_one(state, queue, end, seen, index):
+def note_one(state, queue, end, seen, lookup):
     """Add a state to a queue if the round goes on in it and it has not been seen; gives where the queue ends."""
     if not state["done"]:
-        position = position_of(state, 0, index)
+        position = position_of(state, 0, lookup)
         if not seen[position]:
             seen[position] = True
-            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, index)
+            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, lookup)
             end += 1
     return end
 
