@@ -11,7 +11,7 @@
   anything exchanges the hand, inside the step. The pile is made anew from discards and covered cards as soon as it is
   empty. Seat 0 deals, seat 1 begins.
 - **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
-- **Observation**: see `encoding.blocks`; 272 features with two players. Never another's hand, nor the pile's order.
+- **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
 - **Options**: `players` 2 or 4; `teams` (False, with four players: the dealer alone against the others); `max_turns` 1
   to 10,000; `history` 0 to 100 public events in the observation, for policies without memory. Other decks: `colours`
   1 to 4, `copies` of each symbol card, `flips`, `wipe_outs` and `double_plays` up to 9, `hand_size` 1 to 9.
@@ -119,8 +119,9 @@ def _symmetries(players: int, deck: list[int], hand_size: int, history: int) -> 
     for name, turn in dihedral(3).items():
         features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count + 1)
         for kind in range(symbols):
-            for places in (features, actions):
-                places[kind * cells : (kind + 1) * cells] = kind * cells + turn
+            actions[kind * cells : (kind + 1) * cells] = kind * cells + turn
+        for k in range(3 * symbols):  # tops, my lines, their lines
+            features[k * cells : (k + 1) * cells] = k * cells + turn
         for k in range(history):  # the last blocks: what was played
             start = len(features) - (history - k) * len(actions)
             features[start : start + len(actions)] = start + actions

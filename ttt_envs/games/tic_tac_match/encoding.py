@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_envs.core.game import Block
 from ttt_envs.core.jit import kernel
-from ttt_envs.games.tic_tac_match.rules import CELLS, NOTHING, count, flip_of, num_actions
+from ttt_envs.games.tic_tac_match.rules import CELLS, FITS, NOTHING, THROUGH, count, flip_of, num_actions
 
 #: How far an observation counts the turns that are left.
 COUNTDOWN = 8
@@ -22,6 +22,10 @@ def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tu
     whose = "of the player k seats after me"
     found = [
         Block("tops", (symbols, CELLS), "a symbol card of kind s lies on top of the cell: [s, cell]", board),
+        Block(
+            "my lines", (symbols, CELLS), "a card of kind s, laid on the cell, would win the game for my side", board
+        ),
+        Block("their lines", (symbols, CELLS), "a card of kind s, laid on the cell, would lose it for my side", board),
         Block("hand", (kinds, hand_size), "I hold more than c cards of kind k: [k, c]"),
         Block("discards", (kinds, most), "more than c cards of kind k lie in the discards: [k, c]"),
         Block("covered", (kinds, most), "more than c cards of kind k lie covered on the board: [k, c]"),
@@ -51,7 +55,8 @@ def observe(state, player, out):
     for cell in range(CELLS):
         if state["top"][cell] != NOTHING:
             out[CELLS * np.int64(state["top"][cell]) + cell] = 1
-    at = CELLS * symbols
+    show_lines(state, player, out, CELLS * symbols)
+    at = 3 * CELLS * symbols
     at = show_counts(state["hand"][player], hand_size, out, at)
     at = show_counts(state["discard"], most, out, at)
     at = show_counts(state["covered"], most, out, at)
@@ -67,6 +72,18 @@ def observe(state, player, out):
     out[at : at + state["pending"]] = 1
     out[at + 2 : at + 2 + min(left, COUNTDOWN)] = 1
     show_events(state, player, out, at + 2 + COUNTDOWN)
+
+
+@kernel
+def show_lines(state, player, out, at):
+    """Which cards, whoever held them, would complete a line: for the observer's side, by its ID cards, and for the other."""
+    top, own = state["top"], state["identity"][player]
+    for cell in range(CELLS):
+        for line in range(THROUGH.shape[1]):
+            kind = np.int64(top[THROUGH[cell, line, 0]])
+            if kind != NOTHING and kind == top[THROUGH[cell, line, 1]] and FITS[kind, 1 + top[cell]]:
+                theirs = kind % 2 != own
+                out[at + CELLS * (theirs * flip_of(state) + kind) + cell] = 1
 
 
 @kernel
