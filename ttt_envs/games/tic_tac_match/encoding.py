@@ -8,7 +8,10 @@ import numpy as np
 
 from ttt_envs.core.game import Block
 from ttt_envs.core.jit import kernel
-from ttt_envs.games.tic_tac_match.rules import CELLS, FITS, NOTHING, THROUGH, count, flip_of, num_actions
+from ttt_envs.core.lines import lines
+from ttt_envs.games.tic_tac_match.rules import CELLS, FITS, NOTHING, count, flip_of, num_actions
+
+LINES = lines(3, 3, 3)
 
 #: How far an observation counts the turns that are left.
 COUNTDOWN = 8
@@ -76,14 +79,13 @@ def observe(state, player, out):
 
 @kernel
 def show_lines(state, player, out, at):
-    """Which cards, whoever held them, would complete a line: for the observer's side, by its ID cards, and for the other."""
-    top, own = state["top"], state["identity"][player]
-    for cell in range(CELLS):
-        for line in range(THROUGH.shape[1]):
-            kind = np.int64(top[THROUGH[cell, line, 0]])
-            if kind != NOTHING and kind == top[THROUGH[cell, line, 1]] and FITS[kind, 1 + top[cell]]:
-                theirs = kind % 2 != own
-                out[at + CELLS * (theirs * flip_of(state) + kind) + cell] = 1
+    """Which cards, whoever held them, would complete a line: first for the observer's side, then for the other one."""
+    top, own, theirs = state["top"], state["identity"][player], CELLS * flip_of(state)
+    for line in range(LINES.shape[0]):
+        for k in range(3):
+            cell, kind = LINES[line, k], np.int64(top[LINES[line, k - 1]])
+            if kind != NOTHING and kind == top[LINES[line, k - 2]] and FITS[kind, 1 + top[cell]]:
+                out[at + theirs * (kind % 2 != own) + CELLS * kind + cell] = 1
 
 
 @kernel
