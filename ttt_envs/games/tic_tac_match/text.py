@@ -7,7 +7,6 @@ import numpy as np
 
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
-    MOST_EXCHANGES,
     NOTHING,
     can_play,
     completes_line,
@@ -174,10 +173,12 @@ def _read_counts(heap: str, text: str, names: tuple[str, ...]) -> list[int]:
     if text == _NOBODY:
         return found
     for word in text.split(","):
-        read = re.fullmatch(r"(\d{1,3}) (\w+)", word.strip())
+        read = re.fullmatch(r"([0-9]{1,2}) (\w+)", word.strip())
         if not read or read[2] not in names:
             raise ValueError(f"{heap}: cards are like '2 {names[0]}' (of {', '.join(names)}), not {word.strip()!r}")
         found[names.index(read[2])] += int(read[1])
+    if max(found) > np.iinfo(np.int8).max:
+        raise ValueError(f"{heap}: no deck has {max(found)} cards of a kind")
     return found
 
 
@@ -186,12 +187,12 @@ def _read_identities(text: str, state: Any) -> None:
     if len(words) != len(state["identity"]) or any(word not in tuple(SYMBOLS) for word in words):
         raise ValueError(f"ID cards: one X or O for each of {len(state['identity'])} players, not {text!r}")
     state["identity"] = [SYMBOLS.index(word) for word in words]
-    if len(set(zip(words, state["team_of"].tolist(), strict=True))) != 2:
+    if len(set((state["identity"] + state["team_of"]) % 2)) != 1:
         raise ValueError("ID cards: one side shows X and the other O")
 
 
 def _read_progress(heaps: dict[str, str], state: Any) -> None:
-    read = re.fullmatch(r"turn (\d{1,9}), ply (\d{1,9})", heaps["turn"])
+    read = re.fullmatch(r"turn ([0-9]{1,9}), ply ([0-9]{1,9})", heaps["turn"])
     if not read:
         raise ValueError(f"the count of turns is like 'turn 3, ply 4', not {heaps['turn']!r}")
     state["turn"], state["ply"] = int(read[1]), int(read[2])
@@ -221,7 +222,7 @@ def _read_turn(line: str, state: Any) -> None:
         if sum(n != full for n in held) > 1 or not all(max(full - 3, 0) <= n <= full for n in held):
             raise ValueError(f"at the end all hold {full} cards but the last who played, not {held}")
         return
-    read = re.fullmatch(r"seat (\d) plays(?:, ([12]) more cards? of a double play)?", line)
+    read = re.fullmatch(r"seat ([0-3]) plays(?:, ([12]) more cards? of a double play)?", line)
     if not read or int(read[1]) >= len(held):
         raise ValueError(f"the first line must be like 'seat 1 plays' or 'over: draw', not {line!r}")
     state["to_move"], state["pending"] = int(read[1]), int(read[2] or 0)
@@ -230,7 +231,7 @@ def _read_turn(line: str, state: Any) -> None:
     if state["turn"] == state["max_turns"]:
         raise ValueError(f"turn {state['max_turns']} is the end, so the first line must say that it is over")
     wanted = [full] * len(held)
-    wanted[state["to_move"]] -= (3 - state["pending"]) % 3
+    wanted[state["to_move"]] -= (3 - int(state["pending"])) % 3
     if held != wanted:
         raise ValueError(f"the hands must hold {wanted} cards, not {held}")
     if not state["pile"].any():
@@ -246,7 +247,7 @@ def _read_end(line: str, state: Any, lines: list[int]) -> None:
     if lines:
         won = state["identity"] == lines[0] % 2
         state["rewards"] = np.where(won, 1 / won.sum(), -1 / (~won).sum())
-    elif state["turn"] < state["max_turns"] and state["ply"] < MOST_EXCHANGES:
-        raise ValueError("it is over, but there is no line and the turns are not used up")
+    elif state["turn"] < state["max_turns"] and all(can_play(state, player) for player in range(len(state["hand"]))):
+        raise ValueError("it is over, but there is no line, the turns are not used up, and everybody can play")
     if line != _headline(state):
         raise ValueError(f"the first line must be {_headline(state)!r}, as the board has it")
