@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import toy_coin
+import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core import jit
@@ -76,6 +77,7 @@ def all_games() -> Iterator[Game]:
             yield ttt_envs.load(game_id, **options)
     for options in TOYS:
         yield toy_coin.make(**options)
+    yield toy_kuhn.make()
 
 
 def _swap_super(states: np.ndarray) -> np.ndarray:
@@ -177,8 +179,21 @@ def _other_cards(states: np.ndarray, player: int) -> np.ndarray:
     return new
 
 
+def _other_card(states: np.ndarray, player: int) -> np.ndarray:
+    """The third card in the other player's hand, until it is shown."""
+    new = states.copy()
+    shown = np.array([toy_kuhn.shown(state) for state in states], np.bool_)
+    third = 3 - states["card"].sum(axis=1)
+    new["card"][:, 1 - player] = np.where(shown, states["card"][:, 1 - player], third)
+    return new
+
+
 #: Game id -> (states, player) -> other states that the player cannot tell from them; for hidden information.
-TWINS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"toy_coin": _other_coin, "tic_tac_match": _other_cards}
+TWINS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "toy_coin": _other_coin,
+    "toy_kuhn": _other_card,
+    "tic_tac_match": _other_cards,
+}
 
 
 # --- positions, and the kernels over them ---
