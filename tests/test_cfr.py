@@ -19,7 +19,7 @@ from ttt_envs.core.view import RandomAgent
 KUHN = toy_kuhn.make()
 KUHN_VALUE = -1 / 36  # of player 0, with rewards of half of what is won
 
-#: The smallest decks in which a hidden hand is worth something, and in which who plays by rule can be seen through.
+#: Small decks in which a hidden hand is worth something; with the larger tree, who never mixes can be seen through too.
 MATCH = {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 2, "max_turns": 3}
 LARGER = {**MATCH, "hand_size": 1, "max_turns": 5}
 

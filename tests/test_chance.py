@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 import toy_coin
@@ -281,7 +282,8 @@ def test_draws_by_any_name():
     assert cards(started(reset_by_all_names)) == {(a, b): Fraction(1, 8) for a in (1, 3) for b in (0, 1, 10, 11)}
 
 
-@jit.kernel
+# Not kept on disk: Numba crashes when it calls machine code from there that calls itself.
+@numba.njit
 def count_down(state, left):
     """Draws, calling itself."""
     if left > 0:
@@ -289,7 +291,7 @@ def count_down(state, left):
         count_down(state, left - 1)
 
 
-@jit.kernel
+@numba.njit
 def reset_recursively(state, seed):
     """The sum of three coins."""
     rng.start(state, seed)

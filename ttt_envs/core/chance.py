@@ -267,7 +267,9 @@ class _Copier:
         for each in reached:
             if "rng" in each.__code__.co_consts:
                 raise ValueError(f"{each.__name__} uses the field rng, the generator, itself")
-        kept = all(jit._digest_for(each) and not hasattr(each, jit._ANEW) for each in reached)
+        # Numba crashes when it calls machine code from disk that calls itself.
+        recursive = any(_source(value) is each for each in reached for value in _mentioned(each))
+        kept = not recursive and all(jit._digest_for(each) and not hasattr(each, jit._ANEW) for each in reached)
         names = dict(source.__globals__)
         cells = tuple(CellType() for _ in source.__closure__ or ())
         copy = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells or None)
