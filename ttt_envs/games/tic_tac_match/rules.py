@@ -181,8 +181,9 @@ def refill(state, player):
 @kernel
 def draw_card(state):
     """Take a card from the pile; when that was the last one, discards and covered cards become the new pile."""
-    card = take(state, count(state["pile"]))
-    if count(state["pile"]) == 0:
+    size = count(state["pile"])
+    card = take(state, size)
+    if size == 1:
         for kind in range(state["pile"].shape[0]):
             state["pile"][kind] = state["discard"][kind] + state["covered"][kind]
             state["discard"][kind] = 0
@@ -193,11 +194,11 @@ def draw_card(state):
 @kernel
 def take(state, size):
     """Take a random one of the pile's `size` cards."""
-    skip, card = rng.below(state, size), 0
-    while skip >= state["pile"][card]:
-        skip -= state["pile"][card]
-        card += 1
-    state["pile"][card] -= 1
+    pile, skip, passed, card = state["pile"], rng.below(state, size), 0, 0
+    for kind in range(pile.shape[0]):  # no branch on what is random
+        passed += pile[kind]
+        card += passed <= skip
+    pile[card] -= 1
     return card
 
 
