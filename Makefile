@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+EXTRAS := dev
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -52,6 +53,7 @@ clean: ## remove caches and built files; .venv and runs stay
 	find . -path ./$(VENV) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
 		-exec rm -rf {} +
 
+# With EXTRAS=dev,crosscheck a test compares with OpenSpiel, which is skipped without it.
 # torch first, in its tested version: it is the largest download and decides what the rest may be.
 # The build backend is installed like everything else, pinned, instead of fetched anew for an isolated build.
 $(READY): pyproject.toml constraints.txt | $(VPYTHON)
@@ -59,7 +61,7 @@ $(READY): pyproject.toml constraints.txt | $(VPYTHON)
 	@echo "Installing the tested versions into $(VENV): once, a minute or more (torch is large)."
 	@$(VPYTHON) -m pip install -qq -c constraints.txt "$$(grep '^torch==' constraints.txt)"
 	@$(VPYTHON) -m pip install -qq -c constraints.txt hatchling editables
-	@$(VPYTHON) -m pip install -qq -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(VPYTHON) -m pip install -qq -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
 
 $(VPYTHON):

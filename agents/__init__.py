@@ -20,6 +20,7 @@ AGENTS: dict[str, str] = {
     "random": "ttt_envs.core.view:RandomAgent",
     "greedy": "agents.greedy:Greedy",
     "mcts": "agents.mcts:MCTS",
+    "ismcts": "agents.ismcts:ISMCTS",
     "expectimax": "agents.expectimax:Expectimax",
     "oracle": "agents.oracle:OracleAgent",
     "ppo": "agents.ppo:PPO",

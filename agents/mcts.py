@@ -11,7 +11,8 @@ from the root through the tree, adds one node, and plays on at random to the end
   in Monte Carlo tree search", IEEE CIG 2008.
 
 `playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
-`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise`.
+`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise`. Another search may have another
+`best_child` and another `arrive`.
 """
 
 # ruff: noqa: F821
@@ -28,6 +29,7 @@ import numpy as np
 
 from agents import require
 from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.view import View
 
@@ -36,10 +38,10 @@ from ttt_envs.core.view import View
 #: root; no link is 0.
 NODE = np.dtype(
     [
-        ("value", np.float64),  # the mover's rewards, mapped from -1..1 to 0..1; of the root: see `simulate`
+        ("value", np.float64),  # what the mover's side got, mapped from -1..1 to 0..1; of the root: see `simulate`
         ("visits", np.int32),
         ("action", np.int32),
-        ("mover", np.int32),
+        ("mover", np.int32),  # of the root: who is to move there
         ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
         ("child", np.int32),  # of the position: the newest action
         ("sibling", np.int32),  # the next older action in the same position
@@ -97,31 +99,39 @@ def keep_untried(tree, place, legal):
 
 
 @jit.kernel
-def back_up(tree, node, rewards):
-    """Count a visit and its reward in `node` and all above it."""
+def back_up(tree, node, rewards, sides):
+    """Count a visit and its reward in `node` and all above it; a reward that a side shares counts as a whole one."""
     while node:
+        mover = tree[node]["mover"]
         tree[node]["visits"] += 1
-        tree[node]["value"] += 0.5 + 0.5 * rewards[tree[node]["mover"]]
+        tree[node]["value"] += 0.5 + 0.5 * sides[mover] * rewards[mover]
         node = tree[node]["parent"]
     tree[0]["visits"] += 1
 
 
 @jit.kernel
-def follow(index, node, new, words):
+def follow(state, tree, index, node, memory):
     """The position after action `node` where nothing is left to chance: it has the same number."""
     return node
 
 
 @jit.kernel
-def recognise(index, node, new, words):
-    """The position of that record, uint64 (words,); one that was never met gets the number `new`.
+def recognise(state, tree, index, node, memory):
+    """The position of that record, the memory of `state` as uint64 (words,).
 
     All but the generator, the first field of every state, makes a position. The count of plies is in it too, so that
     no simulation comes back to one where it has been.
     """
     digest = np.uint64(0)
-    for k in range(1, words.shape[0]):
-        digest = rng.mix(digest ^ words[k])
+    for k in range(1, memory.shape[0]):
+        digest = rng.mix(digest ^ memory[k])
+    return find(tree, index, digest)
+
+
+@jit.kernel
+def find(tree, index, digest):
+    """The position of that digest, uint64; one that was never met gets the number of the next entry."""
+    new = tree[0]["visits"] + 1
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
         branch = np.int64(rest & np.uint64(3))
@@ -142,12 +152,14 @@ def playout(state, joint, legal):
         step(state, joint)
 
 
-def simulate(root, world, words, seed, tree, index, legal):
+def simulate(root, world, memory, sides, seed, tree, index, legal):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Args:
         root: states (1,), not finished.
-        world: states (1,), room to play; `words` is the same memory as uint64 (record's size / 8,).
+        world: states (1,), room to play.
+        memory: what `arrive` needs: of MCTS the same memory as uint64 (record's size / 8,).
+        sides: float64 (players,), how many share each player's reward.
         seed: uint64; what simulation s draws depends on it and on s.
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far and, as its
             value, the exploration constant.
@@ -156,6 +168,7 @@ def simulate(root, world, words, seed, tree, index, legal):
     """
     state = world[0]
     player = root[0]["to_move"]
+    tree[0]["mover"] = player
     joint = np.zeros(state["rewards"].shape[0], np.int64)
     exploration = tree[0]["value"]
     for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
@@ -181,9 +194,9 @@ def simulate(root, world, words, seed, tree, index, legal):
             joint[mover] = tree[node]["action"]
             step(state, joint)
             if not (grown or state["done"]):
-                place = arrive(index, node, simulation + 1, words)
+                place = arrive(state, tree, index, node, memory)
         playout(state, joint, legal)
-        back_up(tree, node, state["rewards"])
+        back_up(tree, node, state["rewards"], sides)
 
 
 @jit.kernel
@@ -217,6 +230,8 @@ class MCTS:
     """
 
     name = "mcts"
+    #: Facts of the games that it plays, see `agents.require`.
+    plays: dict[str, bool] = {"simultaneous": False, "hidden_information": False}
 
     def __init__(
         self,
@@ -266,7 +281,7 @@ class MCTS:
         A forced action is not searched, and has one visit.
         """
         game = view.game
-        require("mcts", game, {"simultaneous": False, "hidden_information": False})
+        require(type(self).name, game, self.plays)
         results = np.zeros((len(view), 2, game.num_actions))
         choices = view.masks.sum(axis=1)
         results[choices == 1] = view.masks[choices == 1, None]
@@ -274,18 +289,19 @@ class MCTS:
         worlds = view.sample_worlds()
         seeds = np.empty(len(view), np.uint64)
         rng.fold_rows(view.seeds, np.full(len(view), _SEARCH, np.uint64), seeds)
-        kernel = kernel_for(game.rules, game.stochastic)
+        kernel = self._kernel(game)
+        sides = np.ones(game.num_players)
+        for team in game.teams:
+            sides[list(team)] = len(team)
 
         def work(some: np.ndarray) -> None:
             legal = np.empty(game.num_actions, np.bool_)
             world = worlds[:1].copy()
-            memory = world.view(np.uint64)
-            room = self.simulations + 1 if self.seconds is None else 1 << 12
-            tree, index = np.zeros(room, NODE), np.zeros(room if game.stochastic else 0, INDEX)
+            tree, index, memory = self._room(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
             for i in some:
                 tree[:], index[:] = 0, 0
                 tree[0]["value"] = self.exploration
-                run = partial(kernel, worlds[i : i + 1], world, memory, seeds[i])
+                run = partial(kernel, worlds[i : i + 1], world, memory, sides, seeds[i])
                 if self.seconds is None:
                     run(tree, index, legal)
                 else:
@@ -299,6 +315,14 @@ class MCTS:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
         return results[:, 0], results[:, 1]
+
+    def _kernel(self, game: Game) -> Callable[..., Any]:
+        """`simulate` for that game."""
+        return kernel_for(game.rules, game.stochastic)
+
+    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A tree of that size, the index of its positions, and the memory to know them by; see `simulate`."""
+        return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), world.view(np.uint64)
 
 
 def _run_until(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import toy_coin
+import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core import jit
@@ -57,6 +58,13 @@ OPTIONS: dict[str, list[dict]] = {
         {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
         {"rounds": "single"},
     ],
+    "tic_tac_match": [
+        {"players": 4, "teams": True, "history": 3},
+        {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9},
+        {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 4},
+        {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "history": 1, "max_turns": 40},
+        {"players": 2},
+    ],
     "operation_tic_tac_toe": [
         # Rounds 9 and 10 are overtime.
         {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3},
@@ -76,6 +84,7 @@ def all_games() -> Iterator[Game]:
             yield ttt_envs.load(game_id, **options)
     for options in TOYS:
         yield toy_coin.make(**options)
+    yield toy_kuhn.make()
 
 
 def _swap_super(states: np.ndarray) -> np.ndarray:
@@ -108,6 +117,16 @@ def _swap_martian(states: np.ndarray) -> np.ndarray:
     return new
 
 
+def _swap_seats(states: np.ndarray) -> np.ndarray:
+    new, players = states.copy(), states["identity"].shape[1]
+    for name in ("identity", "hand", "team_of"):
+        new[name] = np.roll(states[name], 1, axis=1)
+    new["to_move"] = np.where(states["done"], 0, (states["to_move"] + 1) % players)
+    seen = states["event"][:, :, 1] > 0
+    new["event"][:, :, 0] = np.where(seen, (states["event"][:, :, 0] + 1) % players, 0)
+    return new
+
+
 def _swap_operation(states: np.ndarray) -> np.ndarray:
     new = states.copy()
     board = states["board"].astype(np.int64)
@@ -127,6 +146,7 @@ COLOUR_SWAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tic_tac_dice": _swap_dice,
     "big_tic_tac_dice": _swap_dice,
     "tic_tac_super_dice": _swap_dice,
+    "tic_tac_match": _swap_seats,
     "operation_tic_tac_toe": _swap_operation,
 }
 
@@ -159,8 +179,40 @@ def _other_coin(states: np.ndarray, player: int) -> np.ndarray:
     return new
 
 
+def _other_cards(states: np.ndarray, player: int) -> np.ndarray:
+    """Another player's cards of one kind for as many from the pile, where that leaves him a legal play."""
+    new, players = states.copy(), states["hand"].shape[1]
+    generator = np.random.default_rng(player)
+    for state in new:
+        for _ in range(4):
+            other = (player + generator.integers(1, players)) % players
+            held, lying = (np.flatnonzero(cards) for cards in (state["hand"][other], state["pile"]))
+            moves = other == state["to_move"] and not state["done"]
+            if moves or not len(held) or not len(lying):
+                continue
+            out, back = generator.choice(held), generator.choice(lying)
+            state["hand"][other, out] -= 1
+            state["hand"][other, back] += 1
+            state["pile"][out] += 1
+            state["pile"][back] -= 1
+    return new
+
+
+def _other_card(states: np.ndarray, player: int) -> np.ndarray:
+    """The third card in the other player's hand, until it is shown."""
+    new = states.copy()
+    shown = np.array([toy_kuhn.shown(state) for state in states], np.bool_)
+    third = 3 - states["card"].sum(axis=1)
+    new["card"][:, 1 - player] = np.where(shown, states["card"][:, 1 - player], third)
+    return new
+
+
 #: Game id -> (states, player) -> other states that the player cannot tell from them; for hidden information.
-TWINS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"toy_coin": _other_coin}
+TWINS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "toy_coin": _other_coin,
+    "toy_kuhn": _other_card,
+    "tic_tac_match": _other_cards,
+}
 
 
 # --- positions, and the kernels over them ---
@@ -288,7 +340,7 @@ def check_rewards(game: Game) -> None:
     rewards, done = states["rewards"], states["done"]
     assert not rewards[~done].any(), "a reward before the end"
     ends = rewards[-1].astype(float)
-    assert np.allclose(ends.sum(axis=1), 0), "rewards do not sum to zero"
+    assert np.allclose(ends.sum(axis=1), 0, atol=1e-6), "rewards do not sum to zero"
     assert (np.maximum(ends, 0).sum(axis=1) <= 1 + 1e-6).all(), "the winners get more than +1 in all"
     assert ends.any() or seldom_won(game), "all rewards are zero"
     for team in game.teams:

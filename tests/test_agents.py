@@ -33,6 +33,7 @@ SPECS = (
     "greedy:samples=3",
     "mcts:simulations=40",
     "mcts:simulations=40,threads=3",
+    "ismcts:simulations=40",
     "expectimax:samples=4,playouts=1",
     "oracle",
     "oracle:fallback=mcts:simulations=20",
@@ -172,6 +173,8 @@ def games() -> list[Game]:
 
 
 def fits(spec: str, game: Game) -> bool:
+    if spec.startswith("ismcts"):
+        return not game.simultaneous
     if spec.startswith(("mcts", "expectimax")):
         return not (game.simultaneous or game.hidden_information)
     return not spec.startswith("oracle") or game.options.get("won_boards") == "open"
@@ -255,7 +258,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
     [
         (
             "mtcs",
-            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, expectimax, oracle, ppo, human",
+            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, expectimax, oracle, ppo, "
+            "human",
         ),
         ("", "unknown agent ''"),
         (

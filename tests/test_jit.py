@@ -109,6 +109,23 @@ def number(x):
 """
 
 
+def test_no_process_writes_another_ones_machine_code(tmp_path):
+    """Two that compile at once both see an index without the other's entries: here it is taken away in between."""
+    for name, text in (("outside.py", OUTSIDE), ("helper.py", HELPER)):
+        (tmp_path / name).write_text(text)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(jit.PACKAGE.parent)}
+    written = []
+    for _ in range(2):
+        for index in tmp_path.rglob("*.nbi"):
+            index.unlink()
+        subprocess.run([sys.executable, "outside.py"], env=environment, cwd=tmp_path, check=True, capture_output=True)
+        written.append({path.name for path in tmp_path.rglob("*.nbc")})
+    first, both = written
+    assert len(first) >= 2
+    assert first < both
+    assert len(both) == 2 * len(first)
+
+
 def test_a_game_outside_the_package_is_never_stale_either(tmp_path):
     package = Copy(tmp_path)
     (tmp_path / "helper.py").write_text(HELPER)

@@ -20,6 +20,7 @@ GAMES: dict[str, str] = {
     "tic_tac_dice": "ttt_envs.games.tic_tac_dice:make",
     "big_tic_tac_dice": "ttt_envs.games.tic_tac_dice:make_big",
     "tic_tac_super_dice": "ttt_envs.games.tic_tac_dice:make_super",
+    "tic_tac_match": "ttt_envs.games.tic_tac_match:make",
     "operation_tic_tac_toe": "ttt_envs.games.operation_tic_tac_toe:make",
 }
 

@@ -7,6 +7,8 @@ Numba's cache key), a digest of all the source that it can call: the whole packa
 """
 
 import hashlib
+import os
+import secrets
 import types
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +23,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 #: True when Numba is switched off (NUMBA_DISABLE_JIT=1) and kernels are plain Python functions.
 DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
+
+# With the number of the process: it is the same after a fork, and the number comes again some day.
+_PROCESS = secrets.token_hex(4)
 
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
 _ANEW = "_compiled_anew"
@@ -56,7 +61,20 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     if name is not None:
         function.__qualname__ = f"{function.__qualname__}_{name}"
     compiled: Callable[..., Any] = numba.njit(cache=name is not None, nogil=True)(function)
+    if name is not None and not DISABLED:
+        _name_files_apart(compiled)
     return compiled
+
+
+def _name_files_apart(compiled: Any) -> None:
+    """Give this process's files of machine code names that no other process uses.
+
+    Numba numbers them. Two processes that compile one kernel at the same time for states of two games take the same
+    number, and either's entry in the index may stay with the other's file: machine code for other states is then run.
+    """
+    files = compiled._cache._cache_file
+    numbered = files._data_name
+    files._data_name = lambda number: numbered(number).replace(".nbc", f".{os.getpid()}-{_PROCESS}.nbc")
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

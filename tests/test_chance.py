@@ -1,0 +1,421 @@
+"""Chance, enumerated: what comes of a start or a step must be what the ordinary kernels draw, as often as they do."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+import toy_coin
+import toy_kuhn
+
+import ttt_envs
+from ttt_envs.core import chance, jit, rng, scripted_rng
+from ttt_envs.core.chance import chance_of
+from ttt_envs.core.rng import below as named_otherwise
+
+KUHN = toy_kuhn.make()
+
+TOO_MANY = scripted_rng.MOST
+
+#: A deck with a card of each special kind, small enough to be dealt in all ways.
+MATCH = {
+    "colours": 1,
+    "copies": 3,
+    "flips": 1,
+    "wipe_outs": 1,
+    "double_plays": 0,
+    "hand_size": 2,
+    "max_turns": 2,
+}
+
+
+def started(reset):
+    """Kuhn poker with another start."""
+    return replace(KUHN, rules=KUHN.rules._replace(reset=reset))
+
+
+def cards(game) -> dict[tuple[int, int], Fraction]:
+    """The probability of each pair of cards at the start."""
+    probabilities, states = chance_of(game).starts()
+    return {
+        (int(a), int(b)): Fraction(p).limit_denominator(1000)
+        for (a, b), p in zip(states["card"], probabilities, strict=True)
+    }
+
+
+# --- by hand ---
+
+
+def test_the_deals_of_kuhn_poker():
+    probabilities, states = chance_of(KUHN).starts()
+    assert cards(KUHN) == {(a, b): Fraction(1, 6) for a in range(3) for b in range(3) if a != b}
+    assert probabilities.sum() == pytest.approx(1, abs=1e-15)
+    assert (states["rng"] == 0).all()
+    assert (states["said"] == toy_kuhn.NONE).all()
+    assert (states["ply"] == 0).all()
+
+
+def test_a_step_without_chance_has_one_outcome():
+    _, states = chance_of(KUHN).starts()
+    rows, probabilities, after = chance_of(KUHN).outcomes(states, np.full((6, 2), toy_kuhn.BET))
+    assert rows.tolist() == list(range(6))
+    assert probabilities.tolist() == [1.0] * 6
+    assert (after["said"][:, 0] == toy_kuhn.BET).all()
+    assert (after["ply"] == 1).all()
+    expected = states.copy()
+    KUHN.loops.step_rows(expected, np.arange(6), np.full((6, 2), toy_kuhn.BET))
+    assert after.tobytes() == expected.tobytes()
+
+
+def test_the_tosses_of_the_coin():
+    game = toy_coin.make(tosses=1)
+    probabilities, states = chance_of(game).starts()
+    assert probabilities.tolist() == [0.5, 0.5]
+    assert sorted(states["coin"]) == [toy_coin.HEADS, toy_coin.TAILS]
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+    rows, probabilities, after = chance_of(game).outcomes(states, joint)
+    assert rows.tolist() == [0, 0, 1]
+    assert probabilities.tolist() == [0.5, 0.5, 1.0]
+    assert sorted(after["coin"][:2]) == [toy_coin.HEADS, toy_coin.TAILS]
+    assert after["done"].tolist() == [False, False, True]
+
+
+def test_dice_where_any_roll_fits():
+    """With all numbers of a die unclaimed no roll is repeated: 36 rolls, 21 different ones."""
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    states = game.new_state(0)
+    states["rank"], states["owner"], states["dice"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], 0, (2, 6)
+    states["to_move"], states["rng"] = 1, 0
+    rows, probabilities, after = chance_of(game).outcomes(states, np.array([[0, 8]]))
+    assert rows.tolist() == [0] * 21
+    found = {
+        (int(a), int(b)): Fraction(p).limit_denominator(1000)
+        for (a, b), p in zip(after["dice"], probabilities, strict=True)
+    }
+    assert found == {(a, b): Fraction(1 if a == b else 2, 36) for a in range(1, 7) for b in range(a, 7)}
+    assert (after["owner"][:, 8] == 2).all()
+    assert (after["to_move"] == 0).all()
+
+
+def test_rolling_until_something_fits_is_refused():
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    with pytest.raises(ValueError, match=r"Game\('tic_tac_dice'.*cannot be enumerated.*draws again until"):
+        chance_of(game).starts()
+    states = game.new_state(0)
+    states["rank"], states["owner"], states["dice"] = [1, 2, 8, 8, 8, 8, 8, 8, 8], 0, (1, 6)
+    states["to_move"] = 0
+    with pytest.raises(ValueError, match="draws again until something fits"):
+        chance_of(game).outcomes(states, np.array([[0, 0]]))  # claims the only 1
+
+
+def test_a_finished_game_has_no_outcomes():
+    states = KUHN.new_state(0)
+    states["done"] = True
+    with pytest.raises(ValueError, match="finished"):
+        chance_of(KUHN).outcomes(states, np.zeros((1, 2), np.int64))
+
+
+def test_no_rows():
+    rows, probabilities, states = chance_of(KUHN).outcomes(KUHN.prototype[:0], np.zeros((0, 2), np.int64))
+    assert (len(rows), len(probabilities), len(states)) == (0, 0, 0)
+
+
+# --- against the ordinary kernels ---
+
+
+def counted(game, states, probabilities, sampled):
+    """How often each enumerated state was drawn; every one drawn must be among them. Returns chi-square per freedom."""
+    sampled = sampled.copy()
+    sampled["rng"] = 0
+    place = {state.tobytes(): k for k, state in enumerate(states)}
+    assert len(place) == len(states), "an outcome twice"
+    seen = np.bincount([place[state.tobytes()] for state in sampled], minlength=len(states))
+    expected = probabilities * len(sampled)
+    assert expected.min() > 5, "too few samples"
+    return ((seen - expected) ** 2 / expected).sum(), len(states) - 1
+
+
+def assert_as_often(game, states, probabilities, sampled):
+    """The chi-square test at six standard deviations; all seeds are fixed."""
+    found, freedom = counted(game, states, probabilities, sampled)
+    assert abs(found - freedom) < 6 * np.sqrt(2 * freedom) + 1e-9, (found, freedom)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="many games")
+@pytest.mark.parametrize(
+    ("game", "number"),
+    [
+        (KUHN, 6),
+        (toy_coin.make(players=3), 2),
+        (ttt_envs.load("super_tic_tac_toe", random_opening_plies=2), 80),
+        (ttt_envs.load("super_tic_tac_toe", first_move="anywhere", random_opening_plies=1), 81),
+        (ttt_envs.load("tic_tac_match", **MATCH), None),
+    ],
+    ids=["kuhn", "coin", "choose two", "choose one", "cards"],
+)
+def test_starts_are_as_often_as_drawn(game, number):
+    probabilities, states = chance_of(game).starts()
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert number in (None, len(states))
+    drawn = ttt_envs.Batch(game, 40_000, seed=5).states
+    if number is None:
+        # Rare deals are left out of the count, and must be drawn rarely.
+        common = probabilities * len(drawn) > 5
+        keys = {state.tobytes() for state in states[common]}
+        zeroed = drawn.copy()
+        zeroed["rng"] = 0
+        kept = np.array([state.tobytes() in keys for state in zeroed])
+        share = probabilities[common].sum()
+        assert abs(kept.mean() - share) < 6 * np.sqrt(share * (1 - share) / len(drawn)) + 1e-9
+        probabilities, states, drawn = probabilities[common] / share, states[common], drawn[kept]
+        assert len(states) > 50
+    assert_as_often(game, states, probabilities, drawn)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="many games")
+def test_steps_are_as_often_as_drawn():
+    """What a played card leads to: the hand is drawn full again; a Wipe-Out exchanges the other's hand."""
+    game = ttt_envs.load("tic_tac_match", **MATCH)
+    batch = ttt_envs.Batch(game, 40, seed=3)
+    masks = batch.masks()
+    actions = np.array([np.flatnonzero(mask)[-1] for mask in masks])
+    joint = np.repeat(actions[:, None], 2, axis=1)
+    rows, probabilities, after = chance_of(game).outcomes(batch.states, joint)
+    assert np.bincount(rows, probabilities) == pytest.approx(np.ones(40), abs=1e-12)
+    assert (np.diff(rows) >= 0).all()
+    assert len(set(actions)) > 1
+    for row in range(0, 40, 4):
+        mine = rows == row
+        copies = np.repeat(batch.states[row : row + 1], 20_000)
+        for k, copy in enumerate(copies):
+            rng.start(copy, np.uint64(k))
+        game.loops.step_rows(copies, np.arange(len(copies)), np.repeat(joint[row : row + 1], len(copies), axis=0))
+        assert_as_often(game, after[mine], probabilities[mine], copies)
+
+
+def test_the_game_s_own_kernels_stay_as_they_are():
+    fresh = toy_coin.make(tosses=1)
+    before = fresh.new_state(7).tobytes()
+    chance_of(fresh).starts()
+    source = getattr(toy_coin.reset, "py_func", toy_coin.reset)
+    assert source.__globals__["rng"] is rng
+    assert fresh.new_state(7).tobytes() == before
+
+
+CODE = """
+import numpy as np, toy_coin, toy_kuhn
+from ttt_envs.core.chance import chance_of
+for game in (toy_kuhn.make(), toy_coin.make(tosses=1)):
+    probabilities, states = chance_of(game).starts()
+    print(probabilities.tobytes().hex(), states.tobytes().hex())
+game = toy_coin.make(tosses=1)
+states["phase"], states["to_move"] = toy_coin.TOSS, 0
+for each in chance_of(game).outcomes(states, np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])):
+    print(each.tobytes().hex())
+import ttt_envs
+try:
+    chance_of(ttt_envs.load("tic_tac_dice", rounds="single")).starts()
+except ValueError as error:
+    print(error)
+probabilities, states = chance_of(ttt_envs.load("super_tic_tac_toe", random_opening_plies=1)).starts()
+print(probabilities.tobytes().hex(), states.tobytes().hex())
+"""
+
+
+def test_the_same_without_the_jit():
+    answers = []
+    for disabled in ("0", "1"):
+        path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        answers.append(done.stdout)
+    assert answers[0] == answers[1]
+    assert "draws again until something fits" in answers[0]
+
+
+# --- ways to draw ---
+
+
+@jit.kernel
+def reset_by_the_first_draw(state, seed):
+    """How many may be drawn depends on what was drawn; some ends are the same."""
+    rng.start(state, seed)
+    if rng.below(state, 2) == 0:
+        state["card"][0] = rng.below(state, 3)
+    else:
+        state["card"][0] = rng.below(state, 5) // 2
+    state["card"][1] = rng.below(state, 1)  # no choice at all
+
+
+def test_a_number_of_outcomes_that_depends_on_the_draws():
+    assert cards(started(reset_by_the_first_draw)) == {
+        (0, 0): Fraction(1, 6) + Fraction(1, 5),
+        (1, 0): Fraction(1, 6) + Fraction(1, 5),
+        (2, 0): Fraction(1, 6) + Fraction(1, 10),
+    }
+
+
+@jit.kernel
+def number(state):
+    """A random number, handed on."""
+    return rng.draw(state)
+
+
+@jit.kernel
+def reset_by_all_names(state, seed):
+    """All ways to draw, and numbers that are no draws."""
+    rng.start(state, seed)
+    mask = np.zeros(4, np.bool_)
+    mask[1] = mask[3] = True
+    state["card"][0] = rng.choose(mask, rng.draw(state))
+    if rng.mix(rng.fold(np.uint64(3), np.uint64(4))) > 0:
+        state["card"][1] = rng.scale(number(state), 2) + 10 * named_otherwise(state, 2)
+
+
+def test_draws_by_any_name():
+    assert cards(started(reset_by_all_names)) == {(a, b): Fraction(1, 8) for a in (1, 3) for b in (0, 1, 10, 11)}
+
+
+# Not kept on disk: Numba crashes when it calls machine code from there that calls itself.
+@numba.njit
+def count_down(state, left):
+    """Draws, calling itself."""
+    if left > 0:
+        state["card"][0] += rng.below(state, 2)
+        count_down(state, left - 1)
+
+
+@numba.njit
+def reset_recursively(state, seed):
+    """The sum of three coins."""
+    rng.start(state, seed)
+    count_down(state, 3)
+
+
+def test_a_kernel_that_calls_itself():
+    eighths = {0: 1, 1: 3, 2: 3, 3: 1}
+    assert cards(started(reset_recursively)) == {(a, 0): Fraction(n, 8) for a, n in eighths.items()}
+
+
+@jit.kernel
+def reset_in_another_module(state, seed):
+    """Calls a kernel as an attribute of a module."""
+    toy_kuhn.reset(state, seed)
+    state["card"][0] = 2 - state["card"][0]
+
+
+def test_a_kernel_of_another_module():
+    found = cards(started(reset_in_another_module))
+    assert found == {(2 - a, b): Fraction(1, 6) for a in range(3) for b in range(3) if a != b}
+
+
+def closure(sides):
+    """A start that is a closure over a number and over a kernel."""
+    draw = toy_kuhn.deal
+
+    def reset(state, seed):
+        rng.start(state, seed)
+        state["card"][0] = rng.below(state, sides)
+        draw(state, 1)
+
+    return jit.kernel(reset)
+
+
+def test_a_closure():
+    found = cards(started(closure(2)))
+    assert found == {(a, b): Fraction(1, 4) for a in range(2) for b in range(3) if a != b}
+
+
+# --- refusals ---
+
+
+@jit.kernel
+def reset_with_a_raw_number(state, seed):
+    """A random number used as such."""
+    rng.start(state, seed)
+    state["card"][0] = rng.draw(state) % np.uint64(3)
+
+
+@jit.kernel
+def reset_with_a_number_unused(state, seed):
+    """A random number that nothing is made of."""
+    rng.start(state, seed)
+    rng.draw(state)
+
+
+@jit.kernel
+def reset_with_the_generator(state, seed):
+    """The generator itself."""
+    state["rng"] = seed
+    state["card"][0] = rng.below(state, 3)
+
+
+@jit.kernel
+def reset_with_the_seed(state, seed):
+    """The seed itself."""
+    rng.start(state, seed)
+    state["card"][0] = seed % np.uint64(2)
+    state["card"][1] = rng.below(state, 3)
+
+
+@jit.kernel
+def reset_from_too_many(state, seed):
+    """More than can be told apart."""
+    rng.start(state, seed)
+    state["card"][0] = rng.below(state, TOO_MANY)
+
+
+@jit.kernel
+def reset_without_end(state, seed):
+    """Draws until something fits."""
+    rng.start(state, seed)
+    while rng.below(state, 2) > 0:
+        state["card"][0] += 1
+
+
+@jit.kernel
+def reset_with_many(state, seed):
+    """More different starts than are kept."""
+    rng.start(state, seed)
+    state["ply"] = rng.below(state, 2000)
+
+
+@jit.kernel
+def reset_with_an_unknown_draw(state, seed):
+    """A function of `rng` that has no scripted form."""
+    rng.start(state, seed)
+    masks, seeds, out = np.ones((1, 3), np.bool_), np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    seeds[0] = seed
+    rng.choose_rows(masks, seeds, out)
+    state["card"][0] = out[0]
+
+
+@pytest.mark.parametrize(
+    ("reset", "words"),
+    [
+        (reset_with_a_raw_number, "draws otherwise than by rng.below"),
+        (reset_with_a_number_unused, "draws otherwise than by rng.below"),
+        (reset_with_the_generator, "uses the field rng"),
+        (reset_with_the_seed, "depends on the seed"),
+        (reset_from_too_many, "too many outcomes"),
+        pytest.param(
+            reset_without_end,
+            "until something fits",
+            marks=pytest.mark.skipif(jit.DISABLED, reason="minutes without the JIT"),
+        ),
+        (reset_with_many, "leads to 1500 different states or more"),
+        (reset_with_an_unknown_draw, "draws otherwise than by rng.below"),
+    ],
+    ids=lambda each: getattr(each, "__name__", "").removeprefix("reset_"),
+)
+def test_what_cannot_be_enumerated_is_refused_in_words(reset, words, monkeypatch):
+    monkeypatch.setattr(chance, "MOST_STATES", 1500)
+    with pytest.raises(ValueError, match=r"the chance in Game\('toy_kuhn'\) cannot be enumerated") as caught:
+        chance_of(started(reset)).starts()
+    assert words in str(caught.value)

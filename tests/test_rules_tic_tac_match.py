@@ -1,0 +1,729 @@
+"""The rules of Tic-Tac Match against a slow second version, written from the rule text alone.
+
+A `check_` function takes a Game and asserts; the mutants at the end show that each one notices what it is for. Chance
+is tested by counting, with fixed seeds: an entry of a table may be 5 standard deviations off what is expected.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations, product
+from math import comb
+
+import mutants_tic_tac_match as mutants
+import numpy as np
+import pytest
+from conformance import after, difference, masks_of, play_batch, positions
+from slow_tic_tac_match import (
+    EXCHANGE,
+    ROWS,
+    WIPE_OUT,
+    Card,
+    SlowTicTacMatch,
+    actions_of,
+    kinds_of,
+    numbers,
+    possible_worlds,
+    shown,
+)
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.games.tic_tac_match import rules
+
+ID = "tic_tac_match"
+
+#: Deals or draws in one statistic.
+MANY = 1000 if jit.DISABLED else 40_000
+
+#: A deck without Flips, in which a hand is one card: a Double Play cannot be played, and is exchanged.
+STUCK = {"colours": 1, "copies": 3, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 1}
+
+# --- the fast version against the slow one, card by card ---
+
+#: Options, how many games, and what is to be seen in each 500 of them. 20,000 games in all.
+COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
+    ({}, 300, ("new piles", "lines between", "lost by oneself")),
+    ({"max_turns": 5}, 1500, ("turns used up",)),
+    ({"players": 4, "history": 3}, 300, ("new piles", "lines between", "lost by oneself", "against a team-mate")),
+    ({"players": 4, "history": 3, "teams": False, "wipe_outs": 9}, 300, ("new piles", "lines between")),
+    ({"players": 4, "colours": 1, "copies": 9, "history": 3}, 2000, ("lines between", "against a team-mate")),
+    ({"colours": 2, "history": 1}, 1000, ("new piles", "lines between", "lost by oneself")),
+    ({"colours": 2, "history": 1, "hand_size": 3, "double_plays": 9}, 1000, ("exchanges", "lines between")),
+    ({"colours": 2, "history": 1, "hand_size": 1, "copies": 3}, 300, ("exchanges", "new piles")),
+    ({"colours": 1}, 8000, ("new piles", "lines between", "lost by oneself")),
+    ({"colours": 1, "copies": 5, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 2}, 5290, ("exchanges",)),
+    (STUCK, 10, ("exchanges", "nobody can play")),
+]
+CHUNK = 500
+
+
+class Replay:
+    """The draws of the fast version's generator (splitmix64), again and one by one."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = self._mixed(seed + 0x9E3779B97F4A7C15)
+
+    @staticmethod
+    def _mixed(x: int) -> int:
+        x %= 2**64
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    def below(self, n: int) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        return ((self._mixed(self.state) >> 32) * n) >> 32
+
+
+def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
+    """Random games with both versions, everything compared after every card; what there was to compare.
+
+    The slow version draws as the fast version's generator says, and must draw as often: the generator's state, which
+    counts the draws, is compared too.
+    """
+    options = game.options
+    batch = Batch(game, games, seed=seed)
+    seeds = batch.episode_seeds.tolist()
+    play = play_batch(batch, game.max_plies)
+    states = play.states
+    masks = np.stack([[masks_of(game, ply, player) for player in range(game.num_players)] for ply in states])
+    waiting = states["done"][:, None] | (states["to_move"][:, None] != np.arange(game.num_players)[:, None])
+    assert not masks[waiting].any(), "who waits has legal actions"
+    legal = masks.any(axis=1)
+    actions = play.actions.max(axis=2)
+    number = numbers(options["players"], options["colours"])
+    meant = {(player, number): action for (player, action), number in number.items()}
+    seen: Counter[str] = Counter()
+    for i in range(games):
+        chance = Replay(seeds[i])
+        slow = SlowTicTacMatch(chance.below, **options)
+        fields = ("rng", *shown(slow, 0))
+        fast = zip(*(states[name][:, i].tolist() for name in fields), legal[:, i], strict=True)
+        for ply, (*expected, row) in enumerate(fast):
+            found = {"rng": chance.state, **shown(slow, options["history"])}
+            found["rewards"] = np.float32(slow.rewards).tolist()
+            wrong = [name for name, value in zip(fields, expected, strict=True) if found[name] != value]
+            assert not wrong, f"{wrong} differ in game {i} after {actions[:ply, i]}"
+            assert row.nonzero()[0].tolist() == sorted(number[slow.to_move, action] for action in slow.legal)
+            if slow.done:
+                break
+            mover, action = slow.to_move, meant[slow.to_move, int(actions[ply, i])]
+            slow.play(action)
+            seen["plies"] += 1
+            seen["against a team-mate"] += action[0] == WIPE_OUT and (action[1] - mover) % 4 == 2
+        assert slow.done
+        won = slow.rewards[mover]
+        seen["lines between"] += slow.pending == 2
+        seen["lost by oneself"] += won < 0
+        seen["turns used up"] += slow.turns == options["max_turns"]
+        seen["nobody can play"] += won == 0 and slow.turns < options["max_turns"]
+        seen["new piles"] += slow.reshuffles
+        seen["exchanges"] += any(action == EXCHANGE for _, action in slow.log)
+    return seen
+
+
+def parts() -> list:
+    """Each case in parts, so that they share the cores."""
+    found = []
+    for case, (options, games, _) in enumerate(COMPARED):
+        words = ",".join(f"{name}={value}" for name, value in options.items())
+        for part in range(-(-games // CHUNK)):
+            found.append(pytest.param(case, part, id=f"{words or 'default'}-{part}"))
+    return found
+
+
+def test_twenty_thousand_games_are_compared():
+    assert sum(games for _, games, _ in COMPARED) == 20_000
+
+
+@pytest.mark.parametrize(("case", "part"), parts())
+def test_fast_and_slow_agree(case, part):
+    options, games, wanted = COMPARED[case]
+    if jit.DISABLED and part:
+        pytest.skip("the first part is enough with the JIT off")
+    games = min(games, CHUNK) if not jit.DISABLED else 3
+    seen = compare_with_slow(ttt_envs.load(ID, **options), games, seed=part)
+    assert jit.DISABLED or not [word for word in wanted if not seen[word]], f"only {seen} were seen"
+
+
+# --- cards ---
+
+
+def check_cards(game: Game) -> None:
+    """In every position the cards are those of the deck; hands are full but for a Double Play; the pile is not empty.
+
+    No Flip, Wipe-Out or Double Play ends the game, unless the turns are used up or nobody can play.
+    """
+    play = play_batch(Batch(game, 3 if jit.DISABLED else 100, seed=3), game.max_plies)
+    for states in play.states:
+        tops = (states["top"][:, :, None] == np.arange(states["pile"].shape[1])).sum(axis=1)
+        cards = tops + states["hand"].sum(axis=1) + states["pile"] + states["discard"] + states["covered"]
+        assert np.array_equal(cards, states["deck"])
+        for name in ("hand", "pile", "discard", "covered"):
+            assert (states[name] >= 0).all()
+        assert states["pile"].any(axis=1).all(), "the pile is empty"
+        missing = game.options["hand_size"] - states["hand"].sum(axis=2, dtype=int)
+        mine = np.arange(game.num_players) == states["to_move"][:, None]
+        going = ~states["done"]
+        assert np.array_equal(missing[going], np.where(mine, (3 - states["pending"])[:, None] % 3, 0)[going])
+    flip = 18 * game.options["colours"]
+    without_symbol = (play.actions.max(axis=2) >= flip) & ~play.states[:-1]["done"]
+    assert without_symbol.any() or game.options["hand_size"] == 1
+    assert not play.states[1:]["rewards"][without_symbol].any()
+
+
+@pytest.mark.parametrize("case", range(len(COMPARED)))
+def test_cards_are_conserved(case):
+    check_cards(ttt_envs.load(ID, **COMPARED[case][0]))
+
+
+@pytest.mark.parametrize(("players", "teams"), [(2, True), (4, True), (4, False)])
+def test_the_default_deck_has_60_cards(players, teams):
+    deck = ttt_envs.load(ID, players=players, teams=teams).new_state(0)["deck"][0]
+    assert deck.tolist() == [6] * 8 + [4] * 3
+
+
+# --- chance ---
+
+
+def close(counts: np.ndarray, n: int, chances: np.ndarray, what: str) -> None:
+    """Each count of n lies within 5 standard deviations of n * chance, and what is impossible does not occur.
+
+    Of the others, those expected less than 20 times are not looked at.
+    """
+    counts, chances = np.broadcast_arrays(np.asarray(counts, float), np.asarray(chances, float))
+    assert not counts[chances == 0].any(), f"{what}: impossible"
+    likely = n * chances >= 20
+    off = (counts - n * chances)[likely] / np.sqrt(n * chances * (1 - chances) + 1e-9)[likely]
+    assert (np.abs(off) < 5).all(), f"{what}: {np.abs(off).max():.1f} standard deviations off"
+
+
+def chance_of(drawn: int, cards: int, such: int, size: int) -> float:
+    """That of `drawn` cards out of `size`, of which `such` are of a kind, so many (`cards`) are of that kind."""
+    return comb(such, cards) * comb(size - such, drawn - cards) / comb(size, drawn) if cards <= drawn else 0.0
+
+
+def check_deals(game: Game) -> None:
+    """Every card is as likely in each hand, in the centre and among those revealed before it. For the default deck."""
+    states = Batch(game, MANY, seed=5).states
+    for kind, such in enumerate(states["deck"][0].tolist()):
+        for players in (1, game.num_players):  # one hand, and all together
+            hands = states["hand"][:, :players, kind].sum(axis=1)
+            for cards in range(such + 1):
+                close((hands == cards).sum(), MANY, chance_of(4 * players, cards, such, 60), f"{cards} of kind {kind}")
+        for player in range(game.num_players):
+            close((states["hand"][:, player, kind] == 1).sum(), MANY, chance_of(4, 1, such, 60), f"hand {player}")
+    centre = states["top"][:, 4]
+    close(np.bincount(centre, minlength=11), MANY, np.array([1 / 8] * 8 + [0] * 3), "the centre")
+    assert (np.delete(states["top"], 4, axis=1) == rules.NOTHING).all()
+    # Of 60 cards in random order the 48 symbols are nowhere special, so the cards before the first one are these:
+    found = Counter(map(tuple, states["discard"][:, 8:].tolist()))
+    assert not states["discard"][:, :8].any()
+    for revealed in product(range(5), repeat=3):
+        before = sum(revealed)
+        ways = comb(4, revealed[0]) * comb(4, revealed[1]) * comb(4, revealed[2])
+        chance = ways / comb(60, before) * 48 / (60 - before)
+        close(np.array(found[revealed]), MANY, np.array(chance), f"{revealed} revealed")
+    assert not states["covered"].any()
+
+
+def check_starts(game: Game) -> None:
+    """The centre's symbol is that of the dealer's side, and the player to his left begins."""
+    states = Batch(game, 20 if jit.DISABLED else 1000, seed=6).states
+    dealers = {2: [0], 4: [0, 2]}[game.num_players] if game.options["teams"] else [0]
+    assert game.teams[0] == tuple(dealers)
+    for player in range(game.num_players):
+        same = states["identity"][:, player] == states["top"][:, 4] % 2
+        assert (same == (player in dealers)).all(), f"ID card of player {player}"
+    assert len(np.unique(states["top"][:, 4] % 2)) == 2
+    assert (states["to_move"] == 1).all()
+
+
+def reseeded(states: np.ndarray) -> np.ndarray:
+    """The same positions with other futures, one for each."""
+    states = states.copy()
+    states["rng"] = np.random.default_rng(0).integers(2**63, size=len(states))
+    return states
+
+
+TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4, history=3)
+ALONE = ttt_envs.load(ID, players=4, history=3, teams=False)
+
+
+@pytest.mark.parametrize("game", [TWO, FOUR])
+def test_deals(game):
+    check_deals(game)
+
+
+@pytest.mark.parametrize("game", [TWO, FOUR, ALONE])
+def test_starts(game):
+    check_starts(game)
+
+
+# --- positions ---
+
+
+def position(game: Game, first: str, board: str, ids: str, *hands: str, pile: str = "", covered: str = "none") -> str:
+    """A position as text: `board` is nine words. A `pile` that is given leaves the rest of the deck to the discards."""
+    cells = [f"{name} {word:<2}" for name, word in zip("ABCDEFGHI", board.split(), strict=True)]
+    rows = ["  ".join(cells[row : row + 3]).rstrip() for row in (0, 3, 6)]
+    held = [f"hand {player}: {hand}" for player, hand in enumerate(hands)]
+    parts = [first, *rows, f"ID cards: {ids}", *held, f"covered: {covered}", "discards: {}", "turn 5, ply 7"]
+    text = "\n".join(parts)
+    if not pile:
+        return text.format("none")
+    rest = game.format_state(game.parse_state(text.format("none"))[0]).partition("pile: ")[2].splitlines()[0]
+    left = Counter({kind: int(n) for n, kind in map(str.split, rest.split(", "))})
+    left -= Counter({kind: int(n) for n, kind in map(str.split, pile.split(", "))})
+    return text.format(", ".join(f"{n} {kind}" for kind, n in left.items()))
+
+
+def played(game: Game, text: str, *plays: str, futures: int = 20) -> np.ndarray:
+    """What comes of these plays, one after the other, with several futures."""
+    states = reseeded(np.repeat(game.parse_state(text), futures))
+    lines = game.format_state(states[0]).splitlines()
+    assert [line for line in lines if not line.startswith("pile: ")] == text.splitlines()
+    for name in plays:
+        action = game.parse_action(name)
+        assert not states["done"].any()
+        for player in range(game.num_players):
+            assert (masks_of(game, states, player)[:, action] == (states["to_move"] == player)).all(), name
+        states = after(game, states, np.full((futures, game.num_players), action))
+    return states
+
+
+def legal_names(game: Game, text: str) -> set[str]:
+    state = game.parse_state(text)
+    return {game.action_names[k] for k in masks_of(game, state, int(state["to_move"][0]))[0].nonzero()[0]}
+
+
+def check_end(states: np.ndarray, *rewards: float) -> None:
+    assert states["done"].all()
+    assert np.allclose(states["rewards"], rewards)
+
+
+def check_rows(game: Game) -> None:
+    """Three like cards end the game exactly if they lie in a row, whichever is laid last. With two players."""
+    text = position(game, "seat 1 plays", ". . . . . . . . .", "X O", "4 F", "1 rX, 3 W")
+    triples = list(combinations(range(9), 3))
+    for last, identity in product(range(3), range(2)):
+        states = np.repeat(game.parse_state(text), len(triples))
+        states["identity"] = identity, 1 - identity
+        for state, cells in zip(states, triples, strict=True):
+            state["top"][list(cells)] = 0
+            state["top"][cells[last]] = rules.NOTHING
+        actions = np.repeat([[cells[last]] for cells in triples], 2, axis=1)
+        ends = after(game, states, actions)
+        expected = np.array([cells in ROWS for cells in triples])
+        assert np.array_equal(ends["done"], expected)
+        assert np.array_equal(ends["rewards"][:, identity], np.where(expected, 1, 0)), "X wins"
+        assert np.array_equal(ends["rewards"][:, 1 - identity], np.where(expected, -1, 0))
+
+
+BOARD = "rX rX . bX . rO . . gO"
+
+
+def check_line_between(game: Game) -> None:
+    """The first card of a Double Play can end the game, for either side; nothing is played or drawn after it."""
+    for ids, rewards in (("O X", (-1, 1)), ("X O", (1, -1))):
+        text = position(game, "seat 1 plays", BOARD, ids, "4 yO", "1 rX, 2 bO, 1 D")
+        ends = played(game, text, "double play", "red X to C")
+        check_end(ends, *rewards)
+        assert (ends["hand"][:, 1].sum(axis=1) == 2).all()
+        assert (ends["turn"] == 5).all()
+        assert np.array_equal(ends["pile"], game.parse_state(text)["pile"].repeat(len(ends), axis=0))
+
+
+def check_who_wins(game: Game) -> None:
+    """Not who completes the row, but whose ID card shows its symbol then: a Flip before it turns that round."""
+    for ids, rewards in (("O X", (-1, 1)), ("X O", (1, -1))):
+        text = position(game, "seat 1 plays", BOARD, ids, "1 rX, 3 yO", "1 rX, 1 bO, 1 F, 1 D")
+        check_end(played(game, text, "red X to C"), *rewards)
+        swapped = [-reward for reward in rewards]
+        check_end(played(game, text, "double play", "flip", "red X to C"), *swapped)
+        flipped = played(game, text, "flip")
+        assert (flipped["identity"] == 1 - game.parse_state(text)["identity"]).all()
+        assert not flipped["done"].any()
+        check_end(played(game, text, "flip", "red X to C"), *swapped)
+
+
+def test_rows():
+    check_rows(TWO)
+
+
+def test_lines_are_looked_for_between_the_cards_of_a_double_play():
+    check_line_between(TWO)
+
+
+def test_the_symbol_shown_at_that_moment_wins():
+    check_who_wins(TWO)
+
+
+def test_sides_share():
+    """Team-mates alike; who is alone gets all, or pays all; a Flip turns everybody's card."""
+    hands = ("4 yO", "1 rX, 1 F, 2 D", "1 rX, 3 gO", "4 bO")
+    for game, ids, rewards in (
+        (FOUR, "X O X O", (0.5, -0.5, 0.5, -0.5)),
+        (FOUR, "O X O X", (-0.5, 0.5, -0.5, 0.5)),
+        (ALONE, "X O O O", (1, -1 / 3, -1 / 3, -1 / 3)),
+        (ALONE, "O X X X", (-1, 1 / 3, 1 / 3, 1 / 3)),
+    ):
+        text = position(game, "seat 1 plays", BOARD, ids, *hands)
+        check_end(played(game, text, "red X to C"), *rewards)
+        check_end(played(game, text, "double play", "flip", "red X to C"), *[-reward for reward in rewards])
+        check_end(played(game, text, "flip", "red X to C"), *[-reward for reward in rewards])
+
+
+def test_a_card_shares_exactly_one_thing_with_the_one_under_it():
+    text = position(TWO, "seat 1 plays", "rX rO bX bO . . . . .", "X O", "4 F", "2 rX, 2 bO")
+    expected = {f"red X to {cell}" for cell in "BCEFGHI"} | {f"blue O to {cell}" for cell in "BCEFGHI"}
+    assert legal_names(TWO, text) == expected
+
+
+def test_a_double_play_needs_two_cards():
+    """Or one that ends the game: then that one must be played, and where it does."""
+    game = ttt_envs.load(ID, hand_size=2)
+    for hand, legal in (("1 bO, 1 D", False), ("1 rX, 1 D", True), ("1 F, 1 D", False), ("1 W, 1 D", False)):
+        text = position(game, "seat 1 plays", BOARD, "X O", "2 F", hand)
+        assert ("double play" in legal_names(game, text)) == legal, hand
+    text = position(game, "seat 1 plays, 2 more cards of a double play", BOARD, "X O", "2 F", "1 rX")
+    assert legal_names(game, text) == {"red X to C"}
+    game = ttt_envs.load(ID, hand_size=3)
+    text = position(game, "seat 1 plays, 2 more cards of a double play", BOARD, "X O", "3 F", "1 F, 1 W")
+    with pytest.raises(ValueError, match="no legal play"):
+        game.parse_state(text)
+
+
+# --- what cards do ---
+
+
+def check_draws(game: Game) -> None:
+    """The card that is drawn is each card of the pile with the same chance. With two players."""
+    text = position(game, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO, 3 yX, 2 F, 1 W, 1 D")
+    states = played(game, text, "blue O to E", futures=MANY)
+    drawn = states["hand"][:, 1].astype(int)
+    drawn[:, 3] -= 3
+    assert (drawn.sum(axis=1) == 1).all()
+    pile = game.parse_state(text)["pile"][0]
+    close(drawn.sum(axis=0), MANY, pile / pile.sum(), "kinds drawn")
+    assert np.array_equal(drawn + states["pile"], np.tile(pile, (MANY, 1)))
+
+
+def check_new_pile(game: Game) -> None:
+    """Made of discards and covered cards as soon as the last card is drawn; the top cards stay. With two players."""
+    text = position(game, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO", covered="3 yX, 1 yO")
+    before, states = game.parse_state(text), played(game, text, "blue O to D")
+    assert (states["hand"][:, 1, 1] == 1).all(), "the last card is drawn"
+    new = (before["discard"] + before["covered"])[0]
+    new[2] += 1  # the card that was just covered
+    assert (states["pile"] == new).all()
+    assert not states["discard"].any()
+    assert not states["covered"].any()
+    assert (np.delete(states["top"], 3, axis=1) == np.delete(before["top"], 3, axis=1)).all()
+
+
+def check_wipe_out(game: Game) -> None:
+    """The mover draws first, then the victim; he may be a team-mate; he plays next, then clockwise from him.
+
+    The pile has one card, so that the mover gets that one, and the victim's cards come from a new pile in which his old
+    ones are not yet, but the Wipe-Out is. With four players.
+    """
+    hands, one = ("4 gX", "3 rO, 1 W", "4 bO", "4 yO"), np.eye(11, dtype=int)
+    for k in (1, 2, 3):
+        victim = (1 + k) % 4
+        text = position(game, "seat 1 plays", BOARD, "X O X O", *hands, pile="1 gO", covered="6 yX")
+        before, states = game.parse_state(text)[0], played(game, text, f"wipe-out +{k}")
+        assert (states["hand"][:, 1] == before["hand"][1] + one[7] - one[9]).all()
+        assert (states["discard"] == before["hand"][victim]).all()
+        new = before["discard"] + before["covered"] + one[9]
+        assert (states["pile"] + states["hand"][:, victim] == new).all()
+        for other in {0, 2, 3} - {victim}:
+            assert (states["hand"][:, other] == before["hand"][other]).all()
+        assert (states["to_move"] == victim).all()
+        assert (states["turn"] == 6).all()
+        symbols = masks_of(game, states, victim)[:, :72]
+        ends = after(game, states, np.repeat(symbols.argmax(axis=1)[:, None], 4, axis=1))
+        next_ones = ends["to_move"][symbols.any(axis=1) & ~ends["done"]]
+        assert len(next_ones)
+        assert (next_ones == (victim + 1) % 4).all()
+
+
+def check_exchange(game: Game) -> None:
+    """A hand without a legal play is thrown away at the start of the turn, which is then taken. With two players."""
+    text = position(game, "seat 1 plays", BOARD, "X O", "4 D", "4 bO")
+    before, states = game.parse_state(text), played(game, text, "blue O to E")
+    assert (states["to_move"] == 0).all()
+    assert (states["discard"] == np.eye(11, dtype=int)[10] * 4).all()
+    assert not states["hand"][:, :, 10].any()
+    assert (states["hand"].sum(axis=2) == 4).all()
+    assert (states["turn"] == 6).all()
+    assert (states["pile"].sum(axis=1) == before["pile"].sum() - 5).all()
+
+
+def test_draws():
+    check_draws(TWO)
+
+
+def test_the_pile_is_made_anew_as_soon_as_it_is_empty():
+    check_new_pile(TWO)
+
+
+def test_wipe_out():
+    check_wipe_out(FOUR)
+
+
+def test_a_hand_without_a_legal_play_is_exchanged():
+    check_exchange(TWO)
+
+
+@pytest.mark.parametrize("action", ["blue O to E", "flip", "wipe-out +1"])
+def test_nobody_draws_after_the_last_turn(action):
+    game = ttt_envs.load(ID, max_turns=6)
+    text = position(game, "seat 1 plays", BOARD, "X O", "4 gX", "2 bO, 1 F, 1 W")
+    ends = played(game, text, action)
+    check_end(ends, 0, 0)
+    assert (ends["hand"].sum(axis=2) == (4, 3)).all()
+
+
+GOOD = position(TWO, "seat 1 plays", BOARD, "X O", "4 gX", "2 rX, 1 bO, 1 F", covered="1 yX")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seat 1", "seat 2", "first line"),
+        ("seat 1 plays", "over: draw", "no line"),
+        ("seat 1 plays", "seat 1 plays, 2 more cards of a double play", "hands must hold"),
+        ("C .", "C rX", "three rX lie in a row"),
+        ("C .", "C F", "a cell holds"),
+        ("C .", "", "three rows of three cells"),
+        ("ID cards: X O", "ID cards: X", "one X or O for each"),
+        ("ID cards: X O", "ID cards: O O", "one side"),
+        ("hand 0: 4 gX\n", "", "'hand 0' is missing"),
+        ("4 gX", "3 gX", "hands must hold"),
+        ("4 gX", "6 gX, 1 gX", "the deck has 6 cards gX"),
+        ("4 gX", "300 gX", "gX"),
+        ("4 gX", "4 zX", "not '4 zX'"),
+        ("2 rX, 1 bO, 1 F", "4 D", "no legal play"),
+        ("covered: 1 yX", "covered: 1 F", "only symbol cards"),
+        ("turn 5, ply 7", "turn 5, ply 70", "do not fit"),
+        ("turn 5, ply 7", "turn 5, ply 7\nevents: 0 flip", "history=0"),
+        ("turn 5, ply 7", "turn 5, ply 7\npile: 1 rX", "rest of the deck"),
+    ],
+)
+def test_a_text_that_cannot_be_is_refused_in_words(old, new, message):
+    assert TWO.parse_state(GOOD)["to_move"] == 1
+    assert old in GOOD
+    with pytest.raises(ValueError, match=message):
+        TWO.parse_state(GOOD.replace(old, new))
+
+
+def test_ends_are_read_back():
+    """Won, drawn by turns, and drawn because nobody can play; all but the generator."""
+    for options in ({}, {"max_turns": 5}, STUCK):
+        game = ttt_envs.load(ID, **options)
+        for state in play_batch(Batch(game, 4 if jit.DISABLED else 40, seed=8), game.max_plies).states[-1]:
+            assert difference(game.parse_state(game.format_state(state))[0], state) == ["rng"]
+
+
+# --- what a player cannot know ---
+
+#: Decks so small that all hands can be listed, and in which the mover's hand tells that he can play.
+SMALL = {"colours": 1, "max_turns": 2}
+LISTED = [
+    {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 1, "double_plays": 2, "hand_size": 2},
+    {**SMALL, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 4, "hand_size": 3},
+    {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 0, "double_plays": 5, "hand_size": 1, "players": 4, "history": 3},
+]
+
+
+def worlds(game: Game, state: np.void, player: int, n: int) -> np.ndarray:
+    """n samples of what the player may hold for possible."""
+    states = np.repeat(np.array([state]), n)
+    seeds = np.arange(n, dtype=np.uint64) + np.uint64(2**40)
+    game.loops.resample_rows(states, np.full(n, player), seeds)
+    return states
+
+
+def cards_of(counts: np.ndarray, kinds: list[Card]) -> list[Card]:
+    return [kind for kind, n in zip(kinds, counts.tolist(), strict=True) for _ in range(n)]
+
+
+def chi_square_is_usual(chi_square: float, freedom: int) -> bool:
+    """Whether it is within 5 standard deviations, in the scale in which it is nearly normal (Wilson and Hilferty)."""
+    spread = 2 / (9 * freedom)
+    return abs((chi_square / freedom) ** (1 / 3) - (1 - spread)) < 5 * spread**0.5
+
+
+def check_worlds_are_uniform(game: Game, state: np.void) -> int:
+    """Every hand of the others is as likely as there are ways to deal it so that the mover can play.
+
+    Returns how many of the observers learn something from that, which would not be so with any hand.
+    """
+    n, learn = (200 if jit.DISABLED else 4000), 0
+    kinds, mover = kinds_of(game.options["colours"]), int(state["to_move"])
+    board = [None if top == rules.NOTHING else kinds[top] for top in state["top"]]
+
+    def can_play(hand: list[Card]) -> bool:
+        return bool(actions_of(board, hand, int(state["pending"]), [mover + 1]))
+
+    for player in range(game.num_players):
+        others = [other for other in range(game.num_players) if other != player]
+        hidden = cards_of(state["pile"] + state["hand"][others].sum(axis=0, dtype=np.int8), kinds)
+        sizes = state["hand"][others].sum(axis=1).tolist()
+        at = others.index(mover) if mover != player else None
+        ways = possible_worlds(hidden, sizes, at, can_play)
+        learn += ways.total() < possible_worlds(hidden, sizes, None, can_play).total()
+        dealt = worlds(game, state, player, n)["hand"][:, others]
+        found = Counter(tuple(tuple(cards_of(hand, kinds)) for hand in hands) for hands in dealt)
+        assert found.keys() <= ways.keys(), "impossible hands"
+        expected = np.array([n * way / ways.total() for way in ways.values()])
+        counts = np.array([found[hands] for hands in ways])
+        rare = expected < 10
+        expected, counts = (np.append(each[~rare], each[rare].sum()) for each in (expected, counts))
+        expected, counts = expected[expected > 0], counts[expected > 0]
+        if len(expected) > 1:
+            chi_square = ((counts - expected) ** 2 / expected).sum()
+            assert chi_square_is_usual(chi_square, len(expected) - 1), f"player {player}: {chi_square:.0f}"
+    return learn
+
+
+def check_worlds(game: Game) -> None:
+    """Any hand of the others out of those possible, as often as it should be; in the games of a few cards."""
+    states = positions(game, 60)
+    states = states[~states["done"]][:: 6 if jit.DISABLED else 2]
+    assert sum(check_worlds_are_uniform(game, state) for state in states), "that the mover can play tells nothing"
+
+
+@pytest.mark.parametrize("case", range(len(LISTED)))
+def test_worlds_are_uniform_over_what_is_not_known(case):
+    check_worlds(ttt_envs.load(ID, **LISTED[case]))
+
+
+@pytest.mark.parametrize("game", [TWO, FOUR, ALONE])
+def test_worlds_of_the_default_deck(game):
+    """All that the player sees stays; the others' cards are drawn from all that he does not see, and from nothing else.
+
+    Who has other hidden cards before him gets the same worlds for the same seed, to the byte.
+    """
+    n = MANY // 20
+    states = positions(game, 40)
+    for state, player in product(states[~states["done"]][::5], range(game.num_players)):
+        found = worlds(game, state, player, n)
+        kept = [name for name in state.dtype.names if name not in ("rng", "hand", "pile")]
+        assert (found[kept] == np.array([state])[kept]).all()
+        assert (found["hand"][:, player] == state["hand"][player]).all()
+        sizes = state["hand"].sum(axis=1, dtype=int)
+        assert (found["hand"].sum(axis=2) == sizes).all()
+        hidden = state["deck"].astype(int) - state["hand"][player] - state["covered"] - state["discard"]
+        hidden -= np.bincount(state["top"][state["top"] >= 0], minlength=11)
+        others = np.delete(found["hand"], player, axis=1)
+        assert (others.sum(axis=1) + found["pile"] == hidden).all()
+        assert masks_of(game, found, int(state["to_move"])).any(axis=1).all(), "the mover cannot play"
+        assert len(np.unique(found["rng"])) == n
+        for other in {*range(game.num_players)} - {player, *([int(state["to_move"])] if state["pending"] else [])}:
+            for kind, such in enumerate(hidden.tolist()):
+                for cards in range(such + 1):
+                    chance = chance_of(int(sizes[other]), cards, such, int(hidden.sum()))
+                    # That a mover can play makes no odds with this deck, but that of four Double Plays.
+                    if chance * n > 20:
+                        close((found["hand"][:, other, kind] == cards).sum(), n, np.array(chance), "cards in a hand")
+        assert worlds(game, found[1], player, 3).tobytes() == found[:3].tobytes()
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"players": 3}, ValueError, "players=3 must be one of 2, 4"),
+        ({"players": 2.0}, ValueError, "players=2.0 must be one of 2, 4"),
+        ({"teams": False}, ValueError, "teams=False is for players=4"),
+        ({"players": 4, "teams": "no"}, ValueError, "teams='no' must be one of True, False"),
+        ({"players": 4, "teams": 0}, ValueError, "teams=0 must be one of True, False"),
+        ({"max_turns": 0}, ValueError, "max_turns=0 must be from 1 to 10000"),
+        ({"max_turns": 1e3}, TypeError, "max_turns=1000.0 must be a whole number, not float"),
+        ({"history": -1}, ValueError, "history=-1 must be from 0 to 100"),
+        ({"history": True}, TypeError, "history=True must be a whole number, not bool"),
+        ({"colours": 0}, ValueError, "colours=0 must be from 1 to 4"),
+        ({"colours": 5}, ValueError, "colours=5 must be from 1 to 4"),
+        ({"copies": 0}, ValueError, "copies=0 must be from 1 to 9"),
+        ({"copies": "6"}, TypeError, "copies='6' must be a whole number, not str"),
+        ({"flips": -1}, ValueError, "flips=-1 must be from 0 to 9"),
+        ({"wipe_outs": 10}, ValueError, "wipe_outs=10 must be from 0 to 9"),
+        ({"double_plays": None}, TypeError, "double_plays=None must be a whole number, not NoneType"),
+        ({"hand_size": 0}, ValueError, "hand_size=0 must be from 1 to 9"),
+        ({"hand_sizes": 4}, ValueError, "did you mean 'hand_size'"),
+        ({"players": 4, "colours": 1, "copies": 8}, ValueError, "4 hands of 4 cards could hold all 16 symbol cards"),
+        ({"colours": 1, "copies": 1, "hand_size": 1}, ValueError, "2 hands of 1 cards could hold all 2 symbol cards"),
+        (
+            {"colours": 1, "copies": 5, "flips": 0, "wipe_outs": 0, "double_plays": 1, "hand_size": 1},
+            ValueError,
+            "of its 11 cards 2 are in 2 hands and up to 9 lie on top; at least 12 cards are needed",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_in_words(options, error, message):
+    with pytest.raises(error, match=message):
+        ttt_envs.load(ID, **options)
+
+
+@pytest.mark.parametrize("max_turns", [1, 2, 3, 9])
+@pytest.mark.parametrize("special", [0, 1])
+def test_the_smallest_decks_do_not_run_out(max_turns, special):
+    """The smallest deck that is allowed, as many cards on top as can be: the pile is never empty."""
+    for flips in range(10):
+        options = {"colours": 1, "copies": 2, "hand_size": 1, "flips": flips, "wipe_outs": 0, "double_plays": special}
+        try:
+            game = ttt_envs.load(ID, **options, max_turns=max_turns)
+        except ValueError:
+            continue
+        states = play_batch(Batch(game, 5 if jit.DISABLED else 300, seed=1), game.max_plies).states
+        assert states["pile"].any(axis=2).all()
+        return
+    raise AssertionError("no such deck is allowed")
+
+
+# --- broken rules, which the checks above must notice ---
+
+
+def few_compared(game: Game) -> None:
+    compare_with_slow(game, 3 if jit.DISABLED else 60, seed=0)
+
+
+#: What is broken -> the game, the kernel, what stands in its place, and the checks that must notice.
+MUTANTS: dict[str, tuple[Game, str, Callable, tuple[Callable[[Game], None], ...]]] = {
+    "no line between two cards": (TWO, "lay", mutants.no_line_between, (check_line_between, few_compared)),
+    "the mover wins": (TWO, "end_game", mutants.mover_wins, (check_who_wins, check_rows, few_compared)),
+    "the same card may be covered": (TWO, "legal_mask", mutants.same_on_same, (few_compared,)),
+    "a Flip for the mover alone": (TWO, "spend", mutants.own_flip, (check_who_wins, few_compared)),
+    "the replacement drawn last": (FOUR, "step", mutants.replacement_after, (check_wipe_out, few_compared)),
+    "the victim does not play": (FOUR, "step", mutants.victim_skipped, (check_wipe_out, few_compared)),
+    "covered cards stay": (TWO, "draw_card", mutants.covered_stay, (check_new_pile, few_compared)),
+    "a new pile too late": (TWO, "draw_card", mutants.new_pile_late, (check_cards, check_new_pile, few_compared)),
+    "kinds drawn, not cards": (TWO, "take", mutants.by_kind, (check_draws, check_deals, few_compared)),
+    "one card exchanged": (TWO, "exchange_hand", mutants.hand_kept, (check_exchange, few_compared)),
+    "the dealer begins": (TWO, "reset", mutants.dealer_begins, (check_starts, few_compared)),
+    "the mover need not be able to play": (
+        ttt_envs.load(ID, **LISTED[0]),
+        "resample",
+        mutants.any_hand,
+        (check_worlds,),
+    ),
+    "hands are known": (ttt_envs.load(ID, **LISTED[0]), "resample", mutants.hands_known, (check_worlds,)),
+}
+
+
+@pytest.mark.parametrize("name", list(MUTANTS))
+def test_the_checks_notice_a_mutant(name):
+    sound, kernel, instead, checks = MUTANTS[name]
+    mutant = mutants.broken(sound, **{kernel: instead})
+    if kernel == "lay" and jit.DISABLED:  # needs more games than there is time for
+        checks = checks[:1]
+    for check in checks:
+        with pytest.raises(AssertionError):
+            check(mutant)
+        check(sound)

@@ -1,0 +1,137 @@
+"""Tic-Tac Match: hidden hands, two sides that can change their symbol, and cards that cover cards.
+
+- **What it adds**: hidden information and teams. Two players, or four as two teams (or as one against three).
+- **Actions**: `red X to E` lays a symbol card on a cell (A to I, row by row), then `flip`, `wipe-out +k` against the
+  player k seats later, and `double play`. Cards are played by kind: a hand has no places.
+- **Rules**: at your turn play one card, then draw back to a full hand. A symbol card goes on an empty cell, or on a top
+  card that shares exactly one of colour and symbol with it. Flip turns over everybody's ID card. Wipe-Out exchanges
+  another player's hand and makes it his turn. Double Play lets you play two cards, symbols or Flips, each a decision
+  of its own. Three top cards of one colour and symbol in a row end the game, also between the two cards of a
+  Double Play: the side whose ID cards show the symbol at that moment wins, whoever laid the card. Who cannot play
+  anything exchanges the hand, inside the step. The pile is made anew from discards and covered cards as soon as it is
+  empty. Seat 0 deals, seat 1 begins.
+- **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
+- **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
+- **Options**: `players` 2 or 4; `teams` (False, with four players: the dealer alone against the others); `max_turns` 1
+  to 10,000; `history` 0 to 100 public events in the observation, for policies without memory. Other decks: `colours`
+  1 to 4, `copies` of each symbol card, `flips`, `wipe_outs` and `double_plays` up to 9, `hand_size` 1 to 9.
+- **What `resample` takes for known**: the record of the game as the observer sees it now. Who remembers which cards
+  went into a new pile knows a little more.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.options import choice, whole
+from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.games import environments
+from ttt_envs.games.tic_tac_match import encoding, rules, text
+from ttt_envs.games.tic_tac_match.drawing import draw
+
+ID = "tic_tac_match"
+
+env, raw_env, parallel_env = environments(ID)
+
+
+def make(
+    *,
+    players: int = 2,
+    teams: bool = True,
+    max_turns: int = 1000,
+    history: int = 0,
+    colours: int = 4,
+    copies: int = 6,
+    flips: int = 4,
+    wipe_outs: int = 4,
+    double_plays: int = 4,
+    hand_size: int = 4,
+) -> Game:
+    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    options: dict[str, Any] = {
+        "players": choice("players", players, (2, 4)),
+        "teams": choice("teams", teams, (True, False)),
+        "max_turns": whole("max_turns", max_turns, 1, 10_000),
+        "history": whole("history", history, 0, 100),
+        "colours": whole("colours", colours, 1, len(text.COLOURS)),
+        "copies": whole("copies", copies, 1, 9),
+        "flips": whole("flips", flips, 0, 9),
+        "wipe_outs": whole("wipe_outs", wipe_outs, 0, 9),
+        "double_plays": whole("double_plays", double_plays, 0, 9),
+        "hand_size": whole("hand_size", hand_size, 1, 9),
+    }
+    if players == 2 and not teams:
+        raise ValueError("option teams=False is for players=4: the dealer alone against the three others")
+    deck = [copies] * 2 * colours + [flips, wipe_outs, double_plays]
+    _check_deck(deck, players, hand_size, max_turns)
+    prototype = np.zeros(1, rules.state_dtype_for(players, colours, history))
+    prototype["deck"], prototype["hand_size"], prototype["max_turns"] = deck, hand_size, max_turns
+    prototype["team_of"] = [player % 2 if teams else player > 0 for player in range(players)]
+    sides = prototype["team_of"][0]
+    return Game(
+        id=ID,
+        title="Tic-Tac Match",
+        options=options,
+        prototype=prototype,
+        action_names=text.action_names(players, colours),
+        action_format="a card and where it goes, such as 'red X to E', 'flip', 'wipe-out +1' or 'double play'",
+        observation=encoding.blocks(players, deck, hand_size, history),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        simultaneous=False,
+        stochastic=True,
+        hidden_information=True,
+        max_plies=max_turns * (3 if double_plays else 1),
+        teams=tuple(tuple(int(each) for each in np.flatnonzero(sides == side)) for side in (0, 1)),
+        native="parallel",
+        format_state=text.format_state,
+        parse_state=partial(text.parse_state, prototype=prototype),
+        draw=draw,
+        factory=make,
+        make_symmetries=lambda: tuple(_symmetries(players, deck, hand_size, history)),
+    )
+
+
+def _check_deck(deck: list[int], players: int, hand_size: int, max_turns: int) -> None:
+    """ValueError if the game could not begin or go on with these cards."""
+    held, symbols = players * hand_size, sum(deck[:-3])
+    if symbols <= held:
+        raise ValueError(
+            f"this deck cannot be dealt: {players} hands of {hand_size} cards could hold all {symbols} symbol cards, "
+            "and one must come to the centre; take a smaller hand_size, or more copies or colours"
+        )
+    laid = min(rules.CELLS, 1 + max_turns * (2 if deck[-1] else 1))
+    if sum(deck) <= held + laid:
+        raise ValueError(
+            f"this deck runs out: of its {sum(deck)} cards {held} are in {players} hands and up to {laid} lie on top; "
+            f"at least {held + laid + 1} cards are needed, or a smaller hand_size"
+        )
+
+
+def _symmetries(players: int, deck: list[int], hand_size: int, history: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    symbols, cells = len(deck) - 3, rules.CELLS
+    blocks = encoding.blocks(players, deck, hand_size, history)
+    count = rules.num_actions(players, symbols // 2)
+    for name, turn in dihedral(3).items():
+        features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count + 1)
+        for kind in range(symbols):
+            actions[kind * cells : (kind + 1) * cells] = kind * cells + turn
+        for k in range(3 * symbols):  # tops, my lines, their lines
+            features[k * cells : (k + 1) * cells] = k * cells + turn
+        for k in range(history):  # the last blocks: what was played
+            start = len(features) - (history - k) * len(actions)
+            features[start : start + len(actions)] = start + actions
+        yield Symmetry(name, actions[:-1], features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
+    new["top"] = states["top"][:, turn]
+    played = states["event"][:, :, 1].astype(np.int64) - 1
+    turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
+    new["event"][:, :, 1] = np.where((played >= 0) & (played < laid), turned, played) + 1
+    return new

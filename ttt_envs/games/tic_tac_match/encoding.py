@@ -1,0 +1,109 @@
+"""What each observation feature of Tic-Tac Match means; all are 0 or 1, from the observer's side."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ttt_envs.core.game import Block
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines
+from ttt_envs.games.tic_tac_match.rules import CELLS, FITS, NOTHING, count, flip_of, num_actions
+
+LINES = lines(3, 3, 3)
+
+#: How far an observation counts the turns that are left.
+COUNTDOWN = 8
+
+
+def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tuple[Block, ...]:
+    """The blocks of an observation; `deck`: cards of each kind; `events`: how many are remembered."""
+    kinds, most = len(deck), max(deck)
+    symbols = kinds - 3
+    board = np.arange(symbols * CELLS).reshape(symbols, 3, 3)
+    whose = "of the player k seats after me"
+    found = [
+        Block("tops", (symbols, CELLS), "a symbol card of kind s lies on top of the cell: [s, cell]", board),
+        Block(
+            "my lines", (symbols, CELLS), "a card of kind s, laid on the cell, would win the game for my side", board
+        ),
+        Block("their lines", (symbols, CELLS), "a card of kind s, laid on the cell, would lose it for my side", board),
+        Block("hand", (kinds, hand_size), "I hold more than c cards of kind k: [k, c]"),
+        Block("discards", (kinds, most), "more than c cards of kind k lie in the discards: [k, c]"),
+        Block("covered", (kinds, most), "more than c cards of kind k lie covered on the board: [k, c]"),
+        Block("identities", (players, 2), f"the ID card {whose} shows X or O: [k, 0] or [k, 1]"),
+        Block("hand sizes", (players, hand_size), f"the hand {whose} has more than c cards: [k, c]"),
+        Block("to move", (players,), "it is the turn of the player k seats after me"),
+        Block("pending", (2,), "a Double Play has more than c cards still to be played"),
+        Block("turns left", (COUNTDOWN,), "more than t turns are left before the game is a draw"),
+    ]
+    if events:
+        actions = num_actions(players, symbols // 2) + 1
+        found += [
+            Block("history: who", (events, players), "e events ago the player k seats after me acted: [e, k]"),
+            Block(
+                "history: what", (events, actions), "e events ago: the action, or an exchange of the hand (the last)"
+            ),
+        ]
+    return tuple(found)
+
+
+@kernel
+def observe(state, player, out):
+    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    out[:] = 0
+    players, symbols = state["identity"].shape[0], flip_of(state)
+    hand_size, most, left = np.int64(state["hand_size"]), state["deck"].max(), state["max_turns"] - state["turn"]
+    for cell in range(CELLS):
+        if state["top"][cell] != NOTHING:
+            out[CELLS * np.int64(state["top"][cell]) + cell] = 1
+    show_lines(state, player, out, CELLS * symbols)
+    at = 3 * CELLS * symbols
+    at = show_counts(state["hand"][player], hand_size, out, at)
+    at = show_counts(state["discard"], most, out, at)
+    at = show_counts(state["covered"], most, out, at)
+    for k in range(players):
+        each = (player + k) % players
+        out[at + 2 * k + state["identity"][each]] = 1
+        held = at + 2 * players + k * hand_size
+        out[held : held + count(state["hand"][each])] = 1
+    at += players * (2 + hand_size)
+    if not state["done"]:
+        out[at + (state["to_move"] - player) % players] = 1
+    at += players
+    out[at : at + state["pending"]] = 1
+    out[at + 2 : at + 2 + min(left, COUNTDOWN)] = 1
+    show_events(state, player, out, at + 2 + COUNTDOWN)
+
+
+@kernel
+def show_lines(state, player, out, at):
+    """Which cards, whoever held them, would complete a line: first for the observer's side, then for the other one."""
+    top, own, theirs = state["top"], state["identity"][player], CELLS * flip_of(state)
+    for line in range(LINES.shape[0]):
+        for k in range(3):
+            cell, kind = LINES[line, k], np.int64(top[LINES[line, k - 1]])
+            if kind != NOTHING and kind == top[LINES[line, k - 2]] and FITS[kind, 1 + top[cell]]:
+                out[at + theirs * (kind % 2 != own) + CELLS * kind + cell] = 1
+
+
+@kernel
+def show_counts(cards, most, out, at):
+    """A row of `most` features for each kind, from `at` on, with as many ones as there are cards; where they end."""
+    for kind in range(cards.shape[0]):
+        out[at : at + cards[kind]] = 1
+        at += most
+    return at
+
+
+@kernel
+def show_events(state, player, out, at):
+    """The events that are remembered, the newest first."""
+    players, events = state["identity"].shape[0], state["event"].shape[0]
+    actions = CELLS * flip_of(state) + players + 2
+    for k in range(events):
+        who, what = state["event"][events - 1 - k]
+        if what > 0:
+            out[at + k * players + (who - player) % players] = 1
+            out[at + events * players + k * actions + what - 1] = 1

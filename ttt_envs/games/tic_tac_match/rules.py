@@ -1,0 +1,364 @@
+"""The rules of Tic-Tac Match, and nothing else.
+
+Cards are known by their kind: a symbol card by `2*colour + symbol`, X before O, then Flip, Wipe-Out and Double Play. A
+hand, the draw pile, the discards and the covered cards are counts of kinds. The pile has no order: a card is drawn at
+random from what is in it, which is the same as drawing from a shuffled pile, and leaves no order that could be looked
+at. Source of the rules: "Tic-Tac Match", The Geeky Pen.
+
+Actions: `9*kind + cell` plays a symbol card; then one for Flip, one for Wipe-Out against each other player by his seat
+after the mover's (1 to players-1), and the last for Double Play.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines_through
+from ttt_envs.core.state import state_dtype
+
+CELLS, CENTRE = 9, 4
+NOTHING = -1  # on a cell
+SYMBOL_KINDS = 8  # at most: X and O in four colours
+THROUGH = lines_through(3, 3, 3)
+
+#: FITS[kind, 1 + top]: whether a symbol card may lie there. On an empty cell always; else exactly one of colour and
+#: symbol must be that of the top card.
+FITS = np.array(
+    [
+        [True] + [(kind // 2 == top // 2) != (kind % 2 == top % 2) for top in range(SYMBOL_KINDS)]
+        for kind in range(SYMBOL_KINDS)
+    ]
+)
+
+# So many hands in a row without a legal play, and the game is a draw: with odd decks that could go on for ever.
+MOST_EXCHANGES = 1000
+
+
+@cache
+def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
+    """The dtype of states; `events`: how many public events are remembered."""
+    kinds = 2 * colours + 3
+    return state_dtype(
+        players=players,
+        fields=[
+            ("top", np.int8, (CELLS,)),  # kind of the top card of each cell, or NOTHING
+            ("identity", np.int8, (players,)),  # what each player's ID card shows: 0 for X, 1 for O
+            ("hand", np.int8, (players, kinds)),  # cards of each kind
+            ("pile", np.int8, (kinds,)),  # the draw pile
+            ("discard", np.int8, (kinds,)),
+            ("covered", np.int8, (kinds,)),  # cards on the board under others
+            ("pending", np.int8),  # cards of a Double Play still to be played: 2, 1 or 0
+            ("turn", np.int32),  # turns finished
+            ("event", np.int16, (events, 2)),  # the newest last: (player, action + 1), see `remember`
+            ("deck", np.int8, (kinds,)),  # all cards of the game, by the options
+            ("hand_size", np.int8),  # option of that name
+            ("max_turns", np.int32),  # option of that name
+            ("team_of", np.int8, (players,)),  # which side each player is on: 0 the dealer's, 1 the other
+        ],
+    )
+
+
+def num_actions(players: int, colours: int) -> int:
+    """Actions are numbered from 0 to one less."""
+    return CELLS * 2 * colours + players + 1
+
+
+# --- kinds of cards ---
+
+
+@kernel
+def flip_of(state):
+    """The kind of Flip, which is also the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
+    return state["pile"].shape[0] - 3
+
+
+@kernel
+def count(cards):
+    """How many cards there are; `cards` are counts of kinds."""
+    total = 0
+    for kind in range(cards.shape[0]):
+        total += cards[kind]
+    return total
+
+
+# --- the game ---
+
+
+@kernel
+def reset(state, seed):
+    """Deal, reveal cards until a symbol comes, and set the ID cards by it. The player to the dealer's left begins."""
+    rng.start(state, seed)
+    players = state["identity"].shape[0]
+    state["pile"][:] = state["deck"]
+    state["top"][:] = NOTHING
+    for player in range(players):
+        refill(state, player)
+    card = draw_card(state)
+    while card >= flip_of(state):
+        state["discard"][card] += 1
+        card = draw_card(state)
+    state["top"][CENTRE] = card
+    for player in range(players):
+        state["identity"][player] = card % 2 if state["team_of"][player] == 0 else 1 - card % 2
+    state["to_move"] = 1
+    begin_turn(state)
+
+
+@kernel
+def step(state, actions):
+    """Play a card and resolve it; the last card of a turn ends it."""
+    player, flip = state["to_move"], flip_of(state)
+    action, players = actions[player], state["identity"].shape[0]
+    remember(state, player, action)
+    if action == CELLS * flip + players:
+        spend(state, player, flip + 2)
+        state["pending"] = 2
+        return
+    if action < CELLS * flip:
+        if lay(state, player, action // CELLS, action % CELLS):
+            end_game(state, action // CELLS % 2)
+            return
+    elif action == CELLS * flip:
+        spend(state, player, flip)
+        for each in range(players):
+            state["identity"][each] = 1 - state["identity"][each]
+    else:
+        spend(state, player, flip + 1)
+    state["pending"] = max(state["pending"] - 1, 0)
+    if state["pending"] == 0:
+        state["turn"] += 1
+        if state["turn"] == state["max_turns"]:
+            end_game(state, NOTHING)
+            return
+        refill(state, player)
+        ahead = 1
+        if action > CELLS * flip:  # a Wipe-Out
+            ahead = action - CELLS * flip
+            exchange_hand(state, (player + ahead) % players)
+        state["to_move"] = (player + ahead) % players
+        begin_turn(state)
+
+
+@kernel
+def lay(state, player, kind, cell):
+    """Lay a symbol card from the hand; True if it completes a line of three top cards of its kind."""
+    top = state["top"]
+    state["hand"][player, kind] -= 1
+    if top[cell] != NOTHING:
+        state["covered"][top[cell]] += 1
+    top[cell] = kind
+    return completes_line(state, kind, cell)
+
+
+@kernel
+def completes_line(state, kind, cell):
+    """Whether a symbol card on the cell is, or would be, the third of its kind in a row."""
+    top = state["top"]
+    for line in range(THROUGH.shape[1]):
+        if top[THROUGH[cell, line, 0]] == kind and top[THROUGH[cell, line, 1]] == kind:
+            return True
+    return False
+
+
+@kernel
+def spend(state, player, kind):
+    """A card goes from the hand to the discards."""
+    state["hand"][player, kind] -= 1
+    state["discard"][kind] += 1
+
+
+@kernel
+def refill(state, player):
+    """Draw up to a full hand."""
+    for _ in range(state["hand_size"] - count(state["hand"][player])):
+        state["hand"][player, draw_card(state)] += 1
+
+
+@kernel
+def draw_card(state):
+    """Take a card from the pile; when that was the last one, discards and covered cards become the new pile."""
+    size = count(state["pile"])
+    card = take(state, size)
+    if size == 1:
+        for kind in range(state["pile"].shape[0]):
+            state["pile"][kind] = state["discard"][kind] + state["covered"][kind]
+            state["discard"][kind] = 0
+            state["covered"][kind] = 0
+    return card
+
+
+@kernel
+def take(state, size):
+    """Take a random one of the pile's `size` cards."""
+    pile, skip, passed, card = state["pile"], rng.below(state, size), 0, 0
+    for kind in range(pile.shape[0]):  # no branch on what is random
+        passed += pile[kind]
+        card += passed <= skip
+    pile[card] -= 1
+    return card
+
+
+@kernel
+def exchange_hand(state, player):
+    """The whole hand goes to the discards, and a new one is drawn."""
+    for kind in range(state["pile"].shape[0]):
+        state["discard"][kind] += state["hand"][player, kind]
+        state["hand"][player, kind] = 0
+    refill(state, player)
+
+
+@kernel
+def begin_turn(state):
+    """Who cannot play anything exchanges the hand, until something can be played."""
+    player = state["to_move"]
+    for _ in range(MOST_EXCHANGES):
+        if can_play(state, player):
+            return
+        remember(state, player, CELLS * flip_of(state) + state["identity"].shape[0] + 1)
+        exchange_hand(state, player)
+    if not can_play(state, player):
+        end_game(state, NOTHING)
+
+
+@kernel
+def end_game(state, symbol):
+    """The side whose ID cards show the symbol wins; NOTHING for a draw."""
+    players, winners = state["identity"].shape[0], 0
+    for player in range(players):
+        winners += state["identity"][player] == symbol
+    for player in range(players):
+        if symbol != NOTHING:
+            won = state["identity"][player] == symbol
+            state["rewards"][player] = 1 / winners if won else -1 / (players - winners)
+    state["done"] = True
+    state["to_move"] = 0
+    state["pending"] = 0
+
+
+@kernel
+def remember(state, player, action):
+    """Put the newest public event last. The number after the last action stands for an exchange of the hand."""
+    events = state["event"]
+    for k in range(events.shape[0] - 1):
+        events[k, 0] = events[k + 1, 0]
+        events[k, 1] = events[k + 1, 1]
+    if events.shape[0] > 0:
+        events[-1, 0] = player
+        events[-1, 1] = action + 1
+
+
+# --- what may be played ---
+
+
+@kernel
+def legal_mask(state, player, out):
+    """Every card in the hand that may be played now, everywhere it may be played."""
+    out[:] = False
+    if player != state["to_move"]:
+        return
+    hand, flip, players = state["hand"][player], flip_of(state), state["identity"].shape[0]
+    for kind in range(flip):
+        for cell in range(CELLS):
+            out[CELLS * kind + cell] = hand[kind] > 0 and FITS[kind, 1 + state["top"][cell]]
+    at = CELLS * flip
+    out[at] = hand[flip] > 0
+    if state["pending"] == 0:
+        out[at + 1 : at + players] = hand[flip + 1] > 0
+        out[at + players] = hand[flip + 2] > 0 and can_begin_double(state, player)
+    elif state["pending"] == 2:
+        for action in range(at + 1):
+            out[action] = out[action] and can_go_on(state, player, action)
+
+
+@kernel
+def can_play(state, player):
+    """Whether the player has any legal play."""
+    hand, flip = state["hand"][player], flip_of(state)
+    if state["pending"] == 2:
+        return can_begin_double(state, player)
+    if hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0):
+        return True
+    # A Double Play can be played only if another card could be played by itself.
+    for kind in range(flip):
+        if hand[kind] > 0:
+            for cell in range(CELLS):
+                if FITS[kind, 1 + state["top"][cell]]:
+                    return True
+    return False
+
+
+@kernel
+def can_begin_double(state, player):
+    """Whether two cards can be played one after the other, or one that ends the game."""
+    hand, flip = state["hand"][player], flip_of(state)
+    if hand[flip] > 0 and can_go_on(state, player, CELLS * flip):
+        return True
+    for kind in range(flip):
+        if hand[kind] > 0:
+            for cell in range(CELLS):
+                if FITS[kind, 1 + state["top"][cell]] and can_go_on(state, player, CELLS * kind + cell):
+                    return True
+    return False
+
+
+@kernel
+def can_go_on(state, player, action):
+    """Whether the first card of a Double Play, played so, leaves a legal second one, or ends the game."""
+    hand, flip = state["hand"][player], flip_of(state)
+    first, laid = action // CELLS, action % CELLS
+    if first == flip:
+        laid = NOTHING
+    if hand[flip] > (first == flip):
+        return True
+    for kind in range(flip):
+        if hand[kind] > (kind == first):
+            for cell in range(CELLS):
+                if FITS[kind, 1 + (first if cell == laid else state["top"][cell])]:
+                    return True
+    return first != flip and completes_line(state, first, laid)
+
+
+# --- what is hidden ---
+
+
+@kernel
+def resample(state, player, seed):
+    """Redraw the hands of the others and the pile from all the cards that the player does not see.
+
+    All that they may be is equally likely, but for one thing that everybody knows: who is to move can play.
+    """
+    rng.start(state, seed)
+    players, mover = state["identity"].shape[0], state["to_move"]
+    sizes = np.zeros(players, np.int64)
+    for other in range(players):
+        if other != player:
+            sizes[other] = count(state["hand"][other])
+            put_back(state, other)
+    if mover != player and not state["done"]:
+        deal(state, mover, sizes[mover])
+        while not can_play(state, mover):
+            put_back(state, mover)
+            deal(state, mover, sizes[mover])
+        sizes[mover] = 0
+    for other in range(players):
+        deal(state, other, sizes[other])
+
+
+@kernel
+def put_back(state, player):
+    """A hand goes back into the pile."""
+    for kind in range(state["pile"].shape[0]):
+        state["pile"][kind] += state["hand"][player, kind]
+        state["hand"][player, kind] = 0
+
+
+@kernel
+def deal(state, player, cards):
+    """So many cards from the pile, which is not made anew."""
+    size = count(state["pile"])
+    for k in range(cards):
+        state["hand"][player, take(state, size - k)] += 1

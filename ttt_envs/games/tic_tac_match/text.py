@@ -1,0 +1,253 @@
+"""Positions and actions of Tic-Tac Match as text, both ways."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.games.tic_tac_match.rules import (
+    CELLS,
+    NOTHING,
+    can_play,
+    completes_line,
+    count,
+    flip_of,
+)
+
+COLOURS = ("red", "blue", "yellow", "green")
+SYMBOLS = "XO"
+CELL_NAMES = "ABCDEFGHI"
+ACTION_CARDS = ("flip", "wipe-out", "double play")
+
+_NOBODY, _HIDDEN = "none", "hidden"
+
+
+def kind_names(colours: int) -> tuple[str, ...]:
+    """`red X`, `red O`, `blue X`, ..., then the cards without a symbol."""
+    return (*(f"{colour} {symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *ACTION_CARDS)
+
+
+def short_names(colours: int) -> tuple[str, ...]:
+    """The same in two letters at most: `rX`, `rO`, `bX`, ..., F, W, D."""
+    return (*(f"{colour[0]}{symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *"FWD")
+
+
+def action_names(players: int, colours: int) -> tuple[str, ...]:
+    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`."""
+    return (
+        *(f"{kind} to {cell}" for kind in kind_names(colours)[:-3] for cell in CELL_NAMES),
+        ACTION_CARDS[0],
+        *(f"{ACTION_CARDS[1]} +{k}" for k in range(1, players)),
+        ACTION_CARDS[2],
+    )
+
+
+# --- writing ---
+
+
+def format_state(state: Any, viewer: int | None = None) -> str:
+    """Whose turn; the top cards; ID cards, hands, what lies covered, discarded and in the pile; how much was played.
+
+    A viewer sees no hand but his own, and of the pile only how many cards it has; None sees everything, and
+    `parse_state` reads that back.
+    """
+    names = short_names(_colours(state))
+    lines = [_headline(state)]
+    for row in range(3):
+        cells = (names[top] if top != NOTHING else "." for top in state["top"][3 * row : 3 * row + 3])
+        lines.append("  ".join(f"{CELL_NAMES[3 * row + k]} {cell:<2}" for k, cell in enumerate(cells)).rstrip())
+    lines.append("ID cards: " + " ".join(SYMBOLS[symbol] for symbol in state["identity"]))
+    for player, hand in enumerate(state["hand"]):
+        lines.append(f"hand {player}: {_cards(hand, names, viewer in (None, player))}")
+    lines.append(f"covered: {_cards(state['covered'], names)}")
+    lines.append(f"discards: {_cards(state['discard'], names)}")
+    lines.append(f"pile: {_cards(state['pile'], names, viewer is None)}")
+    lines.append(f"turn {state['turn']}, ply {state['ply']}")
+    if state["event"].any():
+        lines.append("events: " + ", ".join(event_names(state)))
+    return "\n".join(lines)
+
+
+def event_names(state: Any) -> list[str]:
+    """The remembered events, the oldest first: `1 red X to E`; `0 exchange` for a hand without a legal play."""
+    names = (*action_names(len(state["identity"]), _colours(state)), "exchange")
+    return [f"{player} {names[action - 1]}" for player, action in state["event"] if action > 0]
+
+
+def _colours(state: Any) -> int:
+    return flip_of(state) // 2
+
+
+def _headline(state: Any) -> str:
+    if state["done"]:
+        winners = np.flatnonzero(state["rewards"] > 0)
+        if not len(winners):
+            return "over: draw"
+        seats = f"seat{'s' if len(winners) > 1 else ''} {' and '.join(map(str, winners))}"
+        return f"over: {SYMBOLS[state['identity'][winners[0]]]} wins, {seats}"
+    left = int(state["pending"])
+    rest = f", {left} more {'card' if left == 1 else 'cards'} of a double play" if left else ""
+    return f"seat {state['to_move']} plays{rest}"
+
+
+def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str:
+    if not shown:
+        return f"{count(cards)} {_HIDDEN}"
+    return ", ".join(f"{n} {names[kind]}" for kind, n in enumerate(cards) if n) or _NOBODY
+
+
+# --- reading ---
+
+
+def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
+    """The position of a text made by `format_state` for nobody's eyes but the table's: structured (1,).
+
+    The options come from `prototype`; the line of the pile may be left out, as it holds the rest of the deck. Raises
+    ValueError that names the part that is wrong.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
+    states = prototype.copy()
+    state = states[0]
+    state["top"] = _read_board(lines[1:4], short_names(_colours(state)))
+    if len(lines) < 4:
+        raise ValueError("a position needs a line that says who plays, and three rows of three cells, each like 'A rX'")
+    heaps = _read_heaps(lines[4:], state)
+    _read_cards(heaps, state)
+    _read_identities(heaps["ID cards"], state)
+    _read_progress(heaps, state)
+    _read_turn(lines[0], state)
+    return states
+
+
+def _read_board(lines: list[str], names: tuple[str, ...]) -> list[int]:
+    words = " ".join(lines).split()
+    if words[::2] != list(CELL_NAMES) or len(words) != 2 * CELLS:
+        raise ValueError("the board must be three rows of three cells, A to I, each like 'A rX' or 'A .'")
+    for word in words[1::2]:
+        if word != "." and word not in names[:-3]:
+            raise ValueError(f"a cell holds '.' or one of {', '.join(names[:-3])}, not {word!r}")
+    return [NOTHING if word == "." else names.index(word) for word in words[1::2]]
+
+
+def _read_heaps(lines: list[str], state: Any) -> dict[str, str]:
+    """The lines after the board, by their names."""
+    wanted = ["ID cards", *(f"hand {player}" for player in range(len(state["hand"]))), "covered", "discards", "pile"]
+    heaps: dict[str, str] = {}
+    for line in lines:
+        name, colon, rest = line.partition(":")
+        if line.startswith("turn "):
+            name, rest = "turn", line
+        elif not colon or name not in (*wanted, "events"):
+            raise ValueError(f"after the board there are lines {', '.join(wanted)}, turn and events, not {line!r}")
+        if name in heaps:
+            raise ValueError(f"the line {name!r} stands there twice")
+        heaps[name] = rest.strip()
+    for name in (*wanted[:-1], "turn"):
+        if name not in heaps:
+            raise ValueError(f"the line {name!r} is missing")
+    return heaps
+
+
+def _read_cards(heaps: dict[str, str], state: Any) -> None:
+    names = short_names(_colours(state))
+    for player in range(len(state["hand"])):
+        state["hand"][player] = _read_counts(f"hand {player}", heaps[f"hand {player}"], names)
+    state["covered"] = _read_counts("covered", heaps["covered"], names)
+    state["discard"] = _read_counts("discards", heaps["discards"], names)
+    tops = np.bincount(state["top"][state["top"] != NOTHING], minlength=len(names))
+    rest = state["deck"].astype(int) - tops - state["hand"].sum(axis=0) - state["covered"] - state["discard"]
+    for kind, left in enumerate(rest):
+        if left < 0:
+            raise ValueError(f"the deck has {state['deck'][kind]} cards {names[kind]}, and here are {-left} more")
+    state["pile"] = rest
+    if "pile" in heaps and _read_counts("pile", heaps["pile"], names) != rest.tolist():
+        raise ValueError(f"the pile must be the rest of the deck: {_cards(rest, names)}")
+    if state["covered"][-3:].any():
+        raise ValueError("only symbol cards can lie covered on the board")
+    if state["covered"].any() and (state["top"] == NOTHING).all():
+        raise ValueError("cards lie covered only under others, and the board is empty")
+
+
+def _read_counts(heap: str, text: str, names: tuple[str, ...]) -> list[int]:
+    found = [0] * len(names)
+    if text == _NOBODY:
+        return found
+    for word in text.split(","):
+        read = re.fullmatch(r"([0-9]{1,2}) (\w+)", word.strip())
+        if not read or read[2] not in names:
+            raise ValueError(f"{heap}: cards are like '2 {names[0]}' (of {', '.join(names)}), not {word.strip()!r}")
+        found[names.index(read[2])] += int(read[1])
+    if max(found) > np.iinfo(np.int8).max:
+        raise ValueError(f"{heap}: no deck has {max(found)} cards of a kind")
+    return found
+
+
+def _read_identities(text: str, state: Any) -> None:
+    words = text.split()
+    if len(words) != len(state["identity"]) or any(word not in tuple(SYMBOLS) for word in words):
+        raise ValueError(f"ID cards: one X or O for each of {len(state['identity'])} players, not {text!r}")
+    state["identity"] = [SYMBOLS.index(word) for word in words]
+    if len(set((state["identity"] + state["team_of"]) % 2)) != 1:
+        raise ValueError("ID cards: one side shows X and the other O")
+
+
+def _read_progress(heaps: dict[str, str], state: Any) -> None:
+    read = re.fullmatch(r"turn ([0-9]{1,9}), ply ([0-9]{1,9})", heaps["turn"])
+    if not read:
+        raise ValueError(f"the count of turns is like 'turn 3, ply 4', not {heaps['turn']!r}")
+    state["turn"], state["ply"] = int(read[1]), int(read[2])
+    if state["turn"] > state["max_turns"] or not state["turn"] <= state["ply"] <= 3 * (state["turn"] + 1):
+        raise ValueError(f"{read[1]} of at most {state['max_turns']} turns do not fit {read[2]} plies")
+    events = heaps.get("events")
+    if events is None:
+        return
+    names = (*action_names(len(state["identity"]), _colours(state)), "exchange")
+    words = [word.strip() for word in events.split(",")]
+    if len(words) > len(state["event"]):
+        raise ValueError(f"with history={len(state['event'])} not {len(words)} events are remembered")
+    for k, word in enumerate(reversed(words)):
+        player, _, what = word.partition(" ")
+        if what not in names or not player.isdecimal() or int(player) >= len(state["identity"]):
+            raise ValueError(f"an event is a seat and what it played, such as '1 {names[0]}', not {word!r}")
+        state["event"][-1 - k] = int(player), names.index(what) + 1
+
+
+def _read_turn(line: str, state: Any) -> None:
+    """Who plays, or how it ended; the cards must fit."""
+    top = state["top"]
+    lines = [int(top[cell]) for cell in range(CELLS) if top[cell] != NOTHING and completes_line(state, top[cell], cell)]
+    full, held = int(state["hand_size"]), [int(count(hand)) for hand in state["hand"]]
+    if line.startswith("over:"):
+        _read_end(line, state, lines)
+        if sum(n != full for n in held) > 1 or not all(max(full - 3, 0) <= n <= full for n in held):
+            raise ValueError(f"at the end all hold {full} cards but the last who played, not {held}")
+        return
+    read = re.fullmatch(r"seat ([0-3]) plays(?:, ([12]) more cards? of a double play)?", line)
+    if not read or int(read[1]) >= len(held):
+        raise ValueError(f"the first line must be like 'seat 1 plays' or 'over: draw', not {line!r}")
+    state["to_move"], state["pending"] = int(read[1]), int(read[2] or 0)
+    if lines:
+        raise ValueError(f"three {short_names(_colours(state))[lines[0]]} lie in a row, so the game is over")
+    if state["turn"] == state["max_turns"]:
+        raise ValueError(f"turn {state['max_turns']} is the end, so the first line must say that it is over")
+    wanted = [full] * len(held)
+    wanted[state["to_move"]] -= (3 - int(state["pending"])) % 3
+    if held != wanted:
+        raise ValueError(f"the hands must hold {wanted} cards, not {held}")
+    if not state["pile"].any():
+        raise ValueError("the pile is never empty: the discards and the covered cards would be the new one")
+    if not can_play(state, state["to_move"]):
+        raise ValueError(f"seat {state['to_move']} has no legal play, and would have exchanged the hand")
+
+
+def _read_end(line: str, state: Any, lines: list[int]) -> None:
+    state["done"] = True
+    if len({kind % 2 for kind in lines}) > 1:
+        raise ValueError("there are lines of both symbols, but the first one ends the game")
+    if lines:
+        won = state["identity"] == lines[0] % 2
+        state["rewards"] = np.where(won, 1 / won.sum(), -1 / (~won).sum())
+    elif state["turn"] < state["max_turns"] and all(can_play(state, player) for player in range(len(state["hand"]))):
+        raise ValueError("it is over, but there is no line, the turns are not used up, and everybody can play")
+    if line != _headline(state):
+        raise ValueError(f"the first line must be {_headline(state)!r}, as the board has it")
