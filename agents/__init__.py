@@ -8,6 +8,8 @@ import inspect
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from agents.cli import parse_value
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import unknown
@@ -21,11 +23,15 @@ AGENTS: dict[str, str] = {
     "greedy": "agents.greedy:Greedy",
     "mcts": "agents.mcts:MCTS",
     "ismcts": "agents.ismcts:ISMCTS",
+    "smmcts": "agents.smmcts:SMMCTS",
     "expectimax": "agents.expectimax:Expectimax",
     "oracle": "agents.oracle:OracleAgent",
     "ppo": "agents.ppo:PPO",
     "human": "agents.human:Human",
 }
+
+# The tree search for games of which one of these facts is true.
+_SEARCHES = {"simultaneous": "smmcts", "hidden_information": "ismcts"}
 
 
 def load(spec: str) -> Agent:
@@ -74,7 +80,22 @@ def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
     for fact, value in wanted.items():
         if getattr(game, fact) != value:
             need = "without" if not value else "with"
-            raise ValueError(f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit")
+            others = [search for other, search in _SEARCHES.items() if getattr(game, other)]
+            hint = f"; agent {others[0]} plays such games" if len(others) == 1 else ""
+            raise ValueError(
+                f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit{hint}"
+            )
+
+
+def sample(policy: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """One action a row, drawn by the row's seed: int64 (n,); -1 where the row is all zeros.
+
+    `policy` float64 (n, num_actions) needs no sum of 1; `seeds` uint64 (n,).
+    """
+    heights = policy.cumsum(axis=1)
+    # A number from 0 up to, and without, the sum of the row falls on an action of positive probability.
+    points = (seeds >> np.uint64(11)) * 2.0**-53 * heights[:, -1]
+    return np.where(heights[:, -1] > 0, (heights > points[:, None]).argmax(axis=1), -1)
 
 
 def _convert(agent: str, key: str, text: str, parameter: inspect.Parameter) -> Any:

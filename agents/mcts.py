@@ -161,14 +161,13 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
         memory: what `arrive` needs: of MCTS the same memory as uint64 (record's size / 8,).
         sides: float64 (players,), how many share each player's reward.
         seed: uint64; what simulation s draws depends on it and on s.
-        tree: NODE (simulations + 1,); node 0 holds the simulations done so far and, as its
+        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, who is to move and, as its
             value, the exploration constant.
         index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
         legal: bool (num_actions,), room to work.
     """
     state = world[0]
-    player = root[0]["to_move"]
-    tree[0]["mover"] = player
+    player = tree[0]["mover"]
     joint = np.zeros(state["rewards"].shape[0], np.int64)
     exploration = tree[0]["value"]
     for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
@@ -210,6 +209,16 @@ def read_root(tree, out):
         child = tree[child]["sibling"]
 
 
+def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The legal actions that were visited most and, of these, have the best mean value: bool (n, num_actions).
+
+    Visits and sums of values are float64 (n, num_actions).
+    """
+    best = masks & (visits == visits.max(axis=1, keepdims=True))
+    means = np.where(best, values / np.maximum(visits, 1), -1)
+    return np.asarray(best & (means == means.max(axis=1, keepdims=True)))
+
+
 @cache
 def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
     """`simulate` for one game's rules, with or without chance."""
@@ -232,6 +241,8 @@ class MCTS:
     name = "mcts"
     #: Facts of the games that it plays, see `agents.require`.
     plays: dict[str, bool] = {"simultaneous": False, "hidden_information": False}
+    #: Of what `_read` finds.
+    _rows = 2
 
     def __init__(
         self,
@@ -263,11 +274,8 @@ class MCTS:
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. ValueError for a game of another kind."""
         visits, values = self.search(view)
-        best = view.masks & (visits == visits.max(axis=1, keepdims=True))
-        means = np.where(best, values / np.maximum(visits, 1), -1)
-        best &= means == means.max(axis=1, keepdims=True)
         out = np.empty(len(view), np.int64)
-        rng.choose_rows(best, view.seeds, out)
+        rng.choose_rows(most_visited(view.masks, visits, values), view.seeds, out)
         return out
 
     def policy(self, view: View) -> np.ndarray:
@@ -280,9 +288,14 @@ class MCTS:
 
         A forced action is not searched, and has one visit.
         """
+        results = self._results(view)
+        return results[:, 0], results[:, 1]
+
+    def _results(self, view: View) -> np.ndarray:
+        """What `_read` finds in the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
         game = view.game
         require(type(self).name, game, self.plays)
-        results = np.zeros((len(view), 2, game.num_actions))
+        results = np.zeros((len(view), self._rows, game.num_actions))
         choices = view.masks.sum(axis=1)
         results[choices == 1] = view.masks[choices == 1, None]
         rows = np.flatnonzero(choices > 1)
@@ -300,13 +313,13 @@ class MCTS:
             tree, index, memory = self._room(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
             for i in some:
                 tree[:], index[:] = 0, 0
-                tree[0]["value"] = self.exploration
+                self._plant(tree, view.players[i])
                 run = partial(kernel, worlds[i : i + 1], world, memory, sides, seeds[i])
                 if self.seconds is None:
                     run(tree, index, legal)
                 else:
                     tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, legal)
-                read_root(tree, results[i])
+                self._read(tree, results[i])
 
         threads = min(self.threads, len(rows))
         if threads <= 1:
@@ -314,7 +327,7 @@ class MCTS:
         else:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
-        return results[:, 0], results[:, 1]
+        return results
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         """`simulate` for that game."""
@@ -323,6 +336,14 @@ class MCTS:
     def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of that size, the index of its positions, and the memory to know them by; see `simulate`."""
         return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), world.view(np.uint64)
+
+    def _plant(self, tree: np.ndarray, player: int) -> None:
+        """Prepare a tree of zeros for the player who searches."""
+        tree[0]["value"], tree[0]["mover"] = self.exploration, player
+
+    def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
+        """What was found, float64 (rows, num_actions)."""
+        read_root(tree, out)
 
 
 def _run_until(

@@ -29,10 +29,7 @@ class OracleAgent:
         out = np.full(len(view), -1, np.int64)
         seeds = np.empty(len(view), np.uint64)
         fold_rows(view.seeds, np.full(len(view), _CHOICE, np.uint64), seeds)
-        heights = policy.cumsum(axis=1)
-        # A number from 0 up to, and without, the sum of the row falls on an action of positive probability.
-        points = (seeds >> np.uint64(11)) * 2.0**-53 * heights[:, -1]
-        out[covered] = (heights > points[:, None]).argmax(axis=1)[covered]
+        out[covered] = agents.sample(policy, seeds)[covered]
         if not covered.all():
             out[~covered] = self.fallback.act(view.take(~covered))
         return out

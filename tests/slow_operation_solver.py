@@ -1,12 +1,14 @@
-"""Best play of a round of Operation Tic-Tac-Toe, worked out slowly and in the plainest way, from the slow rules.
+"""Best play of Operation Tic-Tac-Toe, worked out slowly and in the plainest way, from the slow rules.
 
 A position is a tuple, what a Predictor may name is listed set by set, and every turn is a matrix of numbers, whose
 value a linear program finds.
 """
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
+from scipy.optimize import linprog
 from slow_operation_tic_tac_toe import (
     Position,
     place_name,
@@ -21,30 +23,23 @@ from slow_operation_tic_tac_toe import (
 def matrix_game(payoffs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The value of a zero-sum game for the player of the rows, his optimal mix, and that of the columns.
 
-    By Dantzig's simplex method, with Bland's rule: payoffs are moved to be at least 1, and y >= 0 with payoffs @ y <= 1
-    has the largest sum. Nothing of this need be believed: the two mixes guarantee the same to both, which is checked.
+    By a linear program (HiGHS): the largest v that a mix of the rows gets from every column. Nothing of this need be
+    believed: the two mixes guarantee the same to both, which is checked.
     """
     rows, columns = payoffs.shape
-    moved = 1 - payoffs.min()
-    table = np.zeros((rows + 1, columns + rows + 1))
-    table[:rows, :columns] = payoffs + moved
-    table[:rows, columns : columns + rows] = np.eye(rows)
-    table[:rows, -1] = 1
-    table[-1, :columns] = -1
-    basis = np.arange(columns, columns + rows)
-    while (entering := np.flatnonzero(table[-1, :-1] < -1e-12)).size:
-        column = entering[0]
-        possible = np.flatnonzero(table[:rows, column] > 1e-12)
-        ratios = table[possible, -1] / table[possible, column]
-        closest = possible[ratios <= ratios.min() + 1e-14]
-        row = closest[basis[closest].argmin()]
-        table[row] /= table[row, column]
-        others = np.arange(rows + 1) != row
-        table[others] -= np.outer(table[others, column], table[row])
-        basis[row] = column
-    mine, his = table[-1, columns:-1].copy(), np.zeros(columns + rows)
-    his[basis] = table[:rows, -1]
-    mine, his = np.maximum(mine, 0) / np.maximum(mine, 0).sum(), his[:columns] / his[:columns].sum()
+    found = linprog(
+        np.append(np.zeros(rows), -1.0),
+        # HiGHS takes numbers below 1e-9 for zero, so that payoffs are moved away from there.
+        A_ub=np.column_stack([-(payoffs + 3).T, np.ones(columns)]),
+        b_ub=np.zeros(columns),
+        A_eq=np.append(np.ones(rows), 0.0)[None],
+        b_eq=[1.0],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False},
+    )
+    assert found.status == 0, (payoffs, found.message)
+    mine, his = np.maximum(found.x[:-1], 0), np.maximum(-found.ineqlin.marginals, 0)
+    mine, his = mine / mine.sum(), his / his.sum()
     low, high = (mine @ payoffs).min(), (payoffs @ his).max()
     assert high - low < 1e-9, (payoffs, low, high)
     return float(low + high) / 2, mine, his
@@ -131,3 +126,75 @@ class SlowResponder:
         if position.ended is None:
             return self.value(position)
         return 0.0 if position.winner is None else 1.0 if position.winner == self.player else -1.0
+
+
+Hand = frozenset[str]
+
+
+class SlowMatch:
+    """Matches between rounds; values for player 0."""
+
+    def __init__(
+        self,
+        rounds_to_win: int,
+        max_rounds: int,
+        round_value: Callable[[Hand, Hand, float], float],
+        overtime: list[Hand] | None,
+    ) -> None:
+        """`round_value(first's hand, second's hand, worth of a draw to the first)`; no `overtime`: an even race."""
+        self.rounds_to_win = rounds_to_win
+        self.max_rounds = max_rounds
+        self.round_value = round_value
+        self.overtime = overtime
+        self.known: dict[tuple[int, tuple[int, int], tuple[Hand, Hand], int], float] = {}
+
+    def value(self, number: int, wins: tuple[int, int], left: tuple[Hand, Hand], decider: int) -> float:
+        """At the start of round `number`; `decider` says who places first."""
+        if max(wins) == self.rounds_to_win or number > self.max_rounds:
+            return float(np.sign(wins[0] - wins[1]))
+        key = number, wins, left if number <= 8 else (frozenset(), frozenset()), decider
+        if key not in self.known:
+            if number > 8 and self.overtime is None:
+                ends = self.ends(number, wins, left, 0)
+                self.known[key] = (ends[0] + ends[2]) / 2
+            else:
+                roles = [self.picks(number, wins, left, first) for first in (0, 1)]
+                self.known[key] = max(roles) if decider == 0 else min(roles)
+        return self.known[key]
+
+    def picks(self, number: int, wins: tuple[int, int], left: tuple[Hand, Hand], first: int) -> float:
+        """The mean over offers of the game in which both pick."""
+        if number > 8:
+            offers = [[self.overtime], [self.overtime]]
+        else:
+            offers = [[[frozenset({s}) for s in o] for o in combinations(sorted(h), min(3, len(h)))] for h in left]
+        games = [
+            [[self.round(number, wins, left, (mine, his), first) for his in theirs] for mine in ours]
+            for ours in offers[0]
+            for theirs in offers[1]
+        ]
+        return float(np.mean([matrix_game(np.array(game))[0] for game in games]))
+
+    def round(
+        self, number: int, wins: tuple[int, int], left: tuple[Hand, Hand], hands: tuple[Hand, Hand], first: int
+    ) -> float:
+        """A round with these hands, played for what its ends are worth."""
+        win, draw, loss = self.ends(number, wins, (left[0] - hands[0], left[1] - hands[1]), first)
+        if win == loss:
+            return win
+        worth = 2 * (draw - loss) / (win - loss) - 1
+        if first == 0:
+            value = self.round_value(hands[0], hands[1], worth)
+        else:
+            value = -self.round_value(hands[1], hands[0], -worth)
+        return loss + (win - loss) * (1 + value) / 2
+
+    def ends(
+        self, number: int, wins: tuple[int, int], left: tuple[Hand, Hand], first: int
+    ) -> tuple[float, float, float]:
+        """What follows if player 0 wins the round, nobody, or player 1: the loser decides, or who was second."""
+        return (
+            self.value(number + 1, (wins[0] + 1, wins[1]), left, 1),
+            self.value(number + 1, wins, left, 1 - first),
+            self.value(number + 1, (wins[0], wins[1] + 1), left, 0),
+        )

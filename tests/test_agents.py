@@ -34,6 +34,7 @@ SPECS = (
     "mcts:simulations=40",
     "mcts:simulations=40,threads=3",
     "ismcts:simulations=40",
+    "smmcts:simulations=40",
     "expectimax:samples=4,playouts=1",
     "oracle",
     "oracle:fallback=mcts:simulations=20",
@@ -173,6 +174,8 @@ def games() -> list[Game]:
 
 
 def fits(spec: str, game: Game) -> bool:
+    if spec.startswith("smmcts"):
+        return not game.hidden_information
     if spec.startswith("ismcts"):
         return not game.simultaneous
     if spec.startswith(("mcts", "expectimax")):
@@ -258,8 +261,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
     [
         (
             "mtcs",
-            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, expectimax, oracle, ppo, "
-            "human",
+            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, expectimax, "
+            "oracle, ppo, human",
         ),
         ("", "unknown agent ''"),
         (

@@ -2,11 +2,12 @@
 
 import time
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conformance import COLOUR_SWAPS, masks_of, play_batch
-from slow_operation_solver import SlowResponder, SlowSolver, matrix_game
+from slow_operation_solver import SlowMatch, SlowResponder, SlowSolver, matrix_game
 from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 
 import ttt_envs
@@ -14,7 +15,8 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
-from ttt_envs.games.operation_tic_tac_toe.solver import RoundOracle, matrix, positions, response, rounds
+from ttt_envs.games.operation_tic_tac_toe.solver import RoundOracle, match, matrix, positions, response, rounds, tables
+from ttt_envs.games.operation_tic_tac_toe.solver.__main__ import main
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -228,7 +230,7 @@ def test_late_positions_are_those_of_the_slow_solver(allow_pass):
     states = play(game, 1500, seed=6)
     states = states[(states["phase"] == TURN) & ((states["board"] != 0).sum(axis=1) >= 6)]
     held = (states["standing"] == rules.IN_HAND).any(axis=(1, 2)) | states["hacker_on"].any(axis=1)
-    states = np.concatenate([some(states[held], 60, 0), some(states[~held], 15, 0)])
+    states = np.concatenate([some(states[held], 35, 0), some(states[~held], 10, 0)])
     oracle, slow = game.oracle(), SlowSolver(3, allow_pass)
     values = oracle.value(states, states["placer"])
     mixes = oracle.policy(states, states["placer"]), oracle.policy(states, 1 - states["placer"])
@@ -420,6 +422,15 @@ def test_nothing_beats_the_equilibrium(options):
         assert abs(value - (expected if player == 0 else -expected)) < 1e-9
 
 
+@pytest.mark.slow
+def test_nothing_beats_the_equilibrium_with_20_idle_turns():
+    game = ttt_envs.load(ID, mode="round", specialists=("pusher", "grappler"), first_placer=0)
+    oracle = game.oracle()
+    best = [oracle.best_response(oracle.policy, player) for player in (0, 1)]
+    assert abs(best[0] - oracle.round_value("pusher", "grappler")) < 1e-9
+    assert abs(sum(best)) < 1e-6
+
+
 def test_a_best_response_to_random_play():
     """It is better than best play against the same, which is better than its value."""
     game = ttt_envs.load(ID, mode="round", specialists=(None, None), max_idle_turns=3)
@@ -458,7 +469,7 @@ def test_a_policy_must_be_one():
     with pytest.raises(ValueError, match="must have shape"):
         game.oracle().best_response(lambda states, players: np.ones((len(states), 2)), 0)
     uniform = np.full(game.num_actions, 1 / game.num_actions)
-    with pytest.raises(ValueError, match=r"(?s)probabilities from 0 on that add up to 1 over the legal actions.* places"):
+    with pytest.raises(ValueError, match=r"(?s)probabilities from 0 on that add up to 1 over the legal .* places"):
         game.oracle().best_response(lambda states, players: np.tile(uniform, (len(states), 1)), 0)
     with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
         game.oracle().best_response(lopsided_policy(game), 2)
@@ -466,22 +477,301 @@ def test_a_policy_must_be_one():
         response.best_response(ttt_envs.load(ID), lopsided_policy(game), 0)
 
 
+# --- the match ---
+
+MATCH = ttt_envs.load(ID)
+HANDS = [frozenset({name}) for name in SPECIALISTS]
+PAIR_HANDS = [frozenset(pair) for pair in combinations(SPECIALISTS, 2)]
+
+
+def random_rounds(generator: np.random.Generator, hands: int) -> np.ndarray:
+    """Values of rounds as a table has them; a draw that is worth more makes the round worth more."""
+    return np.sort(generator.uniform(-1, 1, (hands, hands, 5)), axis=2)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["overtime", "even race"])
+def test_values_of_matches_are_those_of_the_slow_solver(exact):
+    """Made-up rounds; from the start of the fifth, with four specialists left, to the end of overtime."""
+    generator = np.random.default_rng(11)
+    single, pairs = random_rounds(generator, 8), random_rounds(generator, 28)
+
+    def round_value(first, second, draw):
+        table, hands = (single, HANDS) if len(first) == 1 else (pairs, PAIR_HANDS)
+        return float(np.interp(draw, np.linspace(-1, 1, 5), table[hands.index(first), hands.index(second)]))
+
+    slow = SlowMatch(4, 10, round_value, PAIR_HANDS if exact else None)
+    values = match.solve_match(match.Match(4, 10, single, pairs if exact else np.empty((0, 0, 1))))
+    for number, wins in ((5, (1, 3)), (6, (2, 1)), (8, (3, 3)), (9, (3, 3)), (10, (2, 3))):
+        left = [generator.choice(8, max(9 - number, 0), replace=False).tolist() for _ in range(2)]
+        names = tuple(frozenset(SPECIALISTS[s] for s in each) for each in left)
+        for decider in (0, 1):
+            own, other = wins[decider], wins[1 - decider]
+            if number <= 8:
+                sets = [match.SET_NUMBER[sum(1 << s for s in left[seat])] for seat in (decider, 1 - decider)]
+                value = values.single[number - 1, own, other, sets[0], sets[1]]
+            else:
+                value = values.overtime[number, own, other]
+            expected = slow.value(number, wins, names, decider)
+            assert abs(value - (expected if decider == 0 else -expected)) < 1e-9
+
+
+def test_the_seventh_round_of_eight():
+    """With rounds solved for just the draw that counts, so that nothing is interpolated; and what both then do."""
+    game = ttt_envs.load(ID, max_rounds=8)
+    oracle, solved = game.oracle(), {}
+
+    def round_value(first, second, draw):
+        draw = round(draw, 12)
+        if draw not in solved:
+            solved[draw] = rounds.Rounds(positions.SINGLE_HANDS, 20, False, np.array([draw, -draw]))
+        pair = positions.standing_named(*first), positions.standing_named(*second)
+        solved[draw].ensure(*pair)
+        return float(solved[draw].start_values(*pair)[0])
+
+    slow = SlowMatch(4, 8, round_value, None)
+    left = frozenset({"mole", "hacker"}), frozenset({"sniper", "pusher"})
+    state = game.new_state(0)
+    state["round"], state["wins"], state["standing"] = 7, [[2, 3]], rules.USED
+    for player in (0, 1):
+        for name in left[player]:
+            state["standing"][0, player, SPECIALISTS.index(name)] = rules.UNUSED
+    for decider in (0, 1):
+        state["to_move"] = decider
+        expected = slow.value(7, (2, 3), left, decider)
+        assert 0.05 < abs(expected) < 0.95
+        assert len(solved) > 4
+        assert abs(oracle.value(state, 0)[0] - expected) < oracle.error
+        worth = oracle.action_values(state, 0)[0, rules.PLACE_FIRST : rules.PLACE_FIRST + 2]
+        for first in (0, 1):
+            places = worth[0 if first == decider else 1]
+            assert abs(places - slow.picks(7, (2, 3), left, first)) < oracle.error
+
+
+@pytest.fixture(scope="module")
+def matches() -> np.ndarray:
+    """Positions of random matches that the oracle knows."""
+    states = play(MATCH, 40, seed=12)
+    covered = MATCH.oracle().covers(states)
+    assert covered[states["round"] <= 8].all()
+    if MATCH.oracle().overtime == "even race":
+        assert not covered[states["round"] > 8].any()
+    return states[covered]
+
+
+def test_what_is_said_of_a_match_fits_together(matches):
+    oracle = MATCH.oracle()
+    choosing, playing = matches[matches["phase"] < TURN], matches[(matches["phase"] >= TURN)]
+    states = np.concatenate([choosing, some(playing, 20, 13)])
+    assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
+    assert np.abs(oracle.value(states, 0)).max() <= 1
+    for player in (0, 1):
+        masks = masks_of(MATCH, states, player)
+        acts = masks.any(axis=1)
+        value, policy, worth = (ask(states, player) for ask in (oracle.value, oracle.policy, oracle.action_values))
+        assert np.abs(policy.sum(axis=1) - acts).max() < 1e-12
+        assert not policy[~masks].any()
+        assert np.array_equal(~np.isnan(worth[acts]), masks[acts])
+        best = np.where(masks, worth, -np.inf).max(axis=1)
+        assert np.abs(best - value)[acts].max() < 1e-9
+        assert (best[:, None] - worth)[policy > 1e-9].max() < 1e-9
+
+
+def test_a_match_goes_on_as_it_was_valued(matches):
+    """What an action is worth is the mean of what follows, if the other one plays his policy."""
+    oracle = MATCH.oracle()
+    early = matches[matches["round"] <= 7]
+    picks = some(early[early["phase"] == rules.PICK], 2, 14)
+    late = early[(early["phase"] == TURN) & ((early["board"] != 0).sum(axis=1) >= 6)]
+    turns = some(late[~(late["standing"] == rules.IN_HAND).any(axis=(1, 2))], 3, 15)
+    for state in np.concatenate([picks, turns]):
+        state = state[None]
+        mine, his = (np.flatnonzero(masks_of(MATCH, state, player)[0]) for player in (0, 1))
+        policy, worth = oracle.policy(state, 1)[0], oracle.action_values(state, 0)[0]
+        after = np.repeat(state, len(mine) * len(his))
+        actions = np.stack(np.meshgrid(mine, his, indexing="ij"), axis=-1).reshape(-1, 2)
+        for i in range(len(after)):
+            MATCH.loops.step_one(after, i, actions[i])
+        values = oracle.value(after, 0).reshape(len(mine), len(his))
+        assert np.abs(values @ policy[his] - worth[mine]).max() < oracle.error
+
+
+def test_finished_matches_are_worth_what_they_paid():
+    states = play_batch(Batch(MATCH, 20, seed=16), MATCH.max_plies).states[-1]
+    assert states["done"].all()
+    for player in (0, 1):
+        assert np.array_equal(MATCH.oracle().value(states, player), states["rewards"][:, player])
+
+
+def test_the_value_of_a_match():
+    oracle = MATCH.oracle()
+    start = MATCH.new_state(0)
+    assert abs(oracle.value(start, 0)[0] - oracle.start_value()) < 1e-12
+    assert 0 < oracle.start_value() < 0.15602, "who places first is a little better off, and in a match less so"
+    assert oracle.policy(start, 0)[0, rules.PLACE_FIRST] == 1
+
+
+# --- tables ---
+
+
+def test_the_table_in_the_package_is_what_the_solver_says():
+    single, pairs = tables.read_tables(tables.SHIPPED)
+    assert tables.SHIPPED.stat().st_size < 500_000
+    assert single.shape == (8, 8, tables.POINTS)
+    points = [0, 40, 64, 88, 128]
+    solved = rounds.Rounds(positions.SINGLE_HANDS, 20, False, match.worths_of_a_draw(tables.POINTS)[points])
+    for i, own in enumerate(match.HANDS):
+        for j, other in enumerate(match.HANDS):
+            solved.ensure(own, other)
+            assert np.abs(solved.start_values(own, other) - single[i, j, points]).max() < 1e-7
+    assert len(pairs) == 0 or pairs.shape == (28, 28, tables.PAIR_POINTS)
+
+
+def test_rounds_are_worked_out_in_parts(monkeypatch):
+    """Values are the same however many worths of a draw are worked out at once."""
+    hands = match.HANDS[:2]
+    whole = match.round_values(hands, 2, False, 7)
+    monkeypatch.setattr(match, "_AT_ONCE", 1)
+    told: list[float] = []
+    assert np.array_equal(match.round_values(hands, 2, False, 7, told.append), whole)
+    assert told == sorted(told)
+    # The more a draw is worth, the better; and if it is as good as a win, one may sit still.
+    assert (np.diff(whole, axis=2) >= 0).all()
+    assert (
+        abs(whole[0, 1, 3] - ttt_envs.load(ID, mode="round", max_idle_turns=2).oracle().round_value("sniper", "ninja"))
+        < 1e-12
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty cache folder, and tables that take no time."""
+    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tables, "POINTS", 3)
+    monkeypatch.setattr(tables, "PAIR_POINTS", 3)
+    monkeypatch.setattr(tables, "PAIR_HANDS", tables.PAIR_HANDS[:2])
+    return tmp_path / "cache"
+
+
+def test_a_table_is_made_once(folder, capsys):
+    oracle = ttt_envs.load(ID, max_idle_turns=1).oracle()
+    assert abs(oracle.start_value()) < 0.5
+    (path,) = folder.iterdir()
+    said = capsys.readouterr().err.replace("\n", "")
+    assert "needed for the first time" in said
+    assert str(path) in said
+    assert ttt_envs.load(ID, max_idle_turns=1).oracle().start_value() == pytest.approx(oracle.start_value(), abs=1e-6)
+    assert not capsys.readouterr().err, "a table at hand is not made again"
+    for data in (b"", path.read_bytes()[:-100], path.read_bytes().replace(b"single", b"simple")):
+        path.write_bytes(data)
+        with pytest.raises(tables.BadTable, match="is damaged"):
+            tables.read_tables(path)
+        tables.load_tables(1, False)
+        assert "is damaged" in capsys.readouterr().err
+    tables.write_tables(path, np.zeros((2, 2, 3)), np.empty((0, 0, 1)))
+    with pytest.raises(tables.BadTable, match=r"shape \(2, 2, 3\)"):
+        tables.read_tables(path)
+
+
+def test_a_table_of_another_version_is_not_used(folder, monkeypatch):
+    path = folder / "table.npz"
+    monkeypatch.setattr(tables, "VERSION", 99)
+    tables.write_tables(path, np.zeros((8, 8, 3)), np.empty((0, 0, 1)))
+    monkeypatch.undo()
+    with pytest.raises(tables.BadTable, match="of version 99, not of 1"):
+        tables.read_tables(path)
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys):
+    folder.write_text("a file where the folder should be")
+    single, pairs = tables.load_tables(1, False)
+    assert "cannot be kept" in capsys.readouterr().err
+    assert single.shape == (8, 8, 3)
+    assert pairs.shape == (0, 0, 1)
+
+
+def test_the_command_writes_a_table(folder, capsys):
+    path = folder / "some" / "table.npz"
+    assert main(["--max-idle-turns", "1", "--allow-pass", "--overtime", "--out", str(path)]) == 0
+    assert str(path) in capsys.readouterr().out
+    single, pairs = tables.read_tables(path)
+    assert single.shape == (8, 8, 3)
+    assert pairs.shape == (2, 2, 3)
+    hands = ("sniper", "ninja"), ("sniper", "assassin")
+    game = ttt_envs.load(ID, mode="round", max_idle_turns=1, allow_pass=True, specialists=hands)
+    assert abs(game.oracle().round_value(*hands) - pairs[0, 1, 1]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--max-idle-turns", "0"], "max_idle_turns=0 must be from 1 to 99"),
+        (["--out", "."], "is a folder"),
+        (["--out", "/dev/null/table.npz"], "/dev/null"),
+    ],
+)
+def test_the_command_refuses_in_words(arguments, words, capsys):
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
 # --- what it refuses ---
 
 
 def test_it_refuses_what_it_does_not_know(oracle):
-    with pytest.raises(NotImplementedError, match="draw_offers=True with allow_pass=False"):
-        ttt_envs.load(ID, mode="round", draw_offers=True).oracle()
-    with pytest.raises(ValueError, match="unknown specialist 'spy'"):
-        oracle.round_value("spy", None)
+    for options in ({"mode": "round"}, {}):
+        with pytest.raises(NotImplementedError, match="draw_offers=True with allow_pass=False"):
+            ttt_envs.load(ID, draw_offers=True, **options).oracle()
     with pytest.raises(ValueError, match=r"no rounds with \('sniper', 'mole'\) against None"):
         oracle.round_value(("sniper", "mole"), None)
     with pytest.raises(ValueError, match="states of mode='round'"):
         oracle.value(ttt_envs.load(ID).new_state(0), 0)
+    with pytest.raises(ValueError, match="states of mode='match'"):
+        ttt_envs.load(ID).oracle().value(ROUND.new_state(0), 0)
     with pytest.raises(ValueError, match="max_idle_turns=20, and is asked about another"):
         oracle.value(ttt_envs.load(ID, mode="round", max_idle_turns=3).new_state(0), 0)
+    with pytest.raises(ValueError, match="rounds_to_win=4, and is asked about another"):
+        ttt_envs.load(ID).oracle().value(ttt_envs.load(ID, rounds_to_win=2).new_state(0), 0)
     with pytest.raises(ValueError, match="states of Operation Tic-Tac-Toe"):
         oracle.value(np.zeros(3), 0)
+    for player in (-1, 2, [0, 2, 1]):
+        with pytest.raises(ValueError, match="player must be 0 or 1, not"):
+            oracle.value(np.repeat(ROUND.new_state(0), 3), player)
+
+
+@pytest.mark.parametrize(
+    ("hand", "words"),
+    [
+        ("snipper", "unknown specialist 'snipper'; did you mean 'sniper'"),
+        ("spy", "unknown specialist 'spy'"),
+        (("sniper", "sniper"), "only one sniper, not 2"),
+        (("sniper",), "two different names, not"),
+        (("sniper", "mole", "hacker"), "two different names, not"),
+        (3, "two different names, not 3"),
+        (("mole", 3), "two different names, not"),
+    ],
+)
+def test_hands_that_nobody_can_hold(oracle, hand, words):
+    with pytest.raises(ValueError, match=words):
+        oracle.round_value(hand, "mole")
+    with pytest.raises(ValueError, match=words):
+        oracle.round_value(None, hand)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"max_idle_turns": 0}, ValueError, "max_idle_turns=0 must be from 1 to 99"),
+        ({"max_idle_turns": -3}, ValueError, "max_idle_turns=-3 must be from 1 to 99"),
+        ({"max_idle_turns": 2.5}, TypeError, "must be a whole number"),
+        ({"allow_pass": 1}, ValueError, "allow_pass=1 must be one of"),
+        ({"specialists": ("spy", None)}, ValueError, "unknown specialist 'spy'"),
+        ({"specialists": (("mole", "mole"), None)}, ValueError, "only one mole"),
+        ({"first_placer": 2}, ValueError, "first_placer=2 must be from 0 to 1"),
+    ],
+)
+def test_an_oracle_refuses_wrong_options_as_the_game_does(options, error, words):
+    with pytest.raises(error, match=words):
+        RoundOracle(**options)
 
 
 def test_it_does_not_cover_two_specialists_of_a_player(oracle):

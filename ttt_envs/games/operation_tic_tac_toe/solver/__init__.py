@@ -1,4 +1,18 @@
-"""Best play of Operation Tic-Tac-Toe."""
+"""Best play of Operation Tic-Tac-Toe: Nash equilibria, since both choose at once.
+
+- **A round** (`RoundOracle`) is solved exactly: every turn is a matrix game with a closed form (`matrix`), and all
+  positions are gone through backward, those with 19 idle turns before those with 18 (`rounds`).
+- **A match** (`MatchOracle`) is solved backward over rounds, scores and the specialists that both have left (`match`),
+  with values of rounds for many worths of a draw, from a table (`tables`). For the options max_idle_turns=20 and
+  allow_pass=False it comes with the package, in `round_values.npz`; others are worked out when they are first needed
+  and kept in the user's cache folder, or that of TTT_ENVS_CACHE. The one in the package was made by
+
+      python -m ttt_envs.games.operation_tic_tac_toe.solver --out round_values.npz
+
+  With `--overtime` it also holds the rounds from the ninth on, in which each player has two specialists. A table
+  without them takes overtime as an even race: see `MatchOracle.overtime`.
+- **A best response** to any policy, and so its exploitability, is exact too (`response`).
+"""
 
 from typing import Any
 
@@ -7,10 +21,8 @@ from ttt_envs.games.operation_tic_tac_toe.solver.oracle import MatchOracle, Roun
 __all__ = ["MatchOracle", "RoundOracle", "oracle_for"]
 
 
-def oracle_for(
-    mode: str, rounds_to_win: int, max_rounds: int, specialists: Any, first_placer: Any, **options: Any
-) -> MatchOracle | RoundOracle:
+def oracle_for(mode: str, specialists: Any, first_placer: Any, **options: Any) -> MatchOracle | RoundOracle:
     """Best play with the options of a game; NotImplementedError in words where there is none."""
     if mode == "match":
-        return MatchOracle(rounds_to_win, max_rounds, **options)
+        return MatchOracle(**options)
     return RoundOracle(specialists=specialists, first_placer=first_placer, **options)

@@ -41,7 +41,7 @@ PAIR_HANDS = tuple(1 << a | 1 << b for a, b in SPECIALIST_PAIRS.tolist())
 _CLOSE = 1e-11
 
 # Bytes of values that are worked out at once.
-_AT_ONCE = 1 << 30
+_AT_ONCE = 3 << 30
 
 
 def worths_of_a_draw(points: int) -> np.ndarray:

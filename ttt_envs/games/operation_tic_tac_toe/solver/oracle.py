@@ -2,10 +2,12 @@
 
 from collections import OrderedDict
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
-from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.core.game import Game
+from ttt_envs.games.operation_tic_tac_toe import Hand, make, rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
 from ttt_envs.games.operation_tic_tac_toe.solver.match import (
@@ -25,8 +27,9 @@ from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
 
-#: What a player holds: no specialist, one, or two.
-Hand = str | tuple[str, str] | None
+# Of a state, what an oracle is made for.
+_OF_ROUNDS = "max_idle_turns", "allow_pass", "draw_offers"
+_OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 
 
 class RoundOracle:
@@ -36,31 +39,26 @@ class RoundOracle:
     solved when it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
     """
 
-    def __init__(
-        self,
-        max_idle_turns: int = 20,
-        allow_pass: bool = False,
-        draw_offers: bool = False,
-        specialists: tuple[Hand, Hand] | None = None,
-        first_placer: int | None = None,
-    ) -> None:
-        """The options of a game with mode="round"; NotImplementedError in words for those without a solution."""
-        _refuse(allow_pass, draw_offers)
-        self.max_idle_turns = max_idle_turns
-        self.allow_pass = allow_pass
-        self.draw_offers = draw_offers
-        self._options = {"specialists": specialists, "first_placer": first_placer}
-        hands = () if specialists is None else tuple(standing_named(*named(hand)) for hand in specialists)
-        most = max(map(in_hand, hands), default=1)
-        self._rounds = _rounds(SINGLE_HANDS if most <= 1 else hands, max_idle_turns, allow_pass)
+    def __init__(self, **options: Any) -> None:
+        """Options of a game with mode="round", as for `make`.
+
+        ValueError or TypeError in words for wrong ones, NotImplementedError for those without a solution.
+        """
+        self.game = make(mode="round", **options)
+        _refuse(self.game)
+        specialists = self.game.options["specialists"] or ()
+        hands = tuple(standing_named(*_names(hand)) for hand in specialists)
+        if max(map(in_hand, hands), default=1) <= 1:
+            hands = SINGLE_HANDS
+        self._rounds = _rounds(hands, self.game.options["max_idle_turns"], self.game.options["allow_pass"])
 
     def round_value(self, first: Hand = None, second: Hand = None) -> float:
         """Value of a round for the player who places first, in reward units.
 
-        Both hold one specialist, given by its name, or none. Two names are known to the oracle of a game with
-        `specialists` of that kind. ValueError in words for others.
+        Each hand is a specialist's name, or None; a pair of two names is known to the oracle of a game with such
+        `specialists`. ValueError in words for others.
         """
-        own, other = (standing_named(*named(hand)) for hand in (first, second))
+        own, other = (standing_named(*_names(hand)) for hand in (first, second))
         if not self._rounds.has(own, other):
             raise ValueError(f"this oracle has no rounds with {first!r} against {second!r}")
         self._rounds.ensure(own, other)
@@ -72,16 +70,11 @@ class RoundOracle:
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,). See
         `response.best_response`, which tells more.
         """
-        # Only here: that module is importing this one.
-        from ttt_envs.games.operation_tic_tac_toe import make
-
-        options = {name: getattr(self, name) for name in ("max_idle_turns", "allow_pass", "draw_offers")}
-        game = make(mode="round", **options, **self._options)  # type: ignore[arg-type]
-        return best_response(game, policy, player).value
+        return best_response(self.game, policy, player).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""
-        states = self._checked(states)
+        states = _checked(states, self.game, _OF_ROUNDS)
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -100,8 +93,8 @@ class RoundOracle:
         return self._answer(states, player).policy
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
-        states = self._checked(states)
-        players = np.broadcast_to(np.asarray(player, np.int64), len(states))
+        states = _checked(states, self.game, _OF_ROUNDS)
+        players = _players(player, len(states))
         positions, standings = positions_in(self._rounds.book, states)
         covered = positions >= 0
         found = no_answers(len(states))
@@ -113,10 +106,6 @@ class RoundOracle:
         found.value[done] = states["rewards"][done, players[done]]
         found.value[~covered & ~states["done"]] = np.nan
         return found
-
-    def _checked(self, states: np.ndarray) -> np.ndarray:
-        names = "max_idle_turns", "allow_pass", "draw_offers"
-        return _checked(states, "round", {name: getattr(self, name) for name in names})
 
 
 class MatchOracle:
@@ -135,22 +124,20 @@ class MatchOracle:
     #: How far values before a round may be off by interpolation, in reward units.
     error = 1e-4
 
-    def __init__(
-        self, rounds_to_win: int, max_rounds: int, max_idle_turns: int, allow_pass: bool, draw_offers: bool
-    ) -> None:
-        """The options of a game with mode="match"; NotImplementedError in words for those without a solution."""
-        _refuse(allow_pass, draw_offers)
-        self.rounds_to_win = rounds_to_win
-        self.max_rounds = max_rounds
-        self.max_idle_turns = max_idle_turns
-        self.allow_pass = allow_pass
-        self.draw_offers = draw_offers
+    def __init__(self, **options: Any) -> None:
+        """Options of a game with mode="match", as for `make`.
+
+        ValueError or TypeError in words for wrong ones, NotImplementedError for those without a solution.
+        """
+        self.game = make(mode="match", **options)
+        _refuse(self.game)
         self._solved: OrderedDict[tuple[float, int, int], Rounds] = OrderedDict()
 
     @cached_property
     def _match(self) -> Match:
-        single, pairs = load_tables(self.max_idle_turns, self.allow_pass)
-        return Match(self.rounds_to_win, self.max_rounds, single, pairs)
+        options = self.game.options
+        single, pairs = load_tables(options["max_idle_turns"], options["allow_pass"])
+        return Match(options["rounds_to_win"], options["max_rounds"], single, pairs)
 
     @cached_property
     def _values(self) -> Values:
@@ -170,7 +157,7 @@ class MatchOracle:
 
         As an even race nothing of overtime is covered.
         """
-        states = self._checked(states)
+        states = _checked(states, self.game, _OF_MATCHES)
         return states["done"] | self._choosing(states) | self._playing(states)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -200,8 +187,8 @@ class MatchOracle:
         return np.asarray(turns)
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
-        states = self._checked(states)
-        players = np.ascontiguousarray(np.broadcast_to(np.asarray(player, np.int64), len(states)))
+        states = _checked(states, self.game, _OF_MATCHES)
+        players = _players(player, len(states))
         found = no_answers(len(states))
         found.value[:] = np.nan
         done = np.flatnonzero(states["done"])
@@ -239,17 +226,14 @@ class MatchOracle:
         key = draw, own, other
         rounds = self._solved.pop(key, None)
         if rounds is None:
-            hands = tuple(sorted({own, other}))
-            rounds = Rounds(hands, self.max_idle_turns, self.allow_pass, np.array([draw, -draw]), most=1)
+            hands, options = tuple(sorted({own, other})), self.game.options
+            draws = np.array([draw, -draw])
+            rounds = Rounds(hands, options["max_idle_turns"], options["allow_pass"], draws, most=1)
             size = rounds.solution.values.nbytes
             while self._solved and size + sum(each.solution.values.nbytes for each in self._solved.values()) > _KEEP:
                 self._solved.popitem(last=False)
         self._solved[key] = rounds
         return rounds
-
-    def _checked(self, states: np.ndarray) -> np.ndarray:
-        names = "rounds_to_win", "max_rounds", "max_idle_turns", "allow_pass", "draw_offers"
-        return _checked(states, "match", {name: getattr(self, name) for name in names})
 
 
 def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
@@ -258,23 +242,31 @@ def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
         whole[rows] = piece
 
 
-def _refuse(allow_pass: bool, draw_offers: bool) -> None:
-    if draw_offers and not allow_pass:
+def _refuse(game: Game) -> None:
+    if game.options["draw_offers"] and not game.options["allow_pass"]:
         raise NotImplementedError(
             "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"
         )
 
 
-def _checked(states: np.ndarray, mode: str, options: dict[str, int]) -> np.ndarray:
-    """The states; ValueError in words if they are of another game."""
+def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
+    """The states; ValueError in words if they are of another game, or of other options of these names."""
     if states.dtype != rules.STATE:
         raise ValueError("this oracle answers states of Operation Tic-Tac-Toe")
-    if (states["is_match"] != (mode == "match")).any():
-        raise ValueError(f"this oracle answers states of mode={mode!r}")
-    for name, value in options.items():
-        if (states[name] != value).any():
-            raise ValueError(f"this oracle was made for {name}={value}, and is asked about another")
+    if (states["is_match"] != game.prototype["is_match"]).any():
+        raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")
+    for name in names:
+        if (states[name] != game.prototype[name]).any():
+            raise ValueError(f"this oracle was made for {name}={game.options[name]}, and is asked about another")
     return np.ascontiguousarray(states)
+
+
+def _players(player: int | np.ndarray, n: int) -> np.ndarray:
+    """Who is asked in each state: int64 (n,); ValueError in words if that is nobody."""
+    players = np.ascontiguousarray(np.broadcast_to(np.asarray(player, np.int64), n))
+    if ((players != 0) & (players != 1)).any():
+        raise ValueError(f"player must be 0 or 1, not {player!r}")
+    return players
 
 
 @cache
@@ -282,6 +274,13 @@ def _rounds(hands: tuple[int, ...], max_idle_turns: int, may_pass: bool) -> Roun
     return Rounds(hands, max_idle_turns, may_pass, np.zeros(1))
 
 
-def named(hand: Hand) -> tuple[str, ...]:
-    """The names in a hand."""
-    return () if hand is None else (hand,) if isinstance(hand, str) else hand
+def _names(hand: Any) -> tuple[str, ...]:
+    """The names in a hand; ValueError in words if it is none."""
+    names = () if hand is None else (hand,) if isinstance(hand, str) else tuple(hand) if _is_pair(hand) else None
+    if names is None:
+        raise ValueError(f"a hand must be None, a specialist's name or two different names, not {hand!r}")
+    return names
+
+
+def _is_pair(hand: Any) -> bool:
+    return isinstance(hand, (tuple, list)) and len(hand) == 2 and all(isinstance(name, str) for name in hand)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
+from ttt_envs.core.options import unknown
 from ttt_envs.core.symmetry import dihedral
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     EMPTY,
@@ -147,10 +148,12 @@ def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
 
 
 def standing_named(*names: str) -> int:
-    """The standing of a player with these specialists in hand; ValueError in words."""
+    """The standing of a player with these specialists in hand; ValueError in words for unknown or equal ones."""
     for name in names:
         if name not in KIND_NAMES[1:]:
-            raise ValueError(f"unknown specialist {name!r}: there are {', '.join(KIND_NAMES[1:])}")
+            raise ValueError(unknown("specialist", name, KIND_NAMES[1:]))
+        if names.count(name) > 1:
+            raise ValueError(f"a player has only one {name}, not {names.count(name)}")
     return sum(1 << (KIND_NAMES.index(name) - 1) for name in names)
 
 

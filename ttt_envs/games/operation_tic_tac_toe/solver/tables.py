@@ -4,8 +4,8 @@ import io
 import os
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -22,8 +22,6 @@ DEFAULTS = 20, False
 
 #: Worths of a draw that rounds are solved for, with one specialist a player and with two.
 POINTS, PAIR_POINTS = 129, 65
-
-Tell = Callable[[float], None]
 
 
 class BadTable(ValueError):
@@ -68,18 +66,6 @@ def read_tables(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return single.astype(np.float64), pairs.astype(np.float64)
 
 
-def make_tables(max_idle_turns: int, may_pass: bool, overtime: bool, tell: Tell) -> tuple[np.ndarray, np.ndarray]:
-    """Work out the values: about two minutes, and with overtime about an hour."""
-    share = 0.05 if overtime else 1.0
-    single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda done: tell(share * done))
-    pairs = np.empty((0, 0, 1))
-    if overtime:
-        pairs = round_values(
-            PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, lambda done: tell(share + (1 - share) * done)
-        )
-    return single, pairs
-
-
 def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
     """The values from their file; if that is missing or damaged they are worked out, overtime left out, and kept.
 
@@ -94,27 +80,39 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
         why = "they are needed for the first time"
     except BadTable as error:
         why = str(error)
-    return build_tables(path, max_idle_turns, may_pass, False, why)
+    values = make_tables(max_idle_turns, may_pass, False, why)
+    try:
+        write_tables(path, *values)
+        _say(f"They are kept in {path}")
+    except OSError as error:
+        _say(f"They cannot be kept as {path} ({error}). TTT_ENVS_CACHE chooses another folder.")
+    return values
 
 
-def build_tables(
-    path: Path, max_idle_turns: int, may_pass: bool, overtime: bool, why: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Work the values out with progress on stderr, and write them; if that cannot be, it is said, and no error."""
-    from rich.console import Console
+def make_tables(max_idle_turns: int, may_pass: bool, overtime: bool, why: str) -> tuple[np.ndarray, np.ndarray]:
+    """Work the values out, with progress on stderr: about two minutes, and with overtime about an hour."""
     from rich.progress import Progress
 
-    console = Console(stderr=True, force_jupyter=False)
-    console.print(f"Working out the values of rounds, once: {why}", soft_wrap=True, highlight=False, markup=False)
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("solving rounds", total=1.0)
-        single, pairs = make_tables(
-            max_idle_turns, may_pass, overtime, lambda share: progress.update(task, completed=share)
-        )
-    try:
-        write_tables(path, single, pairs)
-        said = f"They are kept in {path}"
-    except OSError as error:
-        said = f"They cannot be kept as {path} ({error}). TTT_ENVS_CACHE chooses another folder."
-    console.print(said, soft_wrap=True, highlight=False, markup=False)
+    _say(f"Working out the values of rounds, once: {why}")
+    pairs = np.empty((0, 0, 1))
+    with Progress(console=_console(), transient=True) as progress:
+
+        def tell(share: float) -> None:
+            progress.update(task, completed=share)
+
+        task = progress.add_task("rounds with one specialist a player", total=1.0)
+        single = round_values(HANDS, max_idle_turns, may_pass, POINTS, tell)
+        if overtime:
+            task = progress.add_task("rounds with two", total=1.0)
+            pairs = round_values(PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, tell)
     return single, pairs
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, force_jupyter=False)
+
+
+def _say(words: str) -> None:
+    _console().print(words, soft_wrap=True, highlight=False, markup=False)
