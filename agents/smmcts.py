@@ -220,7 +220,7 @@ def back_up(tree, cell, rewards, sides):
                 tree[arm]["earned"][player] += gain
         for player in range(players):
             # An answer to what others only try out would be none to their strategies.
-            if acting > 1 and tree[cell]["arm"][player] and exploring < 9:
+            if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
                 update_regrets(tree, cell, player)
         cell = tree[cell]["parent"]
     tree[0]["visits"] += 1

@@ -162,6 +162,13 @@ def test_matrix_games_are_played_ever_closer_to_the_equilibrium(name: str, noisy
         assert np.abs(policies.mean(axis=0) - equilibrium[player]).max() < 0.02
 
 
+def test_the_nth_strategy_counts_n_times() -> None:
+    for simulations in (1, 7, 100):
+        found = SMMCTS(simulations)._results(repeated(make_matrix(payoffs=ROCK[0]), 1, 3))
+        assert (found[:, 0].sum(axis=1) == simulations).all()
+        assert np.allclose(found[:, 2].sum(axis=1), simulations * (simulations + 1) / 2)
+
+
 def test_what_is_drawn_follows_the_policy() -> None:
     view = repeated(make_matrix(payoffs=PENNIES[0]), 0, 3000)
     agent = SMMCTS(200)
@@ -170,7 +177,7 @@ def test_what_is_drawn_follows_the_policy() -> None:
     assert agent.act(view).tolist() != SMMCTS(201).act(view).tolist()
 
 
-@pytest.mark.parametrize("spec", ["smmcts:simulations=4000", "smmcts:simulations=4000,gamma=0.05"])
+@pytest.mark.parametrize("spec", ["smmcts:simulations=4000", "smmcts:simulations=4000,gamma=0.5"])
 def test_who_acts_alone_knows_what_the_mix_is_worth(spec: str) -> None:
     """It is worth 0; to who answers a choice that he sees 0.25 at least, to who is answered -0.5 at most."""
     for out, action in ((-0.15, PLAY), (0.15, OUT)):

@@ -121,8 +121,10 @@ class MatchOracle:
             specialists each, else "even race": as if each of them was won by either player with the same probability.
     """
 
-    #: How far values before a round may be off by interpolation, in reward units.
-    error = 1e-4
+    #: How far values before a round, and those of single actions there, may be off by interpolation, in reward units.
+    #: With the default options and compared with four times as many worths of a draw, values of rounds are off by up to
+    #: 2.8e-4, and those of matches by up to 5.3e-5.
+    error = 5e-4
 
     def __init__(self, **options: Any) -> None:
         """Options of a game with mode="match", as for `make`.
