@@ -68,7 +68,7 @@ def observe(state, player, out):
         if state["top"][cell] != NOTHING:
             out[CELLS * np.int64(state["top"][cell]) + cell] = 1
     show_lines(state, player, out, CELLS * symbols)
-    at = 3 * CELLS * symbols
+    at = np.int64(3 * CELLS * symbols)
     at = show_counts(state["hand"][player], hand_size, out, at)
     at = show_counts(state["discard"], most, out, at)
     at = show_counts(state["covered"], most, out, at)
