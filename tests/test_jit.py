@@ -126,6 +126,35 @@ def test_no_process_writes_another_ones_machine_code(tmp_path):
     assert len(both) == 2 * len(first)
 
 
+#: Prints the symbol of a kernel that is compiled for records with as many numbers as the argument says.
+SYMBOL = """
+import sys
+import numpy as np
+from ttt_envs.core.jit import kernel
+
+@kernel
+def first(states):
+    return states[0]["numbers"][0]
+
+first(np.ones(1, [("numbers", np.int64, (int(sys.argv[1]),))]))
+(compiled,) = first.overloads.values()
+print(compiled.fndesc.mangled_name)
+"""
+
+
+def test_what_two_processes_compile_has_two_names(tmp_path):
+    """Numba counts types and functions in each process: here both have the same numbers, and would share a symbol."""
+    (tmp_path / "named.py").write_text(SYMBOL)
+    symbols = []
+    for size in (2, 5):
+        cache = str(tmp_path / f"cache{size}")
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(jit.PACKAGE.parent)}
+        command = [sys.executable, "named.py", str(size)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+        symbols.append(done.stdout)
+    assert symbols[0] != symbols[1]
+
+
 def test_a_game_outside_the_package_is_never_stale_either(tmp_path):
     package = Copy(tmp_path)
     (tmp_path / "helper.py").write_text(HELPER)

@@ -22,6 +22,7 @@ import csv
 import io
 import json
 import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -248,11 +249,45 @@ def evaluate_regret(game: Game, agent: agents.Agent, games: int, seed: int, step
     return Regret(steps, *(getattr(found, each.name) for each in fields(Regret)[1:]))
 
 
+class Interrupts:
+    """Within it, in the main thread, SIGINT and SIGTERM are noted, and `check` raises KeyboardInterrupt.
+
+    Raised by the signal itself it could fall into a callback of a weak reference, where Python drops exceptions. A
+    second signal does not wait for `check`.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, *_: Any) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a signal came."""
+        if self.asked:
+            raise KeyboardInterrupt
+
+
 class Keeper(BaseCallback):
     """Between two rollouts: saves, takes snapshots, exchanges opponents, evaluates, shows progress."""
 
-    def __init__(self, config: Config, game: Game, console: Console, progress: Progress) -> None:
+    def __init__(
+        self, config: Config, game: Game, console: Console, progress: Progress, interrupts: Interrupts
+    ) -> None:
         super().__init__()
+        self.interrupts = interrupts
         self.config = config
         self.game = game
         self.console = console
@@ -274,6 +309,7 @@ class Keeper(BaseCallback):
         self.clock = time.perf_counter()
 
     def _on_step(self) -> bool:
+        self.interrupts.check()
         return True
 
     def _on_rollout_start(self) -> None:
@@ -571,7 +607,8 @@ def train(config: Config) -> Result:
     stream = int(fold(np.uint64(config.seed), np.uint64(start)))
     model.env.seed(stream % 2**32)  # type: ignore[union-attr]
     torch.manual_seed(stream % 2**32)
-    keeper = Keeper(config, game, console, progress)
+    interrupts = Interrupts()
+    keeper = Keeper(config, game, console, progress, interrupts)
     if config.resume:
         keeper.saved_steps = start
     else:
@@ -579,17 +616,13 @@ def train(config: Config) -> Result:
         write_whole(config.out / "config.json", json.dumps(saved, indent=2) + "\n")
     model.set_logger(configure(str(config.out / "tensorboard"), ["tensorboard"]))
     finished = start >= config.steps
-    previous = signal.signal(signal.SIGTERM, _interrupt) if _in_main_thread() else None
     try:
-        with progress:
+        with interrupts, progress:
             if not finished:
                 model.learn(config.steps - start, callback=keeper, reset_num_timesteps=False)
         finished = True
     except KeyboardInterrupt:
         finished = False
-    finally:
-        if previous is not None:
-            signal.signal(signal.SIGTERM, previous)
     steps = max(keeper.saved_steps, 0)
     if finished:
         console.print(
@@ -605,16 +638,6 @@ def train(config: Config) -> Result:
         )
     speed = (steps - start) / keeper.training_seconds if keeper.training_seconds > 0 else 0.0
     return Result(config.out, steps, speed, keeper.evaluations, finished, keeper.regrets)
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
-def _in_main_thread() -> bool:
-    import threading
-
-    return threading.current_thread() is threading.main_thread()
 
 
 def main() -> None:

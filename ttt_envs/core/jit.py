@@ -7,6 +7,7 @@ Numba's cache key), a digest of all the source that it can call: the whole packa
 """
 
 import hashlib
+import itertools
 import os
 import secrets
 import types
@@ -17,6 +18,7 @@ from typing import Any
 
 import numba
 import numba.core.config
+from numba.core.bytecode import FunctionIdentity
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -26,6 +28,21 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 
 # With the number of the process: it is the same after a fork, and the number comes again some day.
 _PROCESS = secrets.token_hex(4)
+
+
+def _number_kernels_apart() -> None:
+    """Let no two processes give the same symbol to different machine code.
+
+    Numba tells one kernel's versions for different states apart by numbers that it counts up in each process, and
+    keeps them on disk as parts of the symbols' names. A process that loads what two others compiled at the same time
+    may so find two versions under one name, and run either for both.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+
+
+_number_kernels_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_kernels_apart)
 
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
 _ANEW = "_compiled_anew"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_envs.games.tic_tac_match.rules import CELLS, NOTHING, completes_line, count, flip_of
+from ttt_envs.games.tic_tac_match.rules import CELLS, NOTHING, completes_line, count, flip_of, read_board
 from ttt_envs.games.tic_tac_match.text import CELL_NAMES, format_state, short_names
 
 WIDTH, HEIGHT, MARGIN = 920, 640, 16
@@ -82,7 +82,7 @@ def _cell(state: Any, cell: int) -> str:
         ) + _text(CELL_NAMES[cell], left + CARD_WIDTH / 2, top + CARD_HEIGHT / 2 + 8, 22, BACK)
     parts = _card(state, kind, left, top)
     parts += _text(CELL_NAMES[cell], left + CARD_WIDTH - 13, top + CARD_HEIGHT - 9, 13, FAINT)
-    if completes_line(state, kind, cell):
+    if completes_line(read_board(state), kind, cell):
         parts += (
             f'<rect x="{left}" y="{top}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="none" '
             f'stroke="{TURN}" stroke-width="6"/>'

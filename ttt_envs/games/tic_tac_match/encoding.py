@@ -8,10 +8,17 @@ import numpy as np
 
 from ttt_envs.core.game import Block
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.lines import lines
-from ttt_envs.games.tic_tac_match.rules import CELLS, FITS, NOTHING, count, flip_of, num_actions
-
-LINES = lines(3, 3, 3)
+from ttt_envs.games.tic_tac_match.rules import (
+    CELLS,
+    GAPS,
+    NOTHING,
+    count,
+    fitting,
+    flip_of,
+    num_actions,
+    of_kind,
+    read_board,
+)
 
 #: How far an observation counts the turns that are left.
 COUNTDOWN = 8
@@ -29,9 +36,9 @@ def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tu
             "my lines", (symbols, CELLS), "a card of kind s, laid on the cell, would win the game for my side", board
         ),
         Block("their lines", (symbols, CELLS), "a card of kind s, laid on the cell, would lose it for my side", board),
-        Block("hand", (kinds, hand_size), "I hold more than c cards of kind k: [k, c]"),
-        Block("discards", (kinds, most), "more than c cards of kind k lie in the discards: [k, c]"),
-        Block("covered", (kinds, most), "more than c cards of kind k lie covered on the board: [k, c]"),
+        Block("hand", (hand_size, kinds), "I hold more than c cards of kind k: [c, k]"),
+        Block("discards", (most, kinds), "more than c cards of kind k lie in the discards: [c, k]"),
+        Block("covered", (most, kinds), "more than c cards of kind k lie covered on the board: [c, k]"),
         Block("identities", (players, 2), f"the ID card {whose} shows X or O: [k, 0] or [k, 1]"),
         Block("hand sizes", (players, hand_size), f"the hand {whose} has more than c cards: [k, c]"),
         Block("to move", (players,), "it is the turn of the player k seats after me"),
@@ -54,47 +61,59 @@ def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
     players, symbols = state["identity"].shape[0], flip_of(state)
-    hand_size, most, left = np.int64(state["hand_size"]), state["deck"].max(), state["max_turns"] - state["turn"]
+    hand_size, most, left = np.int64(state["hand_size"]), np.int64(0), state["max_turns"] - state["turn"]
+    for kind in range(state["deck"].shape[0]):
+        most = max(most, np.int64(state["deck"][kind]))
     for cell in range(CELLS):
         if state["top"][cell] != NOTHING:
             out[CELLS * np.int64(state["top"][cell]) + cell] = 1
     show_lines(state, player, out, CELLS * symbols)
-    at = 3 * CELLS * symbols
+    at = np.int64(3 * CELLS * symbols)
     at = show_counts(state["hand"][player], hand_size, out, at)
     at = show_counts(state["discard"], most, out, at)
     at = show_counts(state["covered"], most, out, at)
     for k in range(players):
         each = (player + k) % players
         out[at + 2 * k + state["identity"][each]] = 1
-        held = at + 2 * players + k * hand_size
-        out[held : held + count(state["hand"][each])] = 1
+        show_number(count(state["hand"][each]), hand_size, out, at + 2 * players + k * hand_size)
     at += players * (2 + hand_size)
     if not state["done"]:
         out[at + (state["to_move"] - player) % players] = 1
     at += players
-    out[at : at + state["pending"]] = 1
-    out[at + 2 : at + 2 + min(left, COUNTDOWN)] = 1
+    show_number(state["pending"], 2, out, at)
+    show_number(left, COUNTDOWN, out, at + 2)
     show_events(state, player, out, at + 2 + COUNTDOWN)
 
 
 @kernel
 def show_lines(state, player, out, at):
     """Which cards, whoever held them, would complete a line: first for the observer's side, then for the other one."""
-    top, own, theirs = state["top"], state["identity"][player], CELLS * flip_of(state)
-    for line in range(LINES.shape[0]):
-        for k in range(3):
-            cell, kind = LINES[line, k], np.int64(top[LINES[line, k - 1]])
-            if kind != NOTHING and kind == top[LINES[line, k - 2]] and FITS[kind, 1 + top[cell]]:
-                out[at + theirs * (kind % 2 != own) + CELLS * kind + cell] = 1
+    board, own, symbols = read_board(state), state["identity"][player], flip_of(state)
+    for kind in range(symbols):
+        cells = GAPS[of_kind(board, kind)] & fitting(board, kind)
+        if cells != 0:
+            row = at + CELLS * (kind + symbols * (kind % 2 != own))
+            for cell in range(CELLS):
+                out[row + cell] = cells >> cell & 1
 
 
 @kernel
 def show_counts(cards, most, out, at):
-    """A row of `most` features for each kind, from `at` on, with as many ones as there are cards; where they end."""
-    for kind in range(cards.shape[0]):
-        out[at : at + cards[kind]] = 1
-        at += most
+    """For c from 0 to most-1 whether there are more than c cards of each kind, from `at` on; where they end."""
+    kinds = cards.shape[0]
+    for c in range(most):
+        for kind in range(kinds):
+            # Unsigned: else each index is looked at for a negative one, which doubles the time.
+            out[np.uint64(at + kind)] = np.int64(cards[kind]) - c > 0
+        at += kinds
     return at
+
+
+@kernel
+def show_number(number, most, out, at):
+    """For c from 0 to most-1 whether the number is greater, from `at` on."""
+    for c in range(most):
+        out[np.uint64(at + c)] = number > c
 
 
 @kernel

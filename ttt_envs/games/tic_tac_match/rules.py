@@ -23,14 +23,17 @@ from ttt_envs.core.state import state_dtype
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
 SYMBOL_KINDS = 8  # at most: X and O in four colours
-THROUGH = lines_through(3, 3, 3)
 
-#: FITS[kind, 1 + top]: whether a symbol card may lie there. On an empty cell always; else exactly one of colour and
-#: symbol must be that of the top card.
-FITS = np.array(
+# Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
+ALL_CELLS = 2**CELLS - 1
+EVERY_COLOUR = sum(1 << CELLS * colour for colour in range(SYMBOL_KINDS // 2))  # of cell 0
+
+#: GAPS[cells]: the cells on which a third card completes a line, if two of its kind or more lie on `cells`.
+_THROUGH = lines_through(3, 3, 3).astype(int)
+GAPS = np.array(
     [
-        [True] + [(kind // 2 == top // 2) != (kind % 2 == top % 2) for top in range(SYMBOL_KINDS)]
-        for kind in range(SYMBOL_KINDS)
+        sum(1 << c for c in range(CELLS) if any(cells >> a & cells >> b & 1 for a, b in _THROUGH[c]))
+        for cells in range(ALL_CELLS + 1)
     ]
 )
 
@@ -93,7 +96,8 @@ def reset(state, seed):
     """Deal, reveal cards until a symbol comes, and set the ID cards by it. The player to the dealer's left begins."""
     rng.start(state, seed)
     players = state["identity"].shape[0]
-    state["pile"][:] = state["deck"]
+    for kind in range(state["pile"].shape[0]):  # array to array would take Numba a second and more to compile
+        state["pile"][kind] = state["deck"][kind]
     state["top"][:] = NOTHING
     for player in range(players):
         refill(state, player)
@@ -151,17 +155,7 @@ def lay(state, player, kind, cell):
     if top[cell] != NOTHING:
         state["covered"][top[cell]] += 1
     top[cell] = kind
-    return completes_line(state, kind, cell)
-
-
-@kernel
-def completes_line(state, kind, cell):
-    """Whether a symbol card on the cell is, or would be, the third of its kind in a row."""
-    top = state["top"]
-    for line in range(THROUGH.shape[1]):
-        if top[THROUGH[cell, line, 0]] == kind and top[THROUGH[cell, line, 1]] == kind:
-            return True
-    return False
+    return completes_line(read_board(state), kind, cell)
 
 
 @kernel
@@ -261,65 +255,121 @@ def legal_mask(state, player, out):
     if player != state["to_move"]:
         return
     hand, flip, players = state["hand"][player], flip_of(state), state["identity"].shape[0]
+    board = read_board(state)
     for kind in range(flip):
-        for cell in range(CELLS):
-            out[CELLS * kind + cell] = hand[kind] > 0 and FITS[kind, 1 + state["top"][cell]]
+        if hand[kind] > 0:
+            cells = fitting(board, kind)
+            for cell in range(CELLS):
+                out[CELLS * kind + cell] = cells >> cell & 1 != 0
     at = CELLS * flip
     out[at] = hand[flip] > 0
     if state["pending"] == 0:
-        out[at + 1 : at + players] = hand[flip + 1] > 0
-        out[at + players] = hand[flip + 2] > 0 and can_begin_double(state, player)
+        for ahead in range(1, players):
+            out[at + ahead] = hand[flip + 1] > 0
+        out[at + players] = hand[flip + 2] > 0 and can_begin_double(board, hand)
     elif state["pending"] == 2:
         for action in range(at + 1):
-            out[action] = out[action] and can_go_on(state, player, action)
+            out[action] = out[action] and can_go_on(board, hand, action)
 
 
 @kernel
 def can_play(state, player):
     """Whether the player has any legal play."""
-    hand, flip = state["hand"][player], flip_of(state)
+    board, hand, flip = read_board(state), state["hand"][player], flip_of(state)
     if state["pending"] == 2:
-        return can_begin_double(state, player)
-    if hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0):
-        return True
+        return can_begin_double(board, hand)
     # A Double Play can be played only if another card could be played by itself.
-    for kind in range(flip):
-        if hand[kind] > 0:
-            for cell in range(CELLS):
-                if FITS[kind, 1 + state["top"][cell]]:
-                    return True
+    return hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0) or can_lay(board, hand, NOTHING)
+
+
+@kernel
+def can_lay(board, hand, spent):
+    """Whether a symbol card of the hand, one of the kind `spent` left out, may be laid anywhere."""
+    for kind in range(hand.shape[0] - 3):
+        if hand[kind] > (kind == spent) and fitting(board, kind) != 0:
+            return True
     return False
 
 
 @kernel
-def can_begin_double(state, player):
+def can_begin_double(board, hand):
     """Whether two cards can be played one after the other, or one that ends the game."""
-    hand, flip = state["hand"][player], flip_of(state)
-    if hand[flip] > 0 and can_go_on(state, player, CELLS * flip):
+    flip = hand.shape[0] - 3
+    if hand[flip] > 0 and can_go_on(board, hand, CELLS * flip):
         return True
     for kind in range(flip):
         if hand[kind] > 0:
+            cells = fitting(board, kind)
             for cell in range(CELLS):
-                if FITS[kind, 1 + state["top"][cell]] and can_go_on(state, player, CELLS * kind + cell):
+                if cells >> cell & 1 and can_go_on(board, hand, CELLS * kind + cell):
                     return True
     return False
 
 
 @kernel
-def can_go_on(state, player, action):
+def can_go_on(board, hand, action):
     """Whether the first card of a Double Play, played so, leaves a legal second one, or ends the game."""
-    hand, flip = state["hand"][player], flip_of(state)
-    first, laid = action // CELLS, action % CELLS
-    if first == flip:
-        laid = NOTHING
-    if hand[flip] > (first == flip):
-        return True
-    for kind in range(flip):
-        if hand[kind] > (kind == first):
-            for cell in range(CELLS):
-                if FITS[kind, 1 + (first if cell == laid else state["top"][cell])]:
-                    return True
-    return first != flip and completes_line(state, first, laid)
+    kind, cell, flip = action // CELLS, action % CELLS, hand.shape[0] - 3
+    if kind == flip:
+        return hand[flip] > 1 or can_lay(board, hand, NOTHING)
+    return hand[flip] > 0 or can_lay(board_with(board, kind, cell), hand, kind) or completes_line(board, kind, cell)
+
+
+# --- the board as sets of cells ---
+
+
+@kernel
+def read_board(state):
+    """What lies on top: the X's and the O's, each as a number with bit 9*colour + cell."""
+    xs, os = np.int64(0), np.int64(0)
+    for cell in range(CELLS):
+        top = np.int64(state["top"][cell])
+        colour = 0 if top == NOTHING else top >> 1
+        card = np.int64(top != NOTHING) << (CELLS * colour + cell)  # no branch on what is random
+        xs |= card * (1 - (top & 1))
+        os |= card * (top & 1)
+    return xs, os
+
+
+@kernel
+def of_symbol(board, symbol):
+    """The X's or the O's of a board."""
+    return board[0] if symbol == 0 else board[1]
+
+
+@kernel
+def of_kind(board, kind):
+    """The cells with a symbol card of this kind on top."""
+    return of_symbol(board, kind % 2) >> CELLS * (kind // 2) & ALL_CELLS
+
+
+@kernel
+def of_all_colours(cards):
+    """The cells with one of these X's, or O's, on top."""
+    return (cards | cards >> CELLS | cards >> 2 * CELLS | cards >> 3 * CELLS) & ALL_CELLS
+
+
+@kernel
+def fitting(board, kind):
+    """The cells on which a symbol card may be laid: empty, or just one of colour and symbol is that of the top card."""
+    empty = ~of_all_colours(board[0] | board[1])
+    symbol = of_all_colours(of_symbol(board, kind % 2))
+    colour = (board[0] | board[1]) >> CELLS * (kind // 2)
+    return (empty | (symbol ^ colour)) & ALL_CELLS
+
+
+@kernel
+def board_with(board, kind, cell):
+    """The board after a symbol card is laid on the cell."""
+    card = np.int64(1) << (CELLS * (kind // 2) + cell)
+    others = ~(EVERY_COLOUR << cell)
+    return board[0] & others | card * (kind % 2 == 0), board[1] & others | card * (kind % 2 == 1)
+
+
+@kernel
+def completes_line(board, kind, cell):
+    """Whether a symbol card on the cell is, or would be, the third of its kind in a row."""
+    return GAPS[of_kind(board, kind)] >> cell & 1 != 0
 
 
 # --- what is hidden ---

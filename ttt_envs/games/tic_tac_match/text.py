@@ -12,6 +12,7 @@ from ttt_envs.games.tic_tac_match.rules import (
     completes_line,
     count,
     flip_of,
+    read_board,
 )
 
 COLOURS = ("red", "blue", "yellow", "green")
@@ -215,7 +216,11 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
 def _read_turn(line: str, state: Any) -> None:
     """Who plays, or how it ended; the cards must fit."""
     top = state["top"]
-    lines = [int(top[cell]) for cell in range(CELLS) if top[cell] != NOTHING and completes_line(state, top[cell], cell)]
+    lines = [
+        int(top[cell])
+        for cell in range(CELLS)
+        if top[cell] != NOTHING and completes_line(read_board(state), top[cell], cell)
+    ]
     full, held = int(state["hand_size"]), [int(count(hand)) for hand in state["hand"]]
     if line.startswith("over:"):
         _read_end(line, state, lines)
