@@ -184,6 +184,29 @@ def test_specialised_copies_do_not_mix():
     assert states == {"super_tic_tac_toe": 9, "toy_coin": 2}
 
 
+def test_kernels_of_loops_that_allocate_nothing_may_allocate():
+    """A game's own `legal_mask` may make arrays, and a loop over it gives right answers row by row."""
+    out = np.zeros((300, 3), np.int64)
+    jit.specialise(fill_squares, squares=squares)(np.arange(900).reshape(300, 3), out)
+    assert (out == np.arange(900).reshape(300, 3) ** 2).all()
+
+
+@jit.allocates_nothing
+def fill_squares(rows, out):
+    for i in range(rows.shape[0]):
+        out[i, :] = 0
+        squares(rows[i], out[i])
+
+
+@jit.kernel
+def squares(row, out):
+    found = np.empty(row.shape[0] + 5, np.int64)
+    kept = found[2:]
+    for i in range(row.shape[0]):
+        kept[i] = row[i] * row[i]
+    out[:] = kept[: row.shape[0]]
+
+
 NOTEBOOK = """
 import sys
 import numpy as np

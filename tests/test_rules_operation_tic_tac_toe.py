@@ -308,8 +308,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
     """From what the blocks are said to mean."""
     both, here, options = (player, 1 - player), slow.position, game.options
     board = here.board if here else [None] * 9
-    placed = next((PLACED[name] for name in slow.submitted if name in PLACED), (None, None))
-    predicted = frozenset().union(*(PREDICTED.get(name, ()) for name in slow.submitted))
     of = {which: [standing(slow, p, name) == which for p in both for name in SPECIALISTS] for which in range(4)}
     parts = {
         "own spies": [piece == (player, SPY) for piece in board],
@@ -318,9 +316,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
         "opponent's specialists": [piece is not None and piece[0] != player and piece[1] != SPY for piece in board],
         "pending room": [slow.pending == room for room in range(9)],
         "pending kind": [slow.pending is not None and board[slow.pending][1] == name for name in SPECIALISTS],
-        "last placement": [placed[1] == room for room in range(9)],
-        "last kind": [placed[0] == kind for kind in (SPY, *SPECIALISTS)],
-        "last prediction": [room in predicted for room in range(9)],
         "placer": [(here.placer if here else slow.first) == player],
         "to move": [player in slow.acting()],
         "hacker on": [here is not None and here.hackers[p] for p in both],
@@ -338,8 +333,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
             "own wins": [slow.wins[player] > k for k in range(slow.rounds_to_win)],
             "opponent's wins": [slow.wins[1 - player] > k for k in range(slow.rounds_to_win)],
         }
-    if slow.draw_offers:
-        parts["draw offered"] = [bool(slow.submitted) and slow.submitted[p] == "offer draw" for p in both]
     assert {block.name: block.size for block in game.observation} == {name: len(part) for name, part in parts.items()}
     return [feature for block in game.observation for feature in parts[block.name]]
 

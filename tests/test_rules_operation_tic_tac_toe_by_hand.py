@@ -585,12 +585,28 @@ def test_how_a_match_ends(load, options, winners, says, wins):
         ),
         ({"mode": "round", "specialists": (None, ("mole", "ninja", "pusher"))}, ValueError, "two different names"),
         ({"mode": "round", "specialists": (("mole", "mole"), None)}, ValueError, "a player has only one mole"),
+        ({"mode": "round", "specialists": "mole+mole,none"}, ValueError, "a player has only one mole"),
+        ({"mode": "round", "specialists": "mole,ninja,none"}, ValueError, "must be None or a pair"),
+        ({"mode": "round", "specialists": "mole,"}, ValueError, "unknown specialist ''"),
     ],
     ids=str,
 )
 def test_options_are_refused_in_words(load, options, error, words):
     with pytest.raises(error, match=words):
         load(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "hands"),
+    [
+        ("none,none", (None, None)),
+        ("pusher, grappler", ("pusher", "grappler")),
+        ("none,sniper+mole", (None, ("sniper", "mole"))),
+    ],
+)
+def test_specialists_as_text(load, text, hands):
+    """As command lines give them."""
+    assert load(mode="round", specialists=text).options == load(mode="round", specialists=hands).options
 
 
 # --- texts that are refused ---
