@@ -9,7 +9,7 @@ only is a function of the position, so that a best response to it can be compute
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     IN_HAND,
@@ -78,6 +78,7 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
