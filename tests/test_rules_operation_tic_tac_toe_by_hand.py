@@ -638,6 +638,7 @@ REFUSED = {
     "another player": ("X: unused", "Y: unused", "must begin with 'X: '"),
     "another target": ("of 4", "of 5", "counts must be like"),
     "a round too many": ("round 2", "round 41", "rounds are from 1 to 40, not 41"),
+    "no round": ("round 2", "round 0", "rounds are from 1 to 40, not 0"),
     "too many wins": ("X 1 O 0", "X 1 O 1", "wins X 1 O 1 do not fit 1 rounds"),
     "idle after a placement": ("idle 0", "idle 1", "idle turns is above 0 after a pass or a blocked spy"),
     "too few plies": ("ply 12", "ply 5", "is reached after 9 to 12704 plies, not 5"),
