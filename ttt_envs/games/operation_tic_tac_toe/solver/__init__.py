@@ -9,8 +9,8 @@
 
       python -m ttt_envs.games.operation_tic_tac_toe.solver --overtime --out round_values.npz
 
-  which took 18 minutes of processor time and 3.3 GiB. Without `--overtime` a table is made in a minute, but leaves out the
-  rounds from the ninth on, in which each player has two specialists; then overtime is taken as an even race: see
+  which took 18 minutes of processor time and 6.1 GiB. Without `--overtime` a table is made in a minute, but leaves out
+  the rounds from the ninth on, in which each player has two specialists; then overtime is taken as an even race: see
   `MatchOracle.overtime`.
 - **A best response** to any policy, and so its exploitability, is exact too (`response`).
 """

@@ -124,7 +124,7 @@ class MatchOracle:
 
     #: How far values before a round, and those of single actions there, may be off by interpolation, in reward units.
     #: With the default options and compared with four times as many worths of a draw, values of rounds are off by up to
-    #: 2.8e-4, those of overtime by up to 8.4e-4 (in the pair where they are most), and those of matches by up to 5.3e-5.
+    #: 2.8e-4, those of overtime by up to 8.4e-4 (for the pair where it is most), and those of matches by up to 5.3e-5.
     error = 1.5e-3
 
     def __init__(self, **options: Any) -> None:

@@ -90,7 +90,7 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
 
 
 def make_tables(max_idle_turns: int, may_pass: bool, overtime: bool, why: str) -> tuple[np.ndarray, np.ndarray]:
-    """Work the values out, with progress on stderr: about a minute, and with overtime half an hour and 3.2 GB."""
+    """Work the values out, with progress on stderr: about a minute, and with overtime half an hour and 6.1 GiB."""
     from rich.progress import Progress
 
     _say(f"Working out the values of rounds, once: {why}")
