@@ -305,8 +305,8 @@ def test_who_is_behind_plays_for_the_row():
 
 def opponents() -> list[str]:
     """One of each agent of the collection that needs no file and nobody at the keyboard."""
-    strong = {"mcts": "mcts:simulations=300"}
-    return [strong.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+    fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
+    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
 
 
 @pytest.mark.parametrize("spec", opponents())

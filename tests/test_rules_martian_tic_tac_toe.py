@@ -146,14 +146,18 @@ RANDOM_GAMES = [
     (275, 2, FOUR),
     (50, 1, CHESSBOARD),
 ]
-PARTS = [(games, part, options) for games, parts, options in RANDOM_GAMES for part in range(parts)]
+PARTS = [
+    pytest.param(games, part, options, marks=[pytest.mark.slow] if part else [])
+    for games, parts, options in RANDOM_GAMES
+    for part in range(1 if jit.DISABLED else parts)
+]
 
 
 def test_there_are_20000_random_games():
-    assert sum(games for games, _, _ in PARTS) == 20_000
+    assert sum(games * parts for games, parts, _ in RANDOM_GAMES) == 20_000
 
 
-@pytest.mark.parametrize(("games", "part", "options"), [each for each in PARTS if each[1] == 0 or not jit.DISABLED])
+@pytest.mark.parametrize(("games", "part", "options"), PARTS)
 def test_fast_and_slow_agree(load, games, part, options):
     compare_with_slow(load(**options), share(games), seed=part)
 

@@ -51,7 +51,10 @@ def compare_with_slow(game: Game, games: int, seed: int) -> int:
     return plies
 
 
-@pytest.mark.parametrize("part", range(1 if jit.DISABLED else GAMES // CHUNK))
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(k, marks=[pytest.mark.slow] if k else []) for k in range(1 if jit.DISABLED else GAMES // CHUNK)],
+)
 @pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
 def test_fast_and_slow_agree(first_move, won_boards, part):
     game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)

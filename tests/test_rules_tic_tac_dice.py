@@ -160,7 +160,14 @@ def parts() -> list:
         for part in range(-(-games // CHUNK)):
             words = ",".join(f"{name}={value}" for name, value in options.items())
             found.append(
-                pytest.param(game_id, options, min(games, CHUNK), part, id=f"{game_id}-{words or 'default'}-{part}")
+                pytest.param(
+                    game_id,
+                    options,
+                    min(games, CHUNK),
+                    part,
+                    id=f"{game_id}-{words or 'default'}-{part}",
+                    marks=[pytest.mark.slow] if part else [],
+                )
             )
     return found
 

@@ -130,7 +130,8 @@ def parts() -> list:
     for case, (options, games, _) in enumerate(COMPARED):
         words = ",".join(f"{name}={value}" for name, value in options.items())
         for part in range(-(-games // CHUNK)):
-            found.append(pytest.param(case, part, id=f"{words or 'default'}-{part}"))
+            marks = [pytest.mark.slow] if part else []
+            found.append(pytest.param(case, part, id=f"{words or 'default'}-{part}", marks=marks))
     return found
 
 
