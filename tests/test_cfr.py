@@ -713,6 +713,47 @@ def test_an_oracle_may_answer_best(kuhn, agent):
     assert "the game's oracle" in report.markdown()
 
 
+class FromStarts:
+    """An oracle that answers from given starts: the whole game's answer, and a part that depends on the start."""
+
+    def __init__(self, responder, parts):
+        self.responder, self.parts, self.starts = responder, parts, []
+
+    def best_response_from(self, policy, starts, player, tell):
+        self.starts.append(starts)
+        value = self.responder.best_response(policy, player, tell)
+        # What is good for one player is bad for the other, but for the policy's losses.
+        fortune = np.where(starts["card"][:, 0] > starts["card"][:, 1], 0.7, -0.7) * (1 - 2 * player)
+        return value + fortune + self.parts[starts["card"][:, 0]]
+
+
+def test_an_oracle_may_answer_from_starts(kuhn, tmp_path):
+    parts = np.array([0.0, 0.3, 0.6])
+    oracle, shares = FromStarts(Responder(kuhn), parts), []
+    game = replace(KUHN, make_oracle=lambda: oracle)
+    whole = exploitability.measure(KUHN, MovesExactly())
+    found = exploitability.measure(game, MovesExactly(), starts=600, seed=3, tell=shares.append)
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+    assert (oracle.starts[0] == oracle.starts[1]).all()
+    drawn = parts[oracle.starts[0]["card"][:, 0]]
+    assert found.starts == 600
+    assert found.exploitability == pytest.approx(whole.exploitability + drawn.mean())
+    # The fortune of the cards is in the best responses, and not in the interval.
+    assert found.half_width == pytest.approx(1.96 * drawn.std(ddof=1) / np.sqrt(600))
+    assert abs(drawn.mean() - 0.3) < found.half_width * 1.5
+    assert found == exploitability.measure(game, MovesExactly(), starts=600, seed=3)
+    assert found != exploitability.measure(game, MovesExactly(), starts=600, seed=4)
+    config = exploitability.Config("toy_kuhn", ("it",), starts=600, seed=3, out=tmp_path)
+    report = exploitability.run(config, {"it": MovesExactly()}, game=game, quiet=True)
+    assert report.results[0].exploitability == found.exploitability
+    text = (tmp_path / "report.md").read_text()
+    assert f"{found.exploitability:.4f} ± {found.half_width:.4f}" in text
+    assert "exact from each of 600 starts" in text
+    assert "--starts 600 --seed 3" in text
+    with pytest.raises(ValueError, match="starts must be a whole number of at least 2, for an interval, not 1"):
+        exploitability.measure(game, MovesExactly(), starts=1)
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="many worlds")
 def test_the_command_for_agents(tmp_path, capsys):
     arguments = ["--game", "tic_tac_match", *options(SMALL), "--agent", "random", "--agent", "greedy"]

@@ -132,6 +132,7 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
     assert [(each.steps, each.snapshots) for each in curve] == [(0, 1), (256, 2), (512, 2)]
     assert curve[:2] == before
     assert curve[0].policy == curve[0].average
+    assert {(each.policy_half_width, each.average_half_width) for each in curve} == {(0.0, 0.0)}
     assert Image.open(folder / "exploitability.png").size[0] > 300
     # The last ones are those of what plays elsewhere.
     game = ttt_envs.load("tic_tac_match", **parse_options("tic_tac_match", EXPLOITED["option"]))
@@ -149,14 +150,14 @@ def test_measuring_exploitability_is_no_training(tmp_path: Path) -> None:
 
     def slow(*_, tell, **__):
         time.sleep(1)
-        return exploitability.Result("it", 0.5, 1.0, (0.5, 0.5), np.nan, 0)
+        return exploitability.Result("it", 0.5, 1.0, (0.5, 0.5), np.nan, 0, 20, 0.25)
 
     plain = train(tiny(tmp_path / "plain", **{**EXPLOITED, "exploitability_every": 0}))
     assert not (plain.folder / "exploitability.csv").exists()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(self_play.exploitability, "measure", slow)
         watched = train(tiny(tmp_path / "watched", **EXPLOITED))
-    assert [each.policy for each in watched.exploited] == [0.5] * 3
+    assert [(each.policy, each.policy_half_width) for each in watched.exploited] == [(0.5, 0.25)] * 3
     files = [folder / "policy.safetensors" for folder in (plain.folder, watched.folder)]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert watched.steps_per_second > 512 / 6, "6 measurements take 6 seconds"
@@ -375,6 +376,7 @@ def test_opponents_are_self_past_and_fixed(run: Path, monkeypatch: pytest.Monkey
         ({"regret_games": 1}, "regret_games must be 0, or at least 2"),
         ({"regret_games": 9, "option": ("won_boards=closed",)}, "regret cannot be measured"),
         ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
+        ({"exploitability_starts": 1}, "exploitability_starts must be at least 2"),
         ({"exploitability_every": -1}, "exploitability_every must be at least 0, not -1"),
         ({"exploitability_every": 9, "game": "tic_tac_dice"}, "chance in Game('tic_tac_dice', "),
         ({"entropy": -0.1}, "entropy must be at least 0, not -0.1"),

@@ -130,6 +130,8 @@ class Config:
     exploitability_every: int = 0
     """Decisions between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game in which `training.exploitability` can measure."""
+    exploitability_starts: int = 20
+    """Starts of the game that it is measured from, always the same ones, where it is not measured for all at once."""
     quiet: bool = False
     """Print nothing."""
 
@@ -149,6 +151,10 @@ class Config:
                 raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
         if self.exploitability_every < 0:
             raise ValueError(f"exploitability_every must be at least 0, not {self.exploitability_every}")
+        if self.exploitability_starts < 2:
+            raise ValueError(
+                f"exploitability_starts must be at least 2, for an interval, not {self.exploitability_starts}"
+            )
         for name in ("entropy", "entropy_final"):
             if not 0 <= (getattr(self, name) or 0) < np.inf:
                 raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
@@ -200,13 +206,17 @@ class Exploited:
     Attributes:
         steps: decisions trained on.
         policy: against the policy.
+        policy_half_width: of its 95 % interval; 0 if it is exact.
         average: against the average of the latest half of the snapshots so far, see `agents.ppo.PPO`.
+        average_half_width: as above.
         snapshots: how many these are.
     """
 
     steps: int
     policy: float
+    policy_half_width: float
     average: float
+    average_half_width: float
     snapshots: int
 
 
@@ -454,27 +464,40 @@ class Keeper(BaseCallback):
         config, steps = self.config, self.num_timesteps
         with torch.random.fork_rng(devices=[]):  # new networks draw weights before they are given theirs
             average = PPO(str(config.out), symmetric=config.symmetric, average=0.5)
-        of_policy, of_average = (self.exploitability(agent) for agent in (self.candidate, average))
-        found = Exploited(steps, of_policy, of_average, len(average.nets))
+        of_policy, of_average = (self.exploitability_of(agent) for agent in (self.candidate, average))
+        found = Exploited(
+            steps,
+            of_policy.exploitability,
+            of_policy.half_width,
+            of_average.exploitability,
+            of_average.half_width,
+            len(average.nets),
+        )
         self.exploited = [each for each in self.exploited if each.steps < steps] + [found]
         write_rows(config.out / "exploitability.csv", Exploited, self.exploited)
         draw_exploited(config.out / "exploitability.png", self.exploited, self.game)
         self.logger.record("eval/exploitability", found.policy)
         self.logger.record("eval/exploitability_of_average", found.average)
+        words = [
+            f"{r.exploitability:.3f}" + (f" ± {r.half_width:.3f}" if r.starts else "") for r in (of_policy, of_average)
+        ]
         self.console.print(
-            f"{steps:>11,} decisions   exploitability: {found.policy:.3f}, of the average of "
-            f"{found.snapshots} snapshots: {found.average:.3f}",
+            f"{steps:>11,} decisions   exploitability: {words[0]}, "
+            f"of the average of {found.snapshots} snapshots: {words[1]}",
             highlight=False,
             soft_wrap=True,
         )
 
-    def exploitability(self, agent: PolicyAgent) -> float:
+    def exploitability_of(self, agent: PolicyAgent) -> exploitability.Result:
         """Of one agent; an interrupt ends it early."""
 
         def tell(share: float) -> None:
             self.interrupts.check()
 
-        return exploitability.measure(self.game, agent, found=self.tree, tell=tell).exploitability
+        config = self.config
+        return exploitability.measure(
+            self.game, agent, starts=config.exploitability_starts, seed=config.seed, found=self.tree, tell=tell
+        )
 
 
 def due(now: int, before: int, every: int) -> bool:
@@ -594,15 +617,15 @@ def draw_exploited(path: Path, exploited: list[Exploited], game: Game) -> None:
     """The curve of exploitability as PNG."""
     figure, axes = _figure(f"{game.title}: what a best response wins", "exploitability (reward)")
     steps = [each.steps for each in exploited]
-    axes.plot(steps, [each.policy for each in exploited], marker="o", markersize=4, label="the policy")
-    axes.plot(
-        steps,
-        [each.average for each in exploited],
-        marker="o",
-        markersize=4,
-        label="the average of the latest half of its snapshots",
-    )
-    _from_nothing(axes, all(min(each.policy, each.average) > 0 for each in exploited))
+    for mean, half, label in (
+        ("policy", "policy_half_width", "the policy"),
+        ("average", "average_half_width", "the average of the latest half of its snapshots"),
+    ):
+        values, width = (np.array([getattr(each, name) for each in exploited]) for name in (mean, half))
+        axes.plot(steps, values, marker="o", markersize=4, label=label)
+        axes.fill_between(steps, np.maximum(values - width, 0), values + width, alpha=0.2)
+    positive = all(e.policy > e.policy_half_width and e.average > e.average_half_width for e in exploited)
+    _from_nothing(axes, positive)
     axes.legend(loc="upper right")
     _save(figure, path)
 
