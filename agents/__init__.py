@@ -80,11 +80,17 @@ def require(agent: str, game: Game, wanted: dict[str, bool]) -> None:
     for fact, value in wanted.items():
         if getattr(game, fact) != value:
             need = "without" if not value else "with"
-            others = [search for other, search in _SEARCHES.items() if getattr(game, other)]
-            hint = f"; agent {others[0]} plays such games" if len(others) == 1 else ""
+            search = search_for(game)
+            hint = f"; agent {search} plays such games" if search not in (None, agent) else ""
             raise ValueError(
                 f"agent {agent} plays only games {need} {fact.replace('_', ' ')}; {game!r} does not fit{hint}"
             )
+
+
+def search_for(game: Game) -> str | None:
+    """The name of the tree search that plays the game; None if none does."""
+    found = [search for fact, search in _SEARCHES.items() if getattr(game, fact)]
+    return found[0] if len(found) == 1 else None if found else "mcts"
 
 
 def sample(policy: np.ndarray, seeds: np.ndarray) -> np.ndarray:

@@ -184,6 +184,38 @@ def test_specialised_copies_do_not_mix():
     assert states == {"super_tic_tac_toe": 9, "toy_coin": 2}
 
 
+@pytest.mark.parametrize("name", ["squares", "squares_in_place"])
+def test_kernels_of_a_lean_loop_may_allocate(name):
+    """A game's own `legal_mask` may make arrays, though the loop over it does not."""
+    out = np.zeros((300, 3), np.int64)
+    fill = jit.specialise(fill_rows, row_kernel=globals()[name])
+    fill(np.arange(900).reshape(300, 3), out)
+    assert (out == np.arange(900).reshape(300, 3) ** 2).all()
+    assert jit.DISABLED or fill.targetoptions.get("_nrt", True) == (name == "squares")
+
+
+@jit.allocates_nothing
+def fill_rows(rows, out):
+    for i in range(rows.shape[0]):
+        out[i, :] = 0
+        row_kernel(rows[i], out[i])  # noqa: F821
+
+
+@jit.kernel
+def squares(row, out):
+    found = np.empty(row.shape[0], np.int64)
+    for i in range(row.shape[0]):
+        found[i] = row[i] * row[i]
+    out[:] = found
+
+
+@jit.kernel
+@jit.allocates_nothing
+def squares_in_place(row, out):
+    for i in range(row.shape[0]):
+        out[i] = row[i] * row[i]
+
+
 NOTEBOOK = """
 import sys
 import numpy as np

@@ -4,11 +4,12 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
 from conformance import after, masks_of, observations_of
+from mutants import rules_with
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
 import ttt_envs
@@ -841,31 +842,10 @@ def next_in_turn(state):
     state["to_move"] = (state["to_move"] + 1) % state["stash"].shape[0]
 
 
-def rules_with(**changes: Callable) -> dict[str, Callable]:
-    """`step` and `legal_mask` with these kernels in the place of the game's, wherever they are called."""
-
-    @cache
-    def changed(name: str) -> Callable:
-        if name in changes:
-            return changes[name]
-        original = getattr(rules, name)
-        template = getattr(original, "py_func", original)
-        names = [each for each in template.__code__.co_names if is_kernel(each)]
-        called = {each: changed(each) for each in names if changed(each) is not getattr(rules, each)}
-        return jit.specialise(template, **called) if called else original
-
-    def is_kernel(name: str) -> bool:
-        value = getattr(rules, name, None)
-        return callable(value) and value.__module__ == rules.__name__
-
-    assert all(is_kernel(name) for name in changes)
-    return {name: changed(name) for name in ("step", "legal_mask")}
-
-
 def spoilt(changes: dict[str, Callable], **options) -> Game:
     """`ttt_envs.load` with those changes."""
     game = ttt_envs.load(ID, **options)
-    return replace(game, rules=game.rules._replace(**rules_with(**changes)))
+    return replace(game, rules=game.rules._replace(**rules_with(rules, **changes)))
 
 
 def random_games(load):

@@ -5,12 +5,13 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 from conformance import after, masks_of, observations_of
+from mutants import rules_with
 from slow_operation_tic_tac_toe import (
     ABILITY,
     PICK,
@@ -308,8 +309,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
     """From what the blocks are said to mean."""
     both, here, options = (player, 1 - player), slow.position, game.options
     board = here.board if here else [None] * 9
-    placed = next((PLACED[name] for name in slow.submitted if name in PLACED), (None, None))
-    predicted = frozenset().union(*(PREDICTED.get(name, ()) for name in slow.submitted))
     of = {which: [standing(slow, p, name) == which for p in both for name in SPECIALISTS] for which in range(4)}
     parts = {
         "own spies": [piece == (player, SPY) for piece in board],
@@ -318,9 +317,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
         "opponent's specialists": [piece is not None and piece[0] != player and piece[1] != SPY for piece in board],
         "pending room": [slow.pending == room for room in range(9)],
         "pending kind": [slow.pending is not None and board[slow.pending][1] == name for name in SPECIALISTS],
-        "last placement": [placed[1] == room for room in range(9)],
-        "last kind": [placed[0] == kind for kind in (SPY, *SPECIALISTS)],
-        "last prediction": [room in predicted for room in range(9)],
         "placer": [(here.placer if here else slow.first) == player],
         "to move": [player in slow.acting()],
         "hacker on": [here is not None and here.hackers[p] for p in both],
@@ -338,8 +334,6 @@ def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]
             "own wins": [slow.wins[player] > k for k in range(slow.rounds_to_win)],
             "opponent's wins": [slow.wins[1 - player] > k for k in range(slow.rounds_to_win)],
         }
-    if slow.draw_offers:
-        parts["draw offered"] = [bool(slow.submitted) and slow.submitted[p] == "offer draw" for p in both]
     assert {block.name: block.size for block in game.observation} == {name: len(part) for name, part in parts.items()}
     return [feature for block in game.observation for feature in parts[block.name]]
 
@@ -579,31 +573,10 @@ def comes_back(state, decider):
     rules.begin_round(state, decider)
 
 
-def rules_with(**changes: Callable) -> dict[str, Callable]:
-    """`step` and `legal_mask` with these kernels in the place of the game's, wherever they are called."""
-
-    def is_kernel(name: str) -> bool:
-        value = getattr(rules, name, None)
-        return callable(value) and getattr(value, "__module__", None) == rules.__name__
-
-    @cache
-    def changed(name: str) -> Callable:
-        if name in changes:
-            return changes[name]
-        original = getattr(rules, name)
-        template = getattr(original, "py_func", original)
-        names = [each for each in template.__code__.co_names if is_kernel(each)]
-        called = {each: changed(each) for each in names if changed(each) is not getattr(rules, each)}
-        return jit.specialise(template, **called) if called else original
-
-    assert all(is_kernel(name) for name in changes)
-    return {name: changed(name) for name in ("step", "legal_mask")}
-
-
 def spoilt(changes: dict[str, Callable], **options) -> Game:
     """`ttt_envs.load` with those changes."""
     game = ttt_envs.load(ID, **options)
-    return replace(game, rules=game.rules._replace(**rules_with(**changes)))
+    return replace(game, rules=game.rules._replace(**rules_with(rules, **changes)))
 
 
 def matches(load):

@@ -585,12 +585,28 @@ def test_how_a_match_ends(load, options, winners, says, wins):
         ),
         ({"mode": "round", "specialists": (None, ("mole", "ninja", "pusher"))}, ValueError, "two different names"),
         ({"mode": "round", "specialists": (("mole", "mole"), None)}, ValueError, "a player has only one mole"),
+        ({"mode": "round", "specialists": "mole+mole,none"}, ValueError, "a player has only one mole"),
+        ({"mode": "round", "specialists": "mole,ninja,none"}, ValueError, "must be None or a pair"),
+        ({"mode": "round", "specialists": "mole,"}, ValueError, "unknown specialist ''"),
     ],
     ids=str,
 )
 def test_options_are_refused_in_words(load, options, error, words):
     with pytest.raises(error, match=words):
         load(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "hands"),
+    [
+        ("none,none", (None, None)),
+        ("pusher, grappler", ("pusher", "grappler")),
+        ("none,sniper+mole", (None, ("sniper", "mole"))),
+    ],
+)
+def test_specialists_as_text(load, text, hands):
+    """As command lines give them."""
+    assert load(mode="round", specialists=text).options == load(mode="round", specialists=hands).options
 
 
 # --- texts that are refused ---
@@ -622,6 +638,7 @@ REFUSED = {
     "another player": ("X: unused", "Y: unused", "must begin with 'X: '"),
     "another target": ("of 4", "of 5", "counts must be like"),
     "a round too many": ("round 2", "round 41", "rounds are from 1 to 40, not 41"),
+    "no round": ("round 2", "round 0", "rounds are from 1 to 40, not 0"),
     "too many wins": ("X 1 O 0", "X 1 O 1", "wins X 1 O 1 do not fit 1 rounds"),
     "idle after a placement": ("idle 0", "idle 1", "idle turns is above 0 after a pass or a blocked spy"),
     "too few plies": ("ply 12", "ply 5", "is reached after 9 to 12704 plies, not 5"),

@@ -30,6 +30,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import agents
 import ttt_envs
+from agents.cli import parse_options
 from training.report import Table, write_json
 from ttt_envs.core.options import unknown
 from ttt_envs.core.rng import choose_rows
@@ -42,7 +43,7 @@ GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").rea
 
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
 
-_SEARCH = "mcts:simulations=1000"
+_SIMULATIONS = 1000
 _TRAINING_GAMES, _TRAINING_ROLLOUTS = 512, 8
 
 LEGEND = "\n".join(
@@ -210,14 +211,18 @@ def step_batch(batch: Any, seconds: float, seed: int = 0) -> float:
 
 
 def bench_batch(game_id: str, config: Config) -> Iterator[Measurement]:
-    """`Batch` of several sizes."""
-    game = ttt_envs.load(game_id)
-    for n, threads in BATCHES:
+    """`Batch` of several sizes, and with other options where there is a goal for them."""
+    goals = GOALS["games"].get(game_id, {})
+    with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
+    for n, threads, option in [(*sizes, "") for sizes in BATCHES] + [(1024, 1, option) for option in with_options]:
+        game = ttt_envs.load(game_id, **parse_options(game_id, [option] if option else []))
         batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
         runs = _alternate({"": partial(step_batch, batch)}, config)[""]
-        what = f"Batch of {n}" + (f", {threads} threads" if threads > 1 else "")
-        goal = GOALS["games"].get(game_id, {}).get(f"batch {n}") if threads == 1 else None
-        yield _rate(game_id, what, runs, "steps/s", goal)
+        name = f"{n}, {option}" if option else str(n)
+        goal = goals.get(f"batch {name}") if threads == 1 else None
+        yield _rate(
+            game_id, f"Batch of {name}" + (f", {threads} threads" if threads > 1 else ""), runs, "steps/s", goal
+        )
 
 
 # --- search ---
@@ -229,7 +234,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
     game = ttt_envs.load(game_id)
     positions = 4
     states = ttt_envs.Batch(game, positions, seed=0).states
-    players = states["to_move"].astype(np.int64)
+    players = np.maximum(states["to_move"], 0).astype(np.int64)
     done, start = 0, time.perf_counter()
     while (now := time.perf_counter()) - start < seconds:
         agent.act(View(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
@@ -239,9 +244,9 @@ def search(game_id: str, spec: str, seconds: float) -> float:
 
 def bench_search(game_id: str, config: Config) -> Iterator[Measurement]:
     """Tree search from the opening."""
-    what = _SEARCH
+    what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
     try:
-        runs = _alternate({"": lambda seconds: search(game_id, _SEARCH, seconds)}, config)[""]
+        runs = _alternate({"": lambda seconds: search(game_id, what, seconds)}, config)[""]
     except (ValueError, ImportError) as error:
         yield _skipped(game_id, what, "playouts/s", str(error))
         return

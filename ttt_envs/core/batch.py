@@ -116,7 +116,8 @@ class Batch:
         array = np.asarray(actions)
         if array.ndim == 2 or players == 1:
             checked = check_actions(array, (self.n, players), self.game.num_actions)
-            missing = (checked < 0).any() and any((self.acting(p) & (checked[:, p] < 0)).any() for p in range(players))
+            some = self._rows[going & (checked < 0).any(axis=1)]
+            missing = len(some) and (checked[acting_players(self.game, self.states, some)] < 0).any()
         else:
             if self.game.simultaneous and (going & (self.to_move == SIMULTANEOUS)).any():
                 raise ValueError(f"several players act at once: actions must have shape {(self.n, players)}")

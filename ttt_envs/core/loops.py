@@ -91,6 +91,7 @@ def reset_rows(states, rows, prototype, seeds):
         reset(states[rows[k]], seeds[k])
 
 
+@jit.allocates_nothing
 def mask_rows(states, players, out):
     """Legal actions of players[i] in states[i]; out bool (n, num_actions). A negative player has none."""
     for i in range(states.shape[0]):
@@ -100,6 +101,7 @@ def mask_rows(states, players, out):
             legal_mask(states[i], players[i], out[i])
 
 
+@jit.allocates_nothing
 def observe_rows(states, players, out):
     """Observation of players[i] in states[i]; out int8 (n, observation size). A negative player sees zeros."""
     for i in range(states.shape[0]):

@@ -103,6 +103,7 @@ def choose(mask, x):  # type: ignore[no-untyped-def]
 
 
 @jit.kernel
+@jit.allocates_nothing
 def choose_rows(masks, seeds, out):  # type: ignore[no-untyped-def]
     """`choose` for each row: masks bool (n, k), seeds uint64 (n,), out int64 (n,)."""
     for i in range(masks.shape[0]):

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, is_first_turn, owner_of, size_of
 
 # Parts of the longest game that the observation tells apart.
@@ -32,6 +32,7 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0

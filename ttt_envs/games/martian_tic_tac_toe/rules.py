@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -65,6 +65,7 @@ def reset(state, seed):
 
 
 @kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """What can be done with the pieces in the mover's stash."""
     in_hand = sizes_in_stash(state, player) if player == state["to_move"] else 0

@@ -27,11 +27,13 @@
   Placer who can place nothing has `pass`. An ability is decided wherever it can do something, even if it must do it and
   there is one way only.
 - **Reward**: +1 to the winner of the match, or of the single round, and -1 to the loser.
-- **Observation**: see `encoding.blocks`; 174 features in a match to 4, 120 in a single round. Which specialist stands
-  in a room is not told, since none has an effect once it is placed (a hacker that is on is a feature of its own).
+- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Which specialist stands in
+  a room is not told, since none has an effect once it is placed (a hacker that is on is a feature of its own), nor
+  what was submitted in the turns before.
 - **Options**: `mode` "match" or "round"; `rounds_to_win`, `max_rounds`, `max_idle_turns` 1 to 99; `allow_pass` and
   `draw_offers` (True adds that action in every turn; an offer that is not met is a pass). With mode="round":
-  `specialists`, None for a random one each, or player 0's and player 1's, each None, a name or two names;
+  `specialists`, None for a random one each, or player 0's and player 1's, each None, a name or two names, also as text:
+  "none,none", "sniper,mole", "sniper+mole,hacker";
   `first_placer` 0, 1, or None for a random one. With both given nothing is random.
 - **Oracle**: see `solver`.
 """
@@ -68,7 +70,7 @@ def make(
     max_idle_turns: int = 20,
     allow_pass: bool = False,
     draw_offers: bool = False,
-    specialists: tuple[Hand, Hand] | None = None,
+    specialists: tuple[Hand, Hand] | str | None = None,
     first_placer: int | None = None,
 ) -> Game:
     """The game with these options; ValueError or TypeError in words for a wrong one."""
@@ -94,7 +96,7 @@ def make(
         prototype[name] = options[name]
     prototype["given"] = _given(options["specialists"])
     prototype["given_first"] = rules.NOBODY if first_placer is None else first_placer
-    observation = encoding.blocks(is_match, options["rounds_to_win"], options["max_idle_turns"], draw_offers)
+    observation = encoding.blocks(is_match, options["rounds_to_win"], options["max_idle_turns"])
     return Game(
         id=ID,
         title="Operation Tic-Tac-Toe",
@@ -123,8 +125,11 @@ def _hands(specialists: Any) -> tuple[Hand, Hand]:
     """The option, with tuples for lists; ValueError in words if it is no pair of hands."""
     wrong = (
         f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
-        "each of them None, a specialist's name or two different names"
+        "each of them None, a specialist's name or two different names; or text such as 'none,none', 'sniper,mole' or "
+        "'sniper+mole,hacker'"
     )
+    if isinstance(specialists, str):
+        specialists = [_hand_of(word.strip().split("+")) for word in specialists.split(",")]
     if not isinstance(specialists, (tuple, list)) or len(specialists) != 2:
         raise ValueError(wrong)
     hands = [tuple(hand) if isinstance(hand, list) else hand for hand in specialists]
@@ -138,6 +143,13 @@ def _hands(specialists: Any) -> tuple[Hand, Hand]:
         if len(set(names)) < len(names):
             raise ValueError(f"{wrong}: a player has only one {names[0]}")
     return hands[0], hands[1]
+
+
+def _hand_of(names: list[str]) -> Any:
+    """A hand given as text: None, a name, or several."""
+    if len(names) > 1:
+        return tuple(name.strip() for name in names)
+    return None if names[0].lower() == "none" else names[0]
 
 
 def _names(hand: Any) -> tuple[Any, ...]:

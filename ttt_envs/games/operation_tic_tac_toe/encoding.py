@@ -1,23 +1,21 @@
-"""What each observation feature of Operation Tic-Tac-Toe means; all are 0 or 1, from the observer's side."""
+"""What each observation feature of Operation Tic-Tac-Toe means; all are 0 or 1, from the observer's side.
+
+What was submitted before is left out, since it changes nothing that can still happen: a policy that sees these features
+only is a function of the position, so that a best response to it can be computed exactly.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     IN_HAND,
-    KINDS,
     NOWHERE,
-    OFFER_DRAW,
     OFFERED,
     PHASES,
-    PLACE,
-    PREDICT,
-    PREDICTED,
-    REMOVE,
     ROOMS,
     SPECIALISTS,
     UNUSED,
@@ -32,8 +30,7 @@ LAST_ROUNDS = 8
 
 # Where parts of the observation begin. What the options make longer comes last: a kernel is quicker where it knows.
 _PENDING = 4 * ROOMS
-_LAST = _PENDING + ROOMS + SPECIALISTS
-_TURN = _LAST + ROOMS + KINDS + ROOMS
+_TURN = _PENDING + ROOMS + SPECIALISTS
 _IN_HAND = _TURN + 4
 _MATCH = _IN_HAND + 2 * SPECIALISTS
 _UNUSED = _MATCH
@@ -43,10 +40,10 @@ _ROUND = _PHASE + len(PHASES)
 _MATCH_END = _ROUND + 2 + LAST_ROUNDS
 
 #: Where the blocks begin that have a feature for each room.
-ROOM_FEATURES = (*range(0, _PENDING + 1, ROOMS), _LAST, _LAST + ROOMS + KINDS)
+ROOM_FEATURES = range(0, _PENDING + 1, ROOMS)
 
 
-def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int, draw_offers: bool) -> tuple[Block, ...]:
+def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Block, ...]:
     """The blocks of an observation with these options."""
     room = np.arange(ROOMS).reshape(1, 3, 3)
     whose = "my (k=0) and the opponent's (k=1)"
@@ -57,9 +54,6 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int, draw_offers:
         Block("opponent's specialists", (ROOMS,), "a specialist of the opponent's stands in the room", room),
         Block("pending room", (ROOMS,), "the ability of the specialist in the room is to be decided now", room),
         Block("pending kind", (SPECIALISTS,), "that specialist is the k-th"),
-        Block("last placement", (ROOMS,), "somebody was to be placed into the room in the last turn", room),
-        Block("last kind", (KINDS,), "he was a spy (k=0) or the k-th specialist"),
-        Block("last prediction", (ROOMS,), "the room was predicted in the last turn", room),
         Block("placer", (1,), "I place in this turn, and do not predict"),
         Block("to move", (1,), "there is something for me to decide"),
         Block("hacker on", (2,), f"{whose} hacker is on"),
@@ -80,12 +74,11 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int, draw_offers:
             Block("own wins", (rounds_to_win,), f"I have won at least k+1 of the {rounds_to_win} rounds that it takes"),
             Block("opponent's wins", (rounds_to_win,), "the opponent has won at least k+1 of them"),
         ]
-    if draw_offers:
-        found.append(Block("draw offered", (2,), "in the last turn I (k=0) or the opponent (k=1) offered a draw"))
     return tuple(found)
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
@@ -96,13 +89,6 @@ def observe(state, player, out):
     if state["pending"] != NOWHERE:
         out[_PENDING + state["pending"]] = 1
         out[_PENDING + ROOMS + kind_of(state["board"][state["pending"]]) - 1] = 1
-    for k in range(2):
-        action = state["last"][k]
-        if PLACE <= action < PREDICT:
-            out[_LAST + action % ROOMS] = 1
-            out[_LAST + ROOMS + action // ROOMS] = 1
-        elif PREDICT <= action < REMOVE:
-            write_set(PREDICTED[action], ROOMS, out, _LAST + ROOMS + KINDS)
     out[_TURN] = state["placer"] == player
     out[_TURN + 1] = not state["done"] and (state["to_move"] == player or state["to_move"] == SIMULTANEOUS)
     out[_TURN + 2] = state["hacker_on"][player]
@@ -118,9 +104,6 @@ def observe(state, player, out):
     if state["is_match"]:
         at = thermometer(state["wins"][player], state["rounds_to_win"], out, at)
         at = thermometer(state["wins"][1 - player], state["rounds_to_win"], out, at)
-    if state["draw_offers"]:
-        out[at] = state["last"][player] == OFFER_DRAW
-        out[at + 1] = state["last"][1 - player] == OFFER_DRAW
 
 
 @kernel

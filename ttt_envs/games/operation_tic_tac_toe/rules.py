@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 
@@ -186,6 +186,7 @@ def reset(state, seed):
 
 
 @kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """What the phase allows this player."""
     out[:] = False

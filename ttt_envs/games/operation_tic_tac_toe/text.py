@@ -368,7 +368,9 @@ def _check_placed(state: Any, piece: int, room: int, blocked: bool) -> None:
 
 
 def _check_specialists(state: Any) -> None:
-    """How many a player may have in each standing."""
+    """How many a player may have in each standing, by the round."""
+    if state["is_match"] and not 1 <= state["round"] <= state["max_rounds"]:
+        raise ValueError(f"rounds are from 1 to {state['max_rounds']}, not {state['round']}")
     overtime = bool(rules.is_overtime(state))
     chosen = 2 if overtime else 1
     for player, mark in enumerate(MARKS):
@@ -418,8 +420,6 @@ def _check_match(state: Any) -> None:
         return
     number, wins, target = int(state["round"]), [int(n) for n in state["wins"]], int(state["rounds_to_win"])
     over = number if done else number - 1
-    if not 1 <= number <= state["max_rounds"]:
-        raise ValueError(f"rounds are from 1 to {state['max_rounds']}, not {number}")
     if (over > 0) != bool(ended):
         raise ValueError("how the last round ended must stand from round 2 on, and not before")
     decided = sum(wins)

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, playable
 
 # On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.
@@ -26,6 +26,7 @@ _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE = 0, 81, 162, 
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (190,) with the BLOCKS in their order."""
     me, other = player + 1, 2 - player

@@ -9,7 +9,7 @@ sends the opponent to board c. Source of the rules: Julia Robinson Mathematics F
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.state import state_dtype
 
@@ -48,6 +48,7 @@ def reset(state, seed):
 
 
 @kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
     out[:] = False

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.tic_tac_dice.rules import RANKS, allowed_ranks, doubles, is_claimable
 
 
@@ -33,6 +33,7 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0

@@ -11,7 +11,7 @@ What is decided (a claim, in `step`) and what is drawn (`deal`, `roll`) are apar
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -63,6 +63,7 @@ def reset(state, seed):
 
 
 @kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """The cards that the dice allow."""
     ranks = allowed_ranks(state) if player == state["to_move"] else 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ttt_envs.core.game import Block
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
     GAPS,
@@ -57,6 +57,7 @@ def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tu
 
 
 @kernel
+@allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.state import state_dtype
 
@@ -249,6 +249,7 @@ def remember(state, player, action):
 
 
 @kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """Every card in the hand that may be played now, everywhere it may be played."""
     out[:] = False

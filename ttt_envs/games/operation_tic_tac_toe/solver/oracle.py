@@ -1,6 +1,7 @@
 """The oracles of Operation Tic-Tac-Toe, of a single round and of a match."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
@@ -64,13 +65,13 @@ class RoundOracle:
         self._rounds.ensure(own, other)
         return float(self._rounds.start_values(own, other)[0])
 
-    def best_response(self, policy: Policy, player: int) -> float:
+    def best_response(self, policy: Policy, player: int, tell: Callable[[float], None] = lambda share: None) -> float:
         """Expected reward of `player` in a round if he plays his best, and the other one the policy, which he knows.
 
-        `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,). See
-        `response.best_response`, which tells more.
+        `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
+        `tell` hears what share is done. See `response.best_response`, which tells more.
         """
-        return best_response(self.game, policy, player).value
+        return best_response(self.game, policy, player, tell).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""
