@@ -14,9 +14,15 @@ self, by its past snapshots and by fixed agents; a game's opponent is drawn when
     exploitability.csv, .png what a best response wins against it on the way, with --exploitability-every
     tensorboard/           losses and scores: tensorboard --logdir runs
 
+Where best play is mixed, self-play alone does not find it: each policy is answered by another that can be answered. A
+weight on entropy draws it to a quantal response equilibrium instead, which is nearer to a Nash equilibrium the less the
+weight; --entropy-final lets it fall.
+
 It is brought up to date after every rollout, so an interrupt at any moment loses at most the rollout in hand.
 Source: Schulman et al., "Proximal policy optimization algorithms", 2017; action masking: Huang and Ontanon, "A closer
-look at invalid action masking in policy gradient algorithms", 2022.
+look at invalid action masking in policy gradient algorithms", 2022; entropy in self-play: Sokota et al., "A unified
+approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games", ICLR 2023, of which
+this has the idea, and not the algorithm.
 """
 
 import csv
@@ -94,7 +100,7 @@ class Config:
     anneal: bool = False
     """Let the learning rate fall to zero, linearly over --steps: a last polish, after which going on gains little."""
     entropy: float = 0.002
-    """Weight of the entropy bonus. Where players must mix, 0.02 to 0.1 keeps self-play from going round in circles."""
+    """Weight of the entropy bonus. Where players must mix, self-play without a large one, 0.2, goes in circles."""
     entropy_final: float | None = None
     """Weight of the entropy bonus at the end, toward which it falls or rises linearly over --steps; None: no change."""
     gamma: float = 0.99
