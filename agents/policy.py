@@ -5,7 +5,7 @@ which game, options and encoding it was trained, so that a foreign or damaged fi
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -124,42 +124,46 @@ def network(info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> torch.nn.M
 
 
 class PolicyAgent:
-    """Plays by a policy network."""
+    """Plays by a policy network, or by the mean of several."""
 
     def __init__(
-        self, net: torch.nn.Module, encoding: str = "flat", temperature: float = 1.0, symmetric: bool = False
+        self,
+        net: torch.nn.Module | Sequence[torch.nn.Module],
+        encoding: str = "flat",
+        temperature: float = 1.0,
+        symmetric: bool = False,
     ) -> None:
-        """`net`: float32 (n, inputs) -> logits; it may go on learning.
+        """`net`: float32 (n, inputs) -> logits; it may go on learning. Of several, the probabilities are averaged.
 
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
         logits are the mean over the game's symmetries; it costs that many times more, and evens out what was
         learned on one side of the board and not on the other.
         """
         self.name = "policy"
-        self.net = net
+        self.nets = (net,) if isinstance(net, torch.nn.Module) else tuple(net)
         self.encoding = encoding
         self.temperature = temperature
         self.symmetric = symmetric
 
-    def logits(self, view: View) -> np.ndarray:
-        """float32 (n, num_actions), not masked; ValueError if the network overflows."""
-        game, observations = view.game, view.observations
-        result = self._forward(game, observations)
+    def logits(self, view: View, which: int = 0) -> np.ndarray:
+        """float32 (n, num_actions) of one of the networks, not masked; ValueError if it overflows."""
+        game, observations, net = view.game, view.observations, self.nets[which]
+        result = self._forward(net, game, observations)
         if self.symmetric:
             # The identity is counted above, whether the game names it or not.
             turns = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
             for turn in turns:
-                result[:, turn.actions] += self._forward(game, observations[:, turn.features])
+                result[:, turn.actions] += self._forward(net, game, observations[:, turn.features])
             result /= 1 + len(turns)
         if not np.isfinite(result).all():
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result
 
-    def _forward(self, game: Game, observations: np.ndarray) -> np.ndarray:
+    def _forward(self, net: torch.nn.Module, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.encoding == "planes":
             observations = game.to_planes(observations).reshape(len(observations), -1)
         with torch.inference_mode():
-            result: np.ndarray = self.net(torch.from_numpy(observations).float()).numpy()
+            result: np.ndarray = net(torch.from_numpy(observations).float()).numpy()
         return result
 
     def act(self, view: View) -> np.ndarray:
@@ -171,13 +175,15 @@ class PolicyAgent:
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the chances of `act`'s answers; zeros where illegal."""
         out = np.zeros((len(view), view.game.num_actions))
-        _softmax(self.logits(view), view.masks, float(self.temperature), out)
+        for which in range(len(self.nets)):
+            _add_softmax(self.logits(view, which), view.masks, float(self.temperature), out)
+        out /= len(self.nets)
         return out
 
 
 @jit.kernel
-def _softmax(logits, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Masked softmax of each row; temperature 0 puts all on the largest logit."""
+def _add_softmax(logits, masks, temperature, out):  # type: ignore[no-untyped-def]
+    """Add each row's masked softmax to `out`; temperature 0 puts all on the largest logit."""
     for i in range(logits.shape[0]):
         best = -1
         for a in range(logits.shape[1]):
@@ -186,15 +192,15 @@ def _softmax(logits, masks, temperature, out):  # type: ignore[no-untyped-def]
         if best < 0:
             continue
         if temperature <= 0:
-            out[i, best] = 1.0
+            out[i, best] += 1.0
             continue
         total = 0.0
         for a in range(logits.shape[1]):
             if masks[i, a]:
-                out[i, a] = np.exp((np.float64(logits[i, a]) - np.float64(logits[i, best])) / temperature)
-                total += out[i, a]
+                total += np.exp((np.float64(logits[i, a]) - np.float64(logits[i, best])) / temperature)
         for a in range(logits.shape[1]):
-            out[i, a] /= total
+            if masks[i, a]:
+                out[i, a] += np.exp((np.float64(logits[i, a]) - np.float64(logits[i, best])) / temperature) / total
 
 
 @jit.kernel

@@ -1,5 +1,6 @@
 """A policy trained by `training.self_play`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +11,41 @@ from ttt_envs.core.view import View
 
 
 class PPO(PolicyAgent):
-    """Plays a trained policy, from a run folder or a policy file."""
+    """Plays a trained policy, from a run folder or a policy file, or the average of a run's snapshots."""
 
-    def __init__(self, path: str, temperature: float = 1.0, symmetric: bool = False) -> None:
+    def __init__(
+        self, path: str, temperature: float = 1.0, symmetric: bool = False, average: bool | float = False
+    ) -> None:
         """Load the policy.
 
         Args:
             path: a run folder, or a .safetensors file in it.
             temperature: 1 samples the policy itself, less sharpens it, 0 plays its most likely action.
             symmetric: average the policy over the board's symmetries: stronger, and as many times slower.
+            average: play the average of the run's snapshots: true of all of them, a number from 0 to 1 of that share
+                of them, the latest. It is the mean of what they do in each position, all with the same weight. The
+                average of fictitious play is another one: there a policy counts by how likely it is to lead to the
+                position. Slower by the number of snapshots.
 
         Raises:
-            FileNotFoundError: nothing there.
+            FileNotFoundError: nothing there, or no snapshots to be averaged.
             BadPolicyFile: damaged, or no policy.
-            ValueError: a negative temperature.
+            ValueError: a negative temperature, or a share that is not from 0 to 1.
         """
         if not temperature >= 0:
             raise ValueError(f"temperature must be at least 0, not {temperature}")
+        if not 0 <= average <= 1:
+            raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
         where = Path(path)
         self.path = where / "policy.safetensors" if where.is_dir() else where
-        self.info, tensors = load_policy(self.path)
-        super().__init__(network(self.info, tensors), self.info.encoding, temperature, symmetric)
+        files = snapshots(where, float(average)) if average else [self.path]
+        found = [load_policy(file) for file in files]
+        self.info = found[-1][0]
+        for file, (info, _) in zip(files, found, strict=True):
+            if replace(info, steps=self.info.steps) != self.info:
+                raise BadPolicyFile(f"{file} is of another run than {files[-1]}: their average means nothing")
+        nets = [network(info, tensors) for info, tensors in found]
+        super().__init__(nets, self.info.encoding, temperature, symmetric)
         self._fits: Game | None = None
 
     def policy(self, view: View) -> np.ndarray:
@@ -52,3 +67,13 @@ class PPO(PolicyAgent):
                 f"({inputs} features, {game.num_actions} actions)"
             )
         self._fits = game
+
+
+def snapshots(run: Path, share: float = 1.0) -> list[Path]:
+    """The latest `share` of a run folder's snapshots, oldest first; FileNotFoundError in words if there are none."""
+    files = sorted((run / "snapshots").glob("*.safetensors"))
+    if not files:
+        raise FileNotFoundError(
+            f"no snapshots to be averaged in {run / 'snapshots'}: a run folder of training.self_play has them"
+        )
+    return files[-max(round(share * len(files)), 1) :]

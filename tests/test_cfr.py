@@ -14,7 +14,7 @@ import agents
 import ttt_envs
 from training import cfr, exploitability, tree
 from ttt_envs.core import jit
-from ttt_envs.core.view import RandomAgent
+from ttt_envs.core.view import RandomAgent, View
 
 KUHN = toy_kuhn.make()
 KUHN_VALUE = -1 / 36  # of player 0, with rewards of half of what is won
@@ -557,8 +557,78 @@ def test_what_is_no_exact_policy_is_estimated(agent):
 def test_samples_are_told_and_reproduced(kuhn):
     shares = []
     found = exploitability.measure(KUHN, Moves(), samples=4, found=kuhn, tell=shares.append)
-    assert shares == [0.25, 0.5, 0.75, 1.0]
+    assert shares == [0.5, 1.0]
     assert found == exploitability.measure(KUHN, Moves(), samples=4)
+
+
+class SamplesLate(MovesExactly):
+    """The same, with probabilities that depend on its seeds where somebody has bet before."""
+
+    name = "samples late"
+
+    def __init__(self):
+        self.asked = 0
+
+    def policy(self, view):
+        self.asked += len(view)
+        late, some = view.observations[:, 7] + view.observations[:, 9] > 0, Samples().policy(view)
+        return np.where(late[:, None], some, super().policy(view))
+
+
+def test_seeds_that_matter_somewhere_are_noticed(kuhn):
+    """All is averaged then, also what was asked with one seed before."""
+    agent = SamplesLate()
+    found = exploitability.measure(KUHN, agent, samples=2000)
+    assert found.samples == 2000
+    assert agent.asked > 2000 * kuhn.sets
+    wanted = exploitability.measure(KUHN, MovesExactly())
+    assert found.exploitability == pytest.approx(wanted.exploitability, abs=0.02)
+    # It is the mean of its policies, at the places of the tree's information sets.
+    tables = [
+        np.mean([np.concatenate([agent.policy(v) for v in kuhn.views(player, seed)]) for seed in range(2000)], axis=0)
+        for player in (0, 1)
+    ]
+    exact = tree.exploitability(kuhn, kuhn.policy(tables))
+    assert found.best_responses == pytest.approx(exact.best_responses)
+
+
+def test_a_policy_is_not_asked_for_moves():
+    """The mean of probabilities is a better estimate than that of as many moves."""
+
+    class Silent(Samples):
+        act = None
+
+    def error(agent):
+        return abs(exploitability.measure(KUHN, agent, samples=50).exploitability - wanted)
+
+    Silent.policy = lambda self, view: Samples.policy(Moves(), view)
+    wanted = exploitability.measure(KUHN, MovesExactly()).exploitability
+    assert error(Silent()) < error(Moves())
+
+
+def test_seeds_that_matter_late_are_noticed_in_a_large_block():
+    """A part of the positions is tried, spread over all of them."""
+
+    class Late:
+        name = "late"
+
+        def policy(self, view):
+            return np.where((view.seeds % np.uint64(2) == 0)[:, None], [1.0, 0.0], [self.other, 1 - self.other])
+
+        act = None
+
+    states = np.repeat(KUHN.new_state(seed=0), 5000)
+
+    def views(seeds):
+        return [View(KUHN, states, np.zeros(5000), np.arange(5000, dtype=np.uint64) + k) for k in range(seeds)]
+
+    agent = Late()
+    agent.other = 1.0
+    asked = exploitability.Asked(agent)
+    assert (asked(views(asked.seeds)) == [1, 0]).all()
+    agent.other = 0.9
+    with pytest.raises(exploitability.SeedsMatter):
+        asked(views(asked.seeds))
 
 
 class Wrong(Moves):
@@ -611,25 +681,29 @@ class Responder:
     def __init__(self, found):
         self.found, self.asked = found, 0
 
-    def best_response(self, policy, player):
+    def best_response(self, policy, player, tell):
         self.asked += 1
+        tell(0.5)
         other = self.found.players[1 - player]
         table = policy(other.states, np.full(len(other.states), 1 - player))
         tables = [np.ones((len(mine.sets), 2)) / 2 for mine in self.found.players]
         tables[1 - player] = table
         plan = tree.plan_of(other, self.found.policy(tables)[1 - player])
+        tell(1.0)
         return tree.best_response(self.found, player, plan)[0]
 
 
 @pytest.mark.parametrize("agent", [MovesExactly(), Moves()], ids=["exact", "estimated"])
 def test_an_oracle_may_answer_best(kuhn, agent):
-    responder = Responder(kuhn)
+    responder, shares = Responder(kuhn), []
     game = replace(KUHN, make_oracle=lambda: responder)
-    found = exploitability.measure(game, agent, samples=500, limit=1)
+    found = exploitability.measure(game, agent, samples=500, limit=1, tell=shares.append)
     wanted = exploitability.measure(KUHN, MovesExactly())
-    assert responder.asked == 2
-    assert np.isnan(found.expected)
     exact = hasattr(agent, "policy")
+    # Without a policy to be tried, the first question shows that seeds matter.
+    assert responder.asked == 2 + (not exact)
+    assert shares[-4:] == [0.25, 0.5, 0.75, 1.0]
+    assert np.isnan(found.expected)
     assert found.samples == (0 if exact else 500)
     assert found.exploitability == pytest.approx(wanted.exploitability, abs=1e-12 if exact else 0.05)
     report = exploitability.run(
@@ -639,12 +713,53 @@ def test_an_oracle_may_answer_best(kuhn, agent):
     assert "the game's oracle" in report.markdown()
 
 
+class FromStarts:
+    """An oracle that answers from given starts: the whole game's answer, and a part that depends on the start."""
+
+    def __init__(self, responder, parts):
+        self.responder, self.parts, self.starts = responder, parts, []
+
+    def best_response_from(self, policy, starts, player, tell):
+        self.starts.append(starts)
+        value = self.responder.best_response(policy, player, tell)
+        # What is good for one player is bad for the other, but for the policy's losses.
+        fortune = np.where(starts["card"][:, 0] > starts["card"][:, 1], 0.7, -0.7) * (1 - 2 * player)
+        return value + fortune + self.parts[starts["card"][:, 0]]
+
+
+def test_an_oracle_may_answer_from_starts(kuhn, tmp_path):
+    parts = np.array([0.0, 0.3, 0.6])
+    oracle, shares = FromStarts(Responder(kuhn), parts), []
+    game = replace(KUHN, make_oracle=lambda: oracle)
+    whole = exploitability.measure(KUHN, MovesExactly())
+    found = exploitability.measure(game, MovesExactly(), starts=600, seed=3, tell=shares.append)
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+    assert (oracle.starts[0] == oracle.starts[1]).all()
+    drawn = parts[oracle.starts[0]["card"][:, 0]]
+    assert found.starts == 600
+    assert found.exploitability == pytest.approx(whole.exploitability + drawn.mean())
+    # The fortune of the cards is in the best responses, and not in the interval.
+    assert found.half_width == pytest.approx(1.96 * drawn.std(ddof=1) / np.sqrt(600))
+    assert abs(drawn.mean() - 0.3) < found.half_width * 1.5
+    assert found == exploitability.measure(game, MovesExactly(), starts=600, seed=3)
+    assert found != exploitability.measure(game, MovesExactly(), starts=600, seed=4)
+    config = exploitability.Config("toy_kuhn", ("it",), starts=600, seed=3, out=tmp_path)
+    report = exploitability.run(config, {"it": MovesExactly()}, game=game, quiet=True)
+    assert report.results[0].exploitability == found.exploitability
+    text = (tmp_path / "report.md").read_text()
+    assert f"{found.exploitability:.4f} ± {found.half_width:.4f}" in text
+    assert "exact from each of 600 starts" in text
+    assert "--starts 600 --seed 3" in text
+    with pytest.raises(ValueError, match="starts must be a whole number of at least 2, for an interval, not 1"):
+        exploitability.measure(game, MovesExactly(), starts=1)
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="many worlds")
 def test_the_command_for_agents(tmp_path, capsys):
     arguments = ["--game", "tic_tac_match", *options(SMALL), "--agent", "random", "--agent", "greedy"]
     assert exploitability.main([*arguments, "--samples", "5", "--out", str(tmp_path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "greedy: what it does is estimated from 5 moves" in shown
+    assert "greedy: what it does depends on its seeds, and is estimated as the mean over 5 of them" in shown
     assert "random: " not in shown
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.md", "results.json"]
     results = {each["agent"]: each for each in json.loads((tmp_path / "results.json").read_text())["results"]}

@@ -26,10 +26,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import agents
 import ttt_envs
-from agents.policy import BadPolicyFile, load_policy
-from training import demo, self_play
+from agents.cli import parse_options
+from agents.policy import BadPolicyFile, load_policy, save_policy
+from training import demo, exploitability, self_play
 from training.regret import measure
-from training.self_play import Config, due, read_curve, read_regret, train
+from training.self_play import Config, due, read_curve, read_exploited, read_regret, train
 from ttt_envs.core.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,6 +101,136 @@ def test_resume_goes_on(tmp_path: Path) -> None:
 
 
 DICE = {"game": "tic_tac_dice", "option": ("rounds=single",), "regret_games": 20}
+
+
+#: A small game whose whole tree is known, and how often a best response to the learner is computed.
+EXPLOITED = {
+    "game": "tic_tac_match",
+    "option": tuple(
+        f"{name}={value}"
+        for name, value in {
+            "colours": 1,
+            "copies": 4,
+            "flips": 0,
+            "wipe_outs": 0,
+            "double_plays": 0,
+            "hand_size": 1,
+            "max_turns": 3,
+        }.items()
+    ),
+    "exploitability_every": 256,
+}
+
+
+def test_curve_of_exploitability(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    train(tiny(folder, steps=256, **EXPLOITED))
+    before = read_exploited(folder / "exploitability.csv")
+    result = train(Config(out=folder, resume=True, steps=512, quiet=True))
+    curve = read_exploited(folder / "exploitability.csv")
+    assert curve == result.exploited
+    assert [(each.steps, each.snapshots) for each in curve] == [(0, 1), (256, 2), (512, 2)]
+    assert curve[:2] == before
+    assert curve[0].policy == curve[0].average
+    assert {(each.policy_half_width, each.average_half_width) for each in curve} == {(0.0, 0.0)}
+    assert Image.open(folder / "exploitability.png").size[0] > 300
+    # The last ones are those of what plays elsewhere.
+    game = ttt_envs.load("tic_tac_match", **parse_options("tic_tac_match", EXPLOITED["option"]))
+    for name, found in ((f"ppo:{folder}", curve[-1].policy), (f"ppo:{folder},average=0.5", curve[-1].average)):
+        assert exploitability.measure(game, agents.load(name)).exploitability == pytest.approx(found)
+    assert curve[-1].policy != curve[-1].average
+    events = EventAccumulator(str(max((folder / "tensorboard").glob("events*"), key=lambda p: p.stat().st_mtime_ns)))
+    events.Reload()
+    for name, found in (("", curve[-1].policy), ("_of_average", curve[-1].average)):
+        assert events.Scalars(f"eval/exploitability{name}")[-1].value == pytest.approx(found)
+
+
+def test_measuring_exploitability_is_no_training(tmp_path: Path) -> None:
+    """Neither the policy nor the speed hears of it."""
+
+    def slow(*_, tell, **__):
+        time.sleep(1)
+        return exploitability.Result("it", 0.5, 1.0, (0.5, 0.5), np.nan, 0, 20, 0.25)
+
+    plain = train(tiny(tmp_path / "plain", **{**EXPLOITED, "exploitability_every": 0}))
+    assert not (plain.folder / "exploitability.csv").exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(self_play.exploitability, "measure", slow)
+        watched = train(tiny(tmp_path / "watched", **EXPLOITED))
+    assert [(each.policy, each.policy_half_width) for each in watched.exploited] == [(0.5, 0.25)] * 3
+    files = [folder / "policy.safetensors" for folder in (plain.folder, watched.folder)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert watched.steps_per_second > 512 / 6, "6 measurements take 6 seconds"
+
+
+def test_an_interrupt_while_exploitability_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_, tell, **__):
+        signal.raise_signal(signal.SIGINT)
+        tell(0.5)
+        raise AssertionError("it was told, and went on")
+
+    monkeypatch.setattr(self_play.exploitability, "measure", interrupted)
+    result = train(tiny(tmp_path / "x", **EXPLOITED))
+    assert (result.finished, result.steps, result.exploited) == (False, 0, [])
+    monkeypatch.undo()
+    result = train(Config(out=tmp_path / "x", resume=True, steps=256, quiet=True))
+    assert [each.steps for each in result.exploited] == [256]
+
+
+@pytest.mark.parametrize(("last", "rest"), [(0.0, [0.05, 0.0]), (0.3, [0.2, 0.3])])
+def test_the_weight_of_entropy_changes_linearly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: float, rest: list[float]
+) -> None:
+    """Also over an interruption: the line is drawn to the end of the whole run."""
+    used = []
+    update = self_play.MaskablePPO.train
+    monkeypatch.setattr(self_play.MaskablePPO, "train", lambda model: (used.append(model.ent_coef), update(model))[1])
+    train(tiny(tmp_path / "x", entropy=0.1, steps=256))
+    train(tiny(tmp_path / "y", entropy=0.1, entropy_final=last, steps=256))
+    assert used[:2] == [0.1, 0.1]
+    assert used[2:] == pytest.approx(rest)
+    one, other = ((tmp_path / name / "policy.safetensors").read_bytes() for name in "xy")
+    assert one != other
+    train(Config(resume=True, out=tmp_path / "y", steps=512, quiet=True))
+    assert used[4:] == pytest.approx([0.1 + (last - 0.1) * share for share in (0.75, 1.0)])
+
+
+def test_the_average_of_snapshots(run: Path, tmp_path: Path) -> None:
+    positions = view()
+    files = sorted((run / "snapshots").iterdir())
+    policies = [agents.load(f"ppo:{file}").policy(positions) for file in files]
+    for text, some in (("true", 5), ("1", 5), ("0.6", 3), ("0.01", 1)):
+        agent = agents.load(f"ppo:{run},average={text}")
+        assert len(agent.nets) == some
+        assert np.allclose(agent.policy(positions), np.mean(policies[-some:], axis=0), atol=1e-12)
+        actions = agent.act(positions)
+        assert positions.masks[np.arange(40), actions].all()
+    assert not np.allclose(policies[0], policies[-1], atol=1e-4)
+    latest = agents.load(f"ppo:{run}").policy(positions)
+    for text in ("false", "0"):
+        assert (agents.load(f"ppo:{run},average={text}").policy(positions) == latest).all()
+    sharp = agents.load(f"ppo:{run},average=true,temperature=0").policy(positions)
+    assert np.allclose(sharp, np.mean([policy == policy.max(axis=1, keepdims=True) for policy in policies], axis=0))
+    turned = agents.load(f"ppo:{run},average=true,symmetric=true").policy(positions)
+    each = [agents.load(f"ppo:{file},symmetric=true").policy(positions) for file in files]
+    assert np.allclose(turned, np.mean(each, axis=0), atol=1e-12)
+
+
+def test_what_cannot_be_averaged_is_refused(run: Path, tmp_path: Path) -> None:
+    folder = _copy(run, tmp_path / "x")
+    with pytest.raises(FileNotFoundError, match="no snapshots to be averaged in"):
+        agents.load(f"ppo:{folder},average=true")
+    with pytest.raises(FileNotFoundError, match="no snapshots to be averaged in"):
+        agents.load(f"ppo:{run / 'policy.safetensors'},average=true")
+    for share in ("-0.5", "2", "nan"):
+        with pytest.raises(ValueError, match="average must be true, false, or a share of the snapshots from 0 to 1"):
+            agents.load(f"ppo:{run},average={share}")
+    (folder / "snapshots").mkdir()
+    for k, path in enumerate(sorted((run / "snapshots").iterdir())[:2]):
+        info, tensors = load_policy(path)
+        save_policy(folder / "snapshots" / path.name, replace(info, options={**info.options, "k": k}), tensors)
+    with pytest.raises(BadPolicyFile, match="is of another run than"):
+        agents.load(f"ppo:{folder},average=true")
 
 
 def test_curve_of_regret(tmp_path: Path) -> None:
@@ -203,6 +334,10 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path, number: signal.Signals
     assert "Traceback" not in printed
 
 
+def test_there_need_be_no_fixed_opponents(tmp_path: Path) -> None:
+    assert train(tiny(tmp_path / "x", fixed=(), self_weight=0.5, past_weight=0.2, steps=256)).finished
+
+
 def test_opponents_are_self_past_and_fixed(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pools = []
     original = self_play.SB3SeatEnv.set_opponents
@@ -241,6 +376,12 @@ def test_opponents_are_self_past_and_fixed(run: Path, monkeypatch: pytest.Monkey
         ({"regret_games": 1}, "regret_games must be 0, or at least 2"),
         ({"regret_games": 9, "option": ("won_boards=closed",)}, "regret cannot be measured"),
         ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
+        ({"exploitability_starts": 1}, "exploitability_starts must be at least 2"),
+        ({"exploitability_every": -1}, "exploitability_every must be at least 0, not -1"),
+        ({"exploitability_every": 9, "game": "tic_tac_dice"}, "chance in Game('tic_tac_dice', "),
+        ({"entropy": -0.1}, "entropy must be at least 0, not -0.1"),
+        ({"entropy_final": -0.1}, "entropy_final must be at least 0, not -0.1"),
+        ({"entropy_final": float("nan")}, "entropy_final must be at least 0, not nan"),
     ],
 )
 def test_bad_settings_are_refused_in_words(tmp_path: Path, changes: dict, words: str) -> None:
@@ -290,8 +431,6 @@ def test_damaged_and_foreign_policies(run: Path, tmp_path: Path) -> None:
     with pytest.raises(BadPolicyFile, match="is no file of the form"):
         agents.load(f"ppo:{path}")
     info, tensors = load_policy(run / "policy.safetensors")
-    from agents.policy import save_policy
-
     save_policy(path, info, {**tensors, "action_net.weight": torch.zeros(80, 16)})
     with pytest.raises(BadPolicyFile, match=r"action_net\.weight is missing or not of shape \(81, 16\)"):
         agents.load(f"ppo:{path}")

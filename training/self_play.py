@@ -11,11 +11,18 @@ self, by its past snapshots and by fixed agents; a game's opponent is drawn when
     snapshots/             past policies
     curve.csv, curve.png   score against the evaluation agents on the way
     regret.csv, regret.png what it loses against best play on the way, with --regret-games and an oracle
+    exploitability.csv, .png what a best response wins against it on the way, with --exploitability-every
     tensorboard/           losses and scores: tensorboard --logdir runs
+
+Where best play is mixed, self-play alone does not find it: each policy is answered by another that can be answered. A
+weight on entropy draws it to a quantal response equilibrium instead, which is nearer to a Nash equilibrium the less the
+weight; --entropy-final lets it fall.
 
 It is brought up to date after every rollout, so an interrupt at any moment loses at most the rollout in hand.
 Source: Schulman et al., "Proximal policy optimization algorithms", 2017; action masking: Huang and Ontanon, "A closer
-look at invalid action masking in policy gradient algorithms", 2022.
+look at invalid action masking in policy gradient algorithms", 2022; entropy in self-play: Sokota et al., "A unified
+approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games", ICLR 2023, of which
+this has the idea, and not the algorithm.
 """
 
 import csv
@@ -52,8 +59,11 @@ from agents.policy import (
     save_policy,
     write_tensors,
 )
+from agents.ppo import PPO
+from training import exploitability
 from training.arena import game_seeds, play_games
 from training.regret import measure, oracle_of
+from training.tree import Tree
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, whole
@@ -90,7 +100,9 @@ class Config:
     anneal: bool = False
     """Let the learning rate fall to zero, linearly over --steps: a last polish, after which going on gains little."""
     entropy: float = 0.002
-    """Weight of the entropy bonus."""
+    """Weight of the entropy bonus. Where players must mix, self-play without a large one, 0.2, goes in circles."""
+    entropy_final: float | None = None
+    """Weight of the entropy bonus at the end, toward which it falls or rises linearly over --steps; None: no change."""
     gamma: float = 0.99
     """Discount a decision."""
     gae_lambda: float = 0.95
@@ -121,6 +133,11 @@ class Config:
     """Evaluate the policy averaged over the board's symmetries, which is stronger: ppo:OUT,symmetric=true."""
     regret_games: int = 0
     """Games of an evaluation on which regret is measured, the learner in all seats; 0 for none. Needs an oracle."""
+    exploitability_every: int = 0
+    """Decisions between two measurements of exploitability, of the policy and of the average of the latest half of its
+    snapshots; 0 for none. Needs a game in which `training.exploitability` can measure."""
+    exploitability_starts: int = 20
+    """Starts of the game that it is measured from, always the same ones, where it is not measured for all at once."""
     quiet: bool = False
     """Print nothing."""
 
@@ -138,6 +155,15 @@ class Config:
         for name, low in {**at_least, "eval_every": 1, "eval_games": 2}.items():
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
+        if self.exploitability_every < 0:
+            raise ValueError(f"exploitability_every must be at least 0, not {self.exploitability_every}")
+        if self.exploitability_starts < 2:
+            raise ValueError(
+                f"exploitability_starts must be at least 2, for an interval, not {self.exploitability_starts}"
+            )
+        for name in ("entropy", "entropy_final"):
+            if not 0 <= (getattr(self, name) or 0) < np.inf:
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
         if self.regret_games and self.regret_games < 2:
             raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {self.regret_games}")
         if self.games * self.rollout < 2:
@@ -180,6 +206,27 @@ class Regret:
 
 
 @dataclass
+class Exploited:
+    """What a best response wins on average over both seats; see `training.exploitability.Result`.
+
+    Attributes:
+        steps: decisions trained on.
+        policy: against the policy.
+        policy_half_width: of its 95 % interval; 0 if it is exact.
+        average: against the average of the latest half of the snapshots so far, see `agents.ppo.PPO`.
+        average_half_width: as above.
+        snapshots: how many these are.
+    """
+
+    steps: int
+    policy: float
+    policy_half_width: float
+    average: float
+    average_half_width: float
+    snapshots: int
+
+
+@dataclass
 class Result:
     """What a run gives back.
 
@@ -190,6 +237,7 @@ class Result:
         evaluations: all of them, earlier runs included.
         finished: False if it was interrupted.
         regrets: all of them, earlier runs included.
+        exploited: measurements of exploitability, all of them, earlier runs included.
     """
 
     folder: Path
@@ -198,6 +246,7 @@ class Result:
     evaluations: list[Evaluation] = field(default_factory=list)
     finished: bool = True
     regrets: list[Regret] = field(default_factory=list)
+    exploited: list[Exploited] = field(default_factory=list)
 
 
 class ActorNet(torch.nn.Module):
@@ -284,9 +333,17 @@ class Keeper(BaseCallback):
     """Between two rollouts: saves, takes snapshots, exchanges opponents, evaluates, shows progress."""
 
     def __init__(
-        self, config: Config, game: Game, console: Console, progress: Progress, interrupts: Interrupts
+        self,
+        config: Config,
+        game: Game,
+        console: Console,
+        progress: Progress,
+        interrupts: Interrupts,
+        tree: Tree | None,
     ) -> None:
+        """`tree`: of the game, if exploitability is to be measured by it."""
         super().__init__()
+        self.tree = tree
         self.interrupts = interrupts
         self.config = config
         self.game = game
@@ -296,6 +353,7 @@ class Keeper(BaseCallback):
         self.eval_agents = {spec: agents.load(spec) for spec in config.eval_agents}
         self.evaluations: list[Evaluation] = read_curve(config.out / "curve.csv")
         self.regrets: list[Regret] = read_regret(config.out / "regret.csv")
+        self.exploited: list[Exploited] = read_exploited(config.out / "exploitability.csv")
         self.frozen: dict[Path, PolicyAgent] = {}
         self.saved_steps = -1
         self.training_seconds = 0.0
@@ -311,6 +369,13 @@ class Keeper(BaseCallback):
     def _on_step(self) -> bool:
         self.interrupts.check()
         return True
+
+    def _on_rollout_end(self) -> None:
+        config = self.config
+        if config.entropy_final is not None:
+            share = min(self.num_timesteps / config.steps, 1.0)
+            assert isinstance(self.model, MaskablePPO)
+            self.model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)
 
     def _on_rollout_start(self) -> None:
         now = time.perf_counter()
@@ -347,9 +412,13 @@ class Keeper(BaseCallback):
         if due(steps, self.saved_steps, config.snapshot_every):
             save_policy(config.out / "snapshots" / f"{steps:012d}.safetensors", info, tensors)
             self.exchange_opponents()
+        every = config.exploitability_every
+        measures = every and (due(steps, self.saved_steps, every) or last)
         self.saved_steps = steps
         speed = (steps - self.start) / self.training_seconds if self.training_seconds else 0.0
         self.progress.update(self.task, completed=min(steps, config.steps), speed=f"{speed:,.0f} decisions/s")
+        if measures:
+            self.measure_exploitability()
 
     def exchange_opponents(self) -> None:
         """The current self, snapshots spread evenly over the past, and the fixed agents; for games yet to start."""
@@ -361,7 +430,7 @@ class Keeper(BaseCallback):
         past = list(self.frozen.values())
         pool: list[Any] = [self.me, *past, *self.fixed]
         weights = [config.self_weight, *[config.past_weight / len(past)] * len(past)]
-        weights += [fixed_weight / len(self.fixed)] * len(self.fixed)
+        weights += [fixed_weight / max(len(self.fixed), 1)] * len(self.fixed)
         if sum(weights) <= 0:
             weights[0] = 1.0
         self.training_env.set_opponents(pool, weights)  # type: ignore[attr-defined]
@@ -395,6 +464,46 @@ class Keeper(BaseCallback):
         if found.measured < 1:
             return f"regret a game: at least {words}, {found.measured:.1%} of decisions measured"
         return f"regret a game: {words}"
+
+    def measure_exploitability(self) -> None:
+        """Measure what best responses win against the policy and the average of its snapshots; add to the curve."""
+        config, steps = self.config, self.num_timesteps
+        with torch.random.fork_rng(devices=[]):  # new networks draw weights before they are given theirs
+            average = PPO(str(config.out), symmetric=config.symmetric, average=0.5)
+        of_policy, of_average = (self.exploitability_of(agent) for agent in (self.candidate, average))
+        found = Exploited(
+            steps,
+            of_policy.exploitability,
+            of_policy.half_width,
+            of_average.exploitability,
+            of_average.half_width,
+            len(average.nets),
+        )
+        self.exploited = [each for each in self.exploited if each.steps < steps] + [found]
+        write_rows(config.out / "exploitability.csv", Exploited, self.exploited)
+        draw_exploited(config.out / "exploitability.png", self.exploited, self.game)
+        self.logger.record("eval/exploitability", found.policy)
+        self.logger.record("eval/exploitability_of_average", found.average)
+        words = [
+            f"{r.exploitability:.3f}" + (f" ± {r.half_width:.3f}" if r.starts else "") for r in (of_policy, of_average)
+        ]
+        self.console.print(
+            f"{steps:>11,} decisions   exploitability: {words[0]}, "
+            f"of the average of {found.snapshots} snapshots: {words[1]}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def exploitability_of(self, agent: PolicyAgent) -> exploitability.Result:
+        """Of one agent; an interrupt ends it early."""
+
+        def tell(share: float) -> None:
+            self.interrupts.check()
+
+        config = self.config
+        return exploitability.measure(
+            self.game, agent, starts=config.exploitability_starts, seed=config.seed, found=self.tree, tell=tell
+        )
 
 
 def due(now: int, before: int, every: int) -> bool:
@@ -440,7 +549,7 @@ def load_resume(path: Path, model: MaskablePPO) -> None:
         raise BadPolicyFile(f"{path} is damaged, or does not fit this run's config.json: {error}") from None
 
 
-Row = TypeVar("Row", Evaluation, Regret)
+Row = TypeVar("Row", Evaluation, Regret, Exploited)
 
 
 def write_rows(path: Path, kind: type[Row], rows: Sequence[Row]) -> None:
@@ -476,6 +585,11 @@ def read_regret(path: Path) -> list[Regret]:
     return read_rows(path, Regret)
 
 
+def read_exploited(path: Path) -> list[Exploited]:
+    """The curve of exploitability of an earlier run; empty if there is none."""
+    return read_rows(path, Exploited)
+
+
 def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
     """The curve as PNG."""
     figure, axes = _figure(f"{game.title}: self-play training", "score, all seats (a draw counts half)")
@@ -494,23 +608,45 @@ def draw_curve(path: Path, evaluations: list[Evaluation], game: Game) -> None:
 
 def draw_regret(path: Path, regrets: list[Regret], game: Game) -> None:
     """The curve of regret as PNG."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     what = "" if all(each.measured == 1 for each in regrets) else ", of the measured decisions"
     figure, axes = _figure(f"{game.title}: loss against best play", f"regret a game{what} (reward)")
     steps, mean = [each.steps for each in regrets], np.array([each.per_game for each in regrets])
     half = np.array([each.per_game_half_width for each in regrets])
     axes.plot(steps, mean, marker="o", markersize=4, label="the learner in all seats, with 95 % interval")
     axes.fill_between(steps, np.maximum(mean - half, 0), mean + half, alpha=0.2)
-    if (mean > half).all():
-        axes.set_yscale("log")  # or all but the beginning is one flat line
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes.set_ylim(bottom=0)
+    _from_nothing(axes, bool((mean > half).all()))
     axes.legend(loc="upper right")
     _save(figure, path)
+
+
+def draw_exploited(path: Path, exploited: list[Exploited], game: Game) -> None:
+    """The curve of exploitability as PNG."""
+    figure, axes = _figure(f"{game.title}: what a best response wins", "exploitability (reward)")
+    steps = [each.steps for each in exploited]
+    for mean, half, label in (
+        ("policy", "policy_half_width", "the policy"),
+        ("average", "average_half_width", "the average of the latest half of its snapshots"),
+    ):
+        values, width = (np.array([getattr(each, name) for each in exploited]) for name in (mean, half))
+        axes.plot(steps, values, marker="o", markersize=4, label=label)
+        axes.fill_between(steps, np.maximum(values - width, 0), values + width, alpha=0.2)
+    positive = all(e.policy > e.policy_half_width and e.average > e.average_half_width for e in exploited)
+    _from_nothing(axes, positive)
+    axes.legend(loc="upper right")
+    _save(figure, path)
+
+
+def _from_nothing(axes: Any, positive: bool) -> None:
+    """A scale for a curve that falls toward 0: logarithmic, or all but the beginning is one flat line."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if not positive:
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _figure(title: str, ylabel: str) -> tuple[Any, Any]:
@@ -580,7 +716,8 @@ def train(config: Config) -> Result:
     Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
 
     Raises:
-        ValueError: settings that make no sense, an unknown game, option or agent; regret to be measured without oracle.
+        ValueError: settings that make no sense, an unknown game, option or agent; regret to be measured without
+            oracle, or exploitability in a game where it cannot be.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError, BadPolicyFile: nothing to resume, or it is damaged.
     """
@@ -588,6 +725,7 @@ def train(config: Config) -> Result:
     game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
     if config.regret_games:
         oracle_of(game)
+    tree = exploitability.tree_for(game, quiet=config.quiet) if config.exploitability_every else None
     torch.set_num_threads(1)  # small networks get slower with more
     torch.distributions.Distribution.set_default_validate_args(False)  # it costs a tenth of the time
     console = Console(quiet=config.quiet)
@@ -608,7 +746,7 @@ def train(config: Config) -> Result:
     model.env.seed(stream % 2**32)  # type: ignore[union-attr]
     torch.manual_seed(stream % 2**32)
     interrupts = Interrupts()
-    keeper = Keeper(config, game, console, progress, interrupts)
+    keeper = Keeper(config, game, console, progress, interrupts, tree)
     if config.resume:
         keeper.saved_steps = start
     else:
@@ -637,7 +775,7 @@ def train(config: Config) -> Result:
             soft_wrap=True,
         )
     speed = (steps - start) / keeper.training_seconds if keeper.training_seconds > 0 else 0.0
-    return Result(config.out, steps, speed, keeper.evaluations, finished, keeper.regrets)
+    return Result(config.out, steps, speed, keeper.evaluations, finished, keeper.regrets, keeper.exploited)
 
 
 def main() -> None:
