@@ -253,18 +253,18 @@ def respond(ranks, has_row, mover, answers, values):
         paid[:], stuck[:] = 0, 0
         for k in range(ROLLS.shape[0]):
             one, two = ROLLS[k]
-            double = np.int64(one == two)
-            ways = 2 - double
+            doubles = np.int64(one == two)
+            ways = 2 - doubles
             allowed = rules.ranks_of(one, two)
             for roller in range(2):
                 best, mean = _NOTHING, 0.0
                 for cell in range(cells):
                     if digits[cell] == EMPTY and allowed >> ranks[cell] & 1:
-                        best = max(best, after[roller, double, cell])
+                        best = max(best, after[roller, doubles, cell])
                         if roller == mover:
-                            mean += policies[which[board, k], cell] * after[roller, double, cell]
+                            mean += policies[which[board, k], cell] * after[roller, doubles, cell]
                 if best == _NOTHING:
-                    stuck[roller, double] += ways / 36
+                    stuck[roller, doubles] += ways / 36
                 else:
                     paid[roller] += (mean if roller == mover else best) * ways / 36
         # With either player about to roll: own = paid[0] + again * own + passed * other, and so the other way.
