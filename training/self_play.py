@@ -614,7 +614,7 @@ def draw_regret(path: Path, regrets: list[Regret], game: Game) -> None:
     half = np.array([each.per_game_half_width for each in regrets])
     axes.plot(steps, mean, marker="o", markersize=4, label="the learner in all seats, with 95 % interval")
     axes.fill_between(steps, np.maximum(mean - half, 0), mean + half, alpha=0.2)
-    _from_nothing(axes, bool((mean > half).all()))
+    _from_nothing(axes, mean - half, mean)
     axes.legend(loc="upper right")
     _save(figure, path)
 
@@ -630,17 +630,18 @@ def draw_exploited(path: Path, exploited: list[Exploited], game: Game) -> None:
         values, width = (np.array([getattr(each, name) for each in exploited]) for name in (mean, half))
         axes.plot(steps, values, marker="o", markersize=4, label=label)
         axes.fill_between(steps, np.maximum(values - width, 0), values + width, alpha=0.2)
-    positive = all(e.policy > e.policy_half_width and e.average > e.average_half_width for e in exploited)
-    _from_nothing(axes, positive)
+    means = np.array([[e.policy, e.average] for e in exploited])
+    widths = np.array([[e.policy_half_width, e.average_half_width] for e in exploited])
+    _from_nothing(axes, means - widths, means)
     axes.legend(loc="upper right")
     _save(figure, path)
 
 
-def _from_nothing(axes: Any, positive: bool) -> None:
-    """A scale for a curve that falls toward 0: logarithmic, or all but the beginning is one flat line."""
+def _from_nothing(axes: Any, lowest: np.ndarray, means: np.ndarray) -> None:
+    """A scale for a curve that falls toward 0: logarithmic where it falls far, or all but the beginning is flat."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    if not positive:
+    if not means.size or lowest.min() <= 0 or means.max() < 10 * means.min():
         axes.set_ylim(bottom=0)
         return
     axes.set_yscale("log")
