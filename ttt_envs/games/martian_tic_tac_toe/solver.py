@@ -13,9 +13,9 @@ endgames", ICCA Journal 9(3), 1986.)
 builds the table, a byte for each position that is the least of its eight mirror images, and keeps it in the user's
 cache folder, or in that of TTT_ENVS_CACHE. An oracle builds it when it is first needed, and builds a damaged one anew.
 
-Without the draw by repetition, the best response to a policy that is known is found too, by value iteration with as many
-sweeps as there are plies (Bellman, "A Markovian decision process", Journal of Mathematics and Mechanics 6, 1957): see
-`RespondingOracle`.
+Without the draw by repetition, the best response to a policy that is known is found too, by value iteration with as
+many sweeps as there are plies (Bellman, "A Markovian decision process", Journal of Mathematics and Mechanics 6, 1957):
+see `RespondingOracle`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -457,8 +457,12 @@ def actions_rows(states, weights, table, plies, values):
 #: Positions that can arise and in which there is something to decide, seen by the player to move.
 POSITIONS = 31_186_686
 
-#: Sweeps end early where those left cannot change a value by more.
+#: Values of best responses are as exact as that.
 PRECISION = 1e-6
+
+# Who wins with at least this value wins so often within the plies left, whatever comes after them: with more plies left
+# the value is at least 1 minus twice what is missing here. A quarter of PRECISION leaves half of it to the other end.
+_SETTLED = 1 - PRECISION / 4
 
 # Positions that a policy is asked about at a time, and those in which it is asked again at other plies.
 _ASKED, _ASKED_AGAIN = 1 << 17, 512
@@ -540,14 +544,17 @@ def spread(boards, moves, mine, seen, values, queue, end):
 
 
 @kernel
-def respond(boards, moves, after, values):
+def respond(boards, moves, settled, after, values):
     """Values where the responder is to move, from those after his moves: float64 (7**9,) both.
 
-    Gives by how much one has changed at most.
+    Those that are at least `settled`, or at most -settled, are left as they are. Gives by how much one has changed at
+    most, and how many are not settled.
     """
-    change, filled = 0.0, np.empty(CELLS, np.int64)
+    change, going, filled = 0.0, 0, np.empty(CELLS, np.int64)
     for i in range(boards.shape[0]):
         board, left, best = np.int64(boards[i]), np.int64(moves[i]), -np.inf
+        if abs(values[board]) >= settled:
+            continue
         split(board, filled)
         while left:
             bit = left & -left
@@ -556,15 +563,19 @@ def respond(boards, moves, after, values):
             best = max(best, after[board - filled[action // SIZES] + _PLACED[action]])
         change = max(change, abs(best - values[board]))
         values[board] = best
-    return change
+        going += abs(best) < settled
+    return change, going
 
 
 @kernel
-def follow(boards, moves, chances, after, values):
+def follow(boards, moves, chances, settled, after, values):
     """As `respond`, where the other is to move, with chances as in `Part`."""
-    change, filled, at = 0.0, np.empty(CELLS, np.int64), 0
+    change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
+        if abs(values[board]) >= settled:
+            at += bits_set(np.uint64(left))
+            continue
         split(board, filled)
         while left:
             bit = left & -left
@@ -575,7 +586,8 @@ def follow(boards, moves, chances, after, values):
             at += 1
         change = max(change, abs(mean - values[board]))
         values[board] = mean
-    return change
+        going += abs(mean) < settled
+    return change, going
 
 
 @kernel
@@ -735,29 +747,37 @@ class Response:
 
     def _swept(self, plies: int, left: float, tell: Tell = lambda share: None) -> np.ndarray:
         """Values of the starts in games of so many plies, after which they are worth `left`."""
-        for part in self.parts:
-            if part.depth <= plies:
-                self._values[self._mine_at(part.depth)][part.boards] = left
+        parts = [part for part in self.parts if part.depth <= plies]
+        for part in parts:
+            self._values[self._mine_at(part.depth)][part.boards] = left
+        settled = _SETTLED if left == 0 else np.inf
+        of_starts = self._values[self._mine]
         reached = self._mine
         for k in range(1, plies + 1):
             reached, change = self._mine_at(plies - k), 0.0
             after, values = self._values[not reached], self._values[reached]
-            for part in self.parts:
+            going = []
+            for part in parts:
                 # Those that arise later are never asked for with k plies left.
                 if part.depth > plies - k:
                     break
-                if self._mine_at(part.depth) != reached:
-                    continue
-                if reached:
-                    change = max(change, respond(part.boards, part.moves, after, values))
-                else:
-                    change = max(change, follow(part.boards, part.moves, part.chances, after, values))
+                if self._mine_at(part.depth) == reached:
+                    if reached:
+                        most, unsettled = respond(part.boards, part.moves, settled, after, values)
+                    else:
+                        most, unsettled = follow(part.boards, part.moves, part.chances, settled, after, values)
+                    change = max(change, most)
+                    if not unsettled:
+                        continue
+                going.append(part)
+            parts = going
             tell(k / plies)
             # At first there is no value with two plies less to compare with.
-            if k >= 2 and change * (plies - k + 1) / 2 <= PRECISION:
+            steady = k >= 2 and change * (plies - k + 1) / 2 <= PRECISION / 2
+            if steady or (np.abs(of_starts[self._boards]) >= settled).all():
                 tell(1.0)
                 break
-        return self._values[self._mine][self._boards]
+        return of_starts[self._boards]
 
 
 class MartianOracle:
