@@ -9,8 +9,11 @@ READY := $(VENV)/.ready
 # Not those of a virtual environment or a shell that happens to be active.
 unexport PYTHONHOME PYTHONPATH
 
+# Neighbouring tests on one worker: what they compile is then seldom compiled by both.
+WORKERS = -n 2 --dist worksteal
+
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
-RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest -n 2 -m "not slow" \
+RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not slow" \
 	tests/test_rules_*.py tests/test_conformance.py
 
 # Written so that any Python, however old, can refuse in words.
@@ -29,11 +32,11 @@ demo: $(READY) ## train an agent, rate it in a tournament, save the results unde
 	$(VPYTHON) -m training.demo
 
 test: check ## check, then all tests but the long proofs
-	$(VPYTHON) -m pytest -n 2
+	$(VPYTHON) -m pytest $(WORKERS)
 	$(RULES_WITHOUT_JIT)
 
 test-all: check ## check, then all tests with the long proofs
-	$(VPYTHON) -m pytest -n 2 -m ""
+	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
 check: $(READY) ## formatting, lint and types

@@ -6,11 +6,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.games.super_tic_tac_toe import encoding, rules
+
+
+def slow_if_compiled(test: Callable) -> Callable:
+    """Decorator for tests of many mutants: each would be compiled anew, and plain Python notices them as well."""
+    return test if jit.DISABLED else pytest.mark.slow(test)
 
 
 def rules_with(rules: Any, **changes: Callable) -> dict[str, Callable]:

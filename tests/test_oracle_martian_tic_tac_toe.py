@@ -178,6 +178,7 @@ def table_boards(n: int, seed: int) -> np.ndarray:
     return np.take_along_axis(digits, turns, axis=1)
 
 
+@pytest.mark.slow
 def test_random_positions_against_successors_of_the_slow_rules():
     """The table's value of 100,000 positions, by the values of what the slow version of the rules leads to."""
     n = 100_000

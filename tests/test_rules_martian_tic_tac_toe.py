@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conformance import after, masks_of, observations_of
-from mutants import rules_with
+from mutants import rules_with, slow_if_compiled
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
 import ttt_envs
@@ -910,6 +910,7 @@ MUTANTS: dict[str, tuple[dict[str, Callable], list[Callable]]] = {
 }
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(("changes", "noticing"), MUTANTS.values(), ids=MUTANTS)
 def test_a_mutant_is_noticed(load, changes, noticing):
     for test in noticing:

@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from conformance import after, masks_of, observations_of
-from mutants import rules_with
+from mutants import rules_with, slow_if_compiled
 from slow_operation_tic_tac_toe import (
     ABILITY,
     PICK,
@@ -607,6 +607,7 @@ MUTANTS: dict[str, tuple[str, Callable, Callable]] = {
 }
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(("kernel", "change", "noticing"), MUTANTS.values(), ids=MUTANTS)
 def test_a_mutant_is_noticed(kernel, change, noticing):
     with pytest.raises(AssertionError):

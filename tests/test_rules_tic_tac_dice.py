@@ -17,6 +17,7 @@ from math import comb
 import numpy as np
 import pytest
 from conformance import Play, difference, masks_of, observations_of, play_batch, positions
+from mutants import slow_if_compiled
 from slow_tic_tac_dice import (
     LISTED,
     MOST_DRAWN_ROUNDS,
@@ -1166,6 +1167,7 @@ MUTANTS: dict[str, tuple[str, Callable, Callable[[Game], None]]] = {
 STATISTICS = (check_next_decisions, check_starts)
 
 
+@slow_if_compiled
 @pytest.mark.parametrize("name", list(MUTANTS))
 def test_the_checks_notice_a_mutant(name):
     kernel, instead, check = MUTANTS[name]

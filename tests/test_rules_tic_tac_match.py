@@ -13,6 +13,7 @@ import mutants_tic_tac_match as mutants
 import numpy as np
 import pytest
 from conformance import after, difference, masks_of, play_batch, positions
+from mutants import slow_if_compiled
 from slow_tic_tac_match import (
     EXCHANGE,
     ROWS,
@@ -718,6 +719,7 @@ MUTANTS: dict[str, tuple[Game, str, Callable, tuple[Callable[[Game], None], ...]
 }
 
 
+@slow_if_compiled
 @pytest.mark.parametrize("name", list(MUTANTS))
 def test_the_checks_notice_a_mutant(name):
     sound, kernel, instead, checks = MUTANTS[name]

@@ -401,6 +401,7 @@ def test_greedy_beats_random() -> None:
         assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
 
 
+@pytest.mark.slow
 def test_beats_greedy() -> None:
     """Two against each other, and two teams; that it is no luck takes the many games of the next test."""
     for options in SEATS:

@@ -479,6 +479,7 @@ def points(one: str, other: str, pairs: int) -> np.ndarray:
     return 0.5 + (there + back) / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("other", "pairs", "share"), [("random", 50, 0.8), ("greedy", 120, 0.5)])
 def test_beats_random_and_greedy(other: str, pairs: int, share: float) -> None:
     found = points("smmcts:simulations=1000,threads=2", other, pairs)
