@@ -641,7 +641,7 @@ def _from_nothing(axes: Any, lowest: np.ndarray, means: np.ndarray) -> None:
     """A scale for a curve that falls toward 0: logarithmic where it falls far, or all but the beginning is flat."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    if not means.size or lowest.min() <= 0 or means.max() < 10 * means.min():
+    if not (means.size and lowest.min() > 0 and means.max() >= 10 * means.min()):  # also where one is not known
         axes.set_ylim(bottom=0)
         return
     axes.set_yscale("log")
