@@ -279,9 +279,12 @@ class MCTS:
         return out
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): each action's share of the visits. ValueError as in `act`."""
-        visits, _ = self.search(view)
-        return visits / np.maximum(visits.sum(axis=1, keepdims=True), 1)
+        """float64 (n, num_actions): the chances of `act`'s answers, for one tree; for visits see `search`.
+
+        It varies with the view's seeds. ValueError as in `act`.
+        """
+        best = most_visited(view.masks, *self.search(view))
+        return np.asarray(best / np.maximum(best.sum(axis=1, keepdims=True), 1), np.float64)
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).

@@ -213,11 +213,13 @@ def test_a_decision_depends_on_the_view_alone(spec: str, rounds: str) -> None:
     assert np.allclose(policy.sum(axis=1), has_move)
     assert (policy[has_move, actions[has_move]] > 0).all()
     # Whatever else is in the batch, and whatever the threads.
+    found = test_agents.thoughts(agent, view)
     backwards = np.arange(len(view))[::-1]
-    assert (agent.policy(view.take(backwards)) == policy[backwards]).all()
+    assert (test_agents.thoughts(agent, view.take(backwards)) == found[backwards]).all()
     for i in range(0, len(view), 5):
-        assert (agent.policy(view.take(np.array([i])))[0] == policy[i]).all()
-    assert (agents.load(spec.replace("threads=3", "threads=1")).policy(view) == policy).all()
+        assert (test_agents.thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
+    single = agents.load(spec.replace("threads=3", "threads=1"))
+    assert (test_agents.thoughts(single, view) == found).all()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -227,8 +229,9 @@ def test_no_decision_knows_the_dice_to_come(spec: str) -> None:
     other = states.copy()
     other["rng"] = np.random.default_rng(0).integers(1 << 63, size=len(states), dtype=np.uint64)
     seeds = np.arange(len(states), dtype=np.uint64)
-    policies = [agents.load(spec).policy(View(game, each, each["to_move"], seeds)) for each in (states, other)]
-    assert (policies[0] == policies[1]).all()
+    views = [View(game, each, each["to_move"], seeds) for each in (states, other)]
+    found = [test_agents.thoughts(agents.load(spec), view) for view in views]
+    assert (found[0] == found[1]).all()
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=200", "expectimax", "expectimax:depth=1"])

@@ -239,16 +239,18 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     assert np.allclose(policy.sum(axis=1), has_move)
     assert (policy[has_move, actions[has_move]] == policy[has_move].max(axis=1)).all()
     # Whatever else is in the batch, and whatever the threads.
+    found = test_agents.thoughts(agent, view)
     backwards = np.arange(len(view))[::-1]
-    assert (agent.policy(view.take(backwards)) == policy[backwards]).all()
+    assert (test_agents.thoughts(agent, view.take(backwards)) == found[backwards]).all()
     for i in range(0, len(view), 5):
-        assert (agent.policy(view.take(np.array([i])))[0] == policy[i]).all()
-    assert (agents.load(spec.replace("threads=3", "threads=1")).policy(view) == policy).all()
+        assert (test_agents.thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
+    single = agents.load(spec.replace("threads=3", "threads=1"))
+    assert (test_agents.thoughts(single, view) == found).all()
     # The same seed continues the same search, and another one is another search.
     more = ISMCTS(simulations=151).search(view)[0] - ISMCTS(simulations=150).search(view)[0]
     assert (more.sum(axis=1) == (masks.sum(axis=1) > 1)).all()
     view.seeds = view.seeds + np.uint64(1)
-    assert (agent.policy(view) != policy).any()
+    assert (test_agents.thoughts(agent, view) != found).any()
 
 
 @pytest.mark.parametrize("game", some_games()[:-1], ids=repr)
@@ -256,7 +258,7 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
     """Bit by bit the same in worlds that the player cannot tell apart."""
     view = test_agents.some_view(game, 60, seed=5)
     view = view.take(view.masks.sum(axis=1) > 1)
-    policy = agents.load(SPECS[0]).policy(view)
+    found = test_agents.thoughts(agents.load(SPECS[0]), view)
     hidden = [name for name in game.state_dtype.names if name not in ("rng", "rewards")]
     for seed in (1, 2):
         worlds = view.sample_worlds(seed)
@@ -264,7 +266,7 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
         other = view.take(np.arange(len(view)))
         other._states = worlds
         assert (other.observations == view.observations).all()
-        assert (agents.load(SPECS[0]).policy(other) == policy).all()
+        assert (test_agents.thoughts(agents.load(SPECS[0]), other) == found).all()
 
 
 def test_by_time_it_is_the_same_search() -> None:

@@ -50,7 +50,7 @@ LEGEND = "\n".join(
     (
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
         "Batch: many games, each step with observation, mask and a random action",
-        "mcts: from the opening",
+        "tree search: from the opening",
         f"self-play: {_TRAINING_GAMES} games, one core, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
         "Other work on this machine makes all of this slower.",
