@@ -169,6 +169,11 @@ class Game:
             offset -= block.size
         raise AssertionError
 
+    @property
+    def has_planes(self) -> bool:
+        """Whether there is a board for the encoding "planes"."""
+        return any(block.grid is not None for block in self.observation)
+
     @cached_property
     def plane_index(self) -> np.ndarray:
         """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""

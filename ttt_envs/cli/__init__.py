@@ -1,0 +1,1 @@
+"""The command `ttt`: one file a verb, one shell for all of them."""
