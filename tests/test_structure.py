@@ -138,7 +138,7 @@ def test_modules_import_each_other_in_no_circle():
 
 #: Only what an extra installs, and who may need it: all the rest works without.
 EXTRAS = {
-    "torch": {"ttt_envs.agents.adapters", "ttt_envs.agents.policy", "ttt_envs.agents.ppo", "training"},
+    "torch": {"ttt_envs.agents.adapters", "ttt_envs.agents.policy", "ttt_envs.agents.ppo", "training", "tools"},
     "stable_baselines3": {"training", "ttt_envs.wrappers.sb3"},
     "sb3_contrib": {"training"},
     "matplotlib": {"training", "ttt_envs.solvers.cfr"},

@@ -9,7 +9,6 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
-
 # Facts of games, for people.
 _FACTS = {
     "simultaneous": "simultaneous choices",
