@@ -77,6 +77,8 @@ class Game:
         parse_state: text of everything -> structured (1,); ValueError in words.
         draw: (state record, viewer) -> SVG text.
         factory: called with the options, gives this game again.
+        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
+            paragraph and item on a line of its own.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         make_oracle: gives the oracle, or raises NotImplementedError in words.
     """
@@ -99,6 +101,7 @@ class Game:
     parse_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
+    rules_text: str = ""
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     make_oracle: Callable[[], Oracle] | None = None
 
