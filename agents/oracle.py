@@ -3,7 +3,8 @@
 import numpy as np
 
 import agents
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.rng import fold_rows
 from ttt_envs.core.view import View
 

@@ -54,7 +54,8 @@ from training.arena import Progress, game_seeds, name_of, play_games
 from training.report import Table, write_json
 from training.tournament import arrangements, ready
 from ttt_envs.core.files import write_whole
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import Agent
 
 #: A regret above this is a mistake; below it are differences of rounding.
