@@ -14,15 +14,16 @@
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
 from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, text
@@ -101,6 +102,7 @@ def make(
         factory=make,
         make_symmetries=lambda: tuple(_symmetries(size, players, pieces, repetition_limit or 0)),
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -108,6 +110,12 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.martian_tic_tac_toe.solver import oracle_for
 
     return oracle_for(**options)
+
+
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.martian_tic_tac_toe.solver.command import COMMANDS
+
+    return COMMANDS
 
 
 def _symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> Iterator[Symmetry]:

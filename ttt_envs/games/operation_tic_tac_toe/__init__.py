@@ -34,15 +34,16 @@
 - **Oracle**: see `solver`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, unknown, whole
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, text
@@ -132,6 +133,7 @@ def make(
         factory=make,
         make_symmetries=lambda: tuple(_symmetries(sum(block.size for block in observation))),
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -182,6 +184,12 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.operation_tic_tac_toe.solver import oracle_for
 
     return oracle_for(**options)
+
+
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.operation_tic_tac_toe.solver.command import COMMANDS
+
+    return COMMANDS
 
 
 def _symmetries(features: int) -> Iterator[Symmetry]:

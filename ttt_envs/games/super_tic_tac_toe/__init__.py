@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, text
@@ -81,13 +82,9 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:
-    from ttt_envs.games.super_tic_tac_toe.solver import StrategyOracle
+    from ttt_envs.games.super_tic_tac_toe.solver import oracle_for
 
-    if options["won_boards"] != "open":
-        raise NotImplementedError(
-            "no oracle for won_boards='closed': best play is known only for won_boards='open', where X's win is proved"
-        )
-    return StrategyOracle()
+    return oracle_for(**options)
 
 
 def _symmetries() -> Iterator[Symmetry]:

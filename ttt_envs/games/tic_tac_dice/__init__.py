@@ -12,19 +12,20 @@
 - **Presets**: three ids, which differ in the options' defaults: `tic_tac_dice` 3x3, three in a row;
   `big_tic_tac_dice` 4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
 - **Oracle**: on the 3x3 board a single round is solved exactly for any layout, a match up to the sampling error of a
-  table of scores: see `solver`. Single layouts of a 4x4 board are solved by a command, `python -m
-  ttt_envs.games.tic_tac_dice.solver`.
+  table of scores: see `solver`. Single layouts of a 4x4 board are solved by the command
+  `ttt solve big_tic_tac_dice layout`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, text
@@ -97,6 +98,7 @@ def _make(
         factory=factory,
         make_symmetries=lambda: tuple(_symmetries(size, target)),
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -104,6 +106,12 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.tic_tac_dice.solver import oracle_for
 
     return oracle_for(**options)
+
+
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.tic_tac_dice.solver.command import COMMANDS
+
+    return COMMANDS
 
 
 def _symmetries(size: int, target: int) -> Iterator[Symmetry]:
