@@ -18,7 +18,7 @@ class GameArguments:
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
-    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
+    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]", help_behavior_hint="")] = ()
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
 
     def load(self) -> "Game":

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import entries, paragraphs, table
 from ttt_envs.core.options import as_text
+from ttt_envs.core.oracle import TableMissing, without_building
 from ttt_envs.registry import options_of
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
@@ -39,7 +42,8 @@ class Describe(GameArguments):
         _show(f"Actions: {game.num_actions}", _actions(game))
         _show(f"Observation: {game.observation_size} features, each 0 or 1", _observation(game))
         _show("Best play", _best_play(game, state))
-        print(f"\n`ttt agents {game.id}` lists who can play it, `ttt play {game.id}` starts a game.")
+        more = f"`ttt agents {game.id}` lists the agents that play it, `ttt play {game.id}` starts a game."
+        print("", *paragraphs(more), sep="\n")
 
 
 def _show(title: str, lines: Iterator[str]) -> None:
@@ -100,7 +104,7 @@ def _options(game: "Game") -> Iterator[str]:
 
 
 def _actions(game: "Game") -> Iterator[str]:
-    yield f"Written as {game.action_format}."
+    yield from paragraphs(f"Written as {game.action_format}.")
     rows = [("number", "how many", "written")]
     for _, group in groupby(enumerate(game.action_names), key=lambda item: _kind(item[1])):
         numbers, names = zip(*group, strict=True)
@@ -109,10 +113,10 @@ def _actions(game: "Game") -> Iterator[str]:
     yield from table(rows, right=(1,))
 
 
-def _kind(name: str) -> str:
-    """What the actions of one row of the table share: the first word, if there is one before what varies."""
+def _kind(name: str) -> tuple[str, int, int]:
+    """What the actions of one row of the table share: the first word, if any, and how much follows it."""
     word = re.match(r"[A-Za-z-]{2,}(?=\s|$)", name)
-    return word[0] if word else ""
+    return (word[0], len(name.split()), name.count("+")) if word else ("", 0, 0)
 
 
 def _span(start: int, count: int) -> str:
@@ -131,10 +135,29 @@ def _observation(game: "Game") -> Iterator[str]:
 
 
 def _best_play(game: "Game", state: Any) -> Iterator[str]:
-    """What the oracle says, as far as that takes no long work."""
-    try:
-        oracle = game.oracle()
-    except NotImplementedError as error:
-        yield from paragraphs(str(error))
+    """What the oracle says, as far as no table must be built for it."""
+    if game.make_oracle is None:
+        yield "No oracle: best play of this game is not known."
         return
-    yield str(oracle)
+    try:
+        with without_building():
+            oracle = game.oracle()
+            values = [float(oracle.value(state, player)[0]) for player in range(game.num_players)]
+    except NotImplementedError as error:
+        text = str(error)
+        yield from paragraphs(f"{text[:1].upper()}{text[1:]}.")
+        return
+    except TableMissing:
+        yield from paragraphs(
+            "An oracle exists, but its table of best play is not built yet. `game.oracle()` builds it when it is first "
+            "needed, which can take minutes"
+            + (f"; `ttt solve {game.id}` does it beforehand." if game.solve_commands else ".")
+        )
+        return
+    exact = "its values are exact" if oracle.error == 0 else f"its values may be off by {oracle.error:.2g} in reward"
+    yield from paragraphs(f"An oracle exists; {exact}.")
+    if np.isfinite(values).all():
+        worth = ", ".join(f"{value + 0.0:+.3g} for player {player}" for player, value in enumerate(values))
+        yield from paragraphs(f"Value of the start position above under best play by all: {worth}.")
+    else:
+        yield from paragraphs("It does not cover the start position above.")

@@ -26,11 +26,16 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterato
         yield from (" " * start + line for line in last[1:])
 
 
-def entries(items: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Names with explanations, each explanation indented below its name."""
+def indented(text: str, indent: int = 4) -> list[str]:
+    """Lines of a paragraph."""
+    return textwrap.wrap(text, width(), initial_indent=" " * indent, subsequent_indent=" " * indent)
+
+
+def entries(items: Sequence[tuple[str, str]], indent: int = 0) -> Iterator[str]:
+    """Names with explanations, each explanation indented further below its name."""
     for name, text in items:
-        yield name
-        yield from textwrap.wrap(text, width(), initial_indent="    ", subsequent_indent="    ")
+        yield " " * indent + name
+        yield from indented(text, indent + 4)
 
 
 def paragraphs(markdown: str) -> Iterator[str]:
