@@ -75,6 +75,9 @@ class Game:
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
         parse_state: text of everything -> structured (1,); ValueError in words.
         draw: (state record, viewer) -> SVG text.
+        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,), the board
+            of a round that this step has ended inside a match, before the next one is dealt, or None. It is for
+            `format_state` and `draw` only: no position of the game.
         factory: called with the options, gives this game again.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         make_oracle: gives the oracle, or raises NotImplementedError in words.
@@ -98,6 +101,7 @@ class Game:
     parse_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
+    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     make_oracle: Callable[[], Oracle] | None = None
 

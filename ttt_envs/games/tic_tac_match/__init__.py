@@ -131,7 +131,11 @@ def _symmetries(players: int, deck: list[int], hand_size: int, history: int) -> 
 def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
     new["top"] = states["top"][:, turn]
-    played = states["event"][:, :, 1].astype(np.int64) - 1
-    turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
-    new["event"][:, :, 1] = np.where((played >= 0) & (played < laid), turned, played) + 1
+
+    def renamed(played: np.ndarray) -> np.ndarray:
+        turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
+        return np.where((played >= 0) & (played < laid), turned, played)
+
+    new["event"][:, :, 1] = renamed(states["event"][:, :, 1].astype(np.int64) - 1) + 1
+    new["last_action"] = renamed(states["last_action"])
     return new
