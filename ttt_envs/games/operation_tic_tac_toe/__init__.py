@@ -115,6 +115,7 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        finished_round=text.finished_round,
         factory=make,
         make_symmetries=lambda: tuple(_symmetries(sum(block.size for block in observation))),
         make_oracle=partial(_oracle, options),

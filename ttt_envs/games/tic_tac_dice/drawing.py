@@ -21,8 +21,8 @@ _MOST_COUNTERS = 9
 def draw(state: Any, viewer: int | None = None) -> str:
     """SVG text, the same for every viewer.
 
-    Cards that can be claimed are yellow, framed in the claimer's colour; the card claimed last has a white frame; a
-    stroke goes through the row that has won the round.
+    Cards that can be claimed are yellow. They and the card claimed last are framed in the claimer's colour. A stroke
+    goes through the row that has won the round.
     """
     size = int(state["size"])
     width = 2 * MARGIN + size * CARD_WIDTH + (size - 1) * GAP
@@ -108,7 +108,7 @@ def _card(state: Any, cell: int, left: float, top: float, ended: bool) -> str:
     rank, owner = int(state["rank"][cell]), int(state["owner"][cell])
     fill, edge, thick = CARD, FAINT, 1.0
     if cell == state["last_claim"] != NONE:
-        edge, thick = WHITE, 5.0
+        edge, thick = COLOURS[owner], 5.0
     elif not ended and is_claimable(state, cell, allowed_ranks(state)):
         fill, edge, thick = OPEN, COLOURS[int(state["to_move"]) + 1], 5.0
     parts = [
