@@ -1,8 +1,8 @@
 """Game: a frozen record of a game's facts, kernels and text functions."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-import re
 from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -77,9 +78,9 @@ class Game:
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
         parse_state: text of everything -> structured (1,); ValueError in words.
         draw: (state record, viewer) -> SVG text.
-        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,), the board
-            of a round that this step has ended inside a match, before the next one is dealt, or None. It is for
-            `format_state` and `draw` only: no position of the game.
+        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
+            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
+            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
         factory: called with the options, gives this game again.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         make_oracle: gives the oracle, or raises NotImplementedError in words.
@@ -176,6 +177,11 @@ class Game:
             offset -= block.size
         raise AssertionError
 
+    @property
+    def has_planes(self) -> bool:
+        """Whether there is a board for the encoding "planes"."""
+        return any(block.grid is not None for block in self.observation)
+
     @cached_property
     def plane_index(self) -> np.ndarray:
         """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
@@ -224,9 +230,10 @@ class Game:
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
-        from ttt_envs.core.batch import Batch
-
-        return Batch(self, 1, seed=seed).states
+        states = self.prototype.copy()
+        first = np.zeros(1, np.uint64)
+        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
+        return states
 
 
 def closest(text: str, names: Sequence[str]) -> list[str]:

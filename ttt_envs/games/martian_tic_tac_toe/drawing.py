@@ -53,17 +53,17 @@ def draw(state: Any, viewer: int | None = None) -> str:
         if piece != EMPTY:
             parts.append(_pyramid(int(owner_of(piece)), int(size_of(piece)), *_centre(cell, size), 1))
     for row in winning_rows(state):
-        (x1, y1), (x2, y2) = _centre(row[0], size), _centre(row[-1], size)
+        (left, top), (right, bottom) = _centre(row[0], size), _centre(row[-1], size)
         parts.append(
-            f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{GOLD}" stroke-width="9" '
+            f'<line x1="{left:g}" y1="{top:g}" x2="{right:g}" y2="{bottom:g}" stroke="{GOLD}" stroke-width="9" '
             'stroke-linecap="round" opacity="0.85"/>'
         )
     for player in range(players):
-        top = HEAD + player * (pieces * STASH + 20)
+        first = HEAD + player * (pieces * STASH + 20)
         for kind in range(SIZES):
             for k in range(pieces):
                 x = 2 * MARGIN + side + (kind + 0.5) * STASH
-                y = top + (k + 0.5) * STASH
+                y = first + (k + 0.5) * STASH
                 if k < state["stash"][player, kind]:
                     parts.append(_pyramid(player, kind + 1, x, y, _SMALL_SCALE))
                 else:

@@ -42,8 +42,8 @@ def piece_name(piece: int) -> str:
 def format_state(state: Any, viewer: int | None = None) -> str:
     """Who is to move or how it ended; the board; the stashes; the count of plies; repeatable moves; the last move.
 
-    A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small piece on b2. The same
-    for every viewer. `parse_state` reads it back.
+    A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small
+    piece on b2. The same for every viewer. `parse_state` reads it back.
     """
     size, names = int(state["size"]), cell_names(int(state["size"]))
     mover = COLOURS[int(state["to_move"])]
@@ -73,7 +73,10 @@ def result(state: Any) -> str:
     winners = [COLOURS[player] for player in np.flatnonzero(state["rewards"] > 0)]
     if winners:
         names = cell_names(int(state["size"]))
-        rows = [f"{piece_name(int(state['piece'][row[0]]))} on {' '.join(names[c] for c in row)}" for row in winning_rows(state)]
+        rows = [
+            f"{piece_name(int(state['piece'][row[0]]))} on {' '.join(names[c] for c in row)}"
+            for row in winning_rows(state)
+        ]
         how = f"with {' and '.join(rows)}" if rows else "by forfeit"
         return f"{' and '.join(winners)} {'wins' if len(winners) == 1 else 'win'} {how}"
     if 0 < state["repetition_limit"] <= state["occurred"]:

@@ -76,9 +76,13 @@ def _head(state: Any) -> str:
         words, mark = "draw", EMPTY
     bar = f'<rect width="{SIDE}" height="7" fill="{COLOURS[mark]}"/>' if mark else ""
     sign = _mark(mark, MARGIN + 14, 38, 11, 5) if mark else ""
-    return bar + sign + (
-        f'<text x="{MARGIN + 36 if mark else MARGIN}" y="46" font-family="FreeSans, sans-serif" font-weight="bold" '
-        f'font-size="22" fill="{INK}">{words}</text>'
+    return (
+        bar
+        + sign
+        + (
+            f'<text x="{MARGIN + 36 if mark else MARGIN}" y="46" font-family="FreeSans, sans-serif" font-weight="bold" '
+            f'font-size="22" fill="{INK}">{words}</text>'
+        )
     )
 
 

@@ -79,7 +79,7 @@ def make(
         prototype=prototype,
         action_names=text.action_names(players, colours),
         short_action_names=text.action_names(players, colours, short=True),
-        action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1' or 'double play'",
+        action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
         rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         simultaneous=False,

@@ -36,7 +36,10 @@ def short_names(colours: int) -> tuple[str, ...]:
 
 
 def action_names(players: int, colours: int, short: bool = False) -> tuple[str, ...]:
-    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`; short `rX to E`, `F`, `W +1`, `D`."""
+    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`.
+
+    Short: `rX to E`, `F`, `W +1`, `D`.
+    """
     kinds = short_names(colours) if short else kind_names(colours)
     return (
         *(f"{kind} to {cell}" for kind in kinds[:-3] for cell in CELL_NAMES),
@@ -133,8 +136,8 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state` for nobody's eyes but the table's: structured (1,).
 
-    The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may be
-    left out. Raises ValueError that names the part that is wrong.
+    The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may
+    be left out. Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()
