@@ -130,6 +130,7 @@ def make(
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        finished_round=text.finished_round,
         factory=make,
         make_symmetries=lambda: tuple(_symmetries(sum(block.size for block in observation))),
         make_oracle=partial(_oracle, options),

@@ -102,4 +102,6 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
         new[name] = states[name][:, turn]
     where = np.argsort(turn)
     new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
+    board, cell = states["last_action"] // 9, states["last_action"] % 9
+    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, 9 * where[board] + where[cell])
     return new

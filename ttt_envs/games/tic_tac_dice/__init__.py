@@ -95,6 +95,7 @@ def _make(
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        finished_round=text.finished_round,
         factory=factory,
         make_symmetries=lambda: tuple(_symmetries(size, target)),
         make_oracle=partial(_oracle, options),
@@ -128,4 +129,5 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     new = states.copy()
     for name in ("rank", "owner"):
         new[name] = states[name][:, turn]
+    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(turn)[states["last_claim"]])
     return new

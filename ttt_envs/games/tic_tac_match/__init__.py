@@ -94,7 +94,8 @@ def make(
         options=options,
         prototype=prototype,
         action_names=text.action_names(players, colours),
-        action_format="a card and where it goes, such as 'red X to E', 'flip', 'wipe-out +1' or 'double play'",
+        short_action_names=text.action_names(players, colours, short=True),
+        action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
         rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         simultaneous=False,
@@ -148,7 +149,11 @@ def _symmetries(players: int, deck: list[int], hand_size: int, history: int) -> 
 def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
     new["top"] = states["top"][:, turn]
-    played = states["event"][:, :, 1].astype(np.int64) - 1
-    turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
-    new["event"][:, :, 1] = np.where((played >= 0) & (played < laid), turned, played) + 1
+
+    def renamed(played: np.ndarray) -> np.ndarray:
+        turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
+        return np.where((played >= 0) & (played < laid), turned, played)
+
+    new["event"][:, :, 1] = renamed(states["event"][:, :, 1].astype(np.int64) - 1) + 1
+    new["last_action"] = renamed(states["last_action"])
     return new
