@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 import toy_coin
 import toy_kuhn
 
@@ -125,6 +126,7 @@ def _swap_seats(states: np.ndarray) -> np.ndarray:
     new["to_move"] = np.where(states["done"], 0, (states["to_move"] + 1) % players)
     seen = states["event"][:, :, 1] > 0
     new["event"][:, :, 0] = np.where(seen, (states["event"][:, :, 0] + 1) % players, 0)
+    new["last_player"] = np.where(states["last_player"] < 0, -1, (states["last_player"] + 1) % players)
     return new
 
 
@@ -510,13 +512,17 @@ def assert_same_distribution(one: np.ndarray, two: np.ndarray) -> None:
 
 
 def check_actions_as_text(game: Game) -> None:
-    """Names are unique, also without regard to case, and both they and numbers are read back."""
+    """Names are unique, also without regard to case, and they and their short forms are read back; numbers are not."""
     names = game.action_names
     assert len({name.lower() for name in names}) == game.num_actions
     for action, name in enumerate(names):
         assert game.parse_action(name) == action
         assert game.parse_action(f" {name.upper()} ") == action
-        assert game.parse_action(str(action)) == action or str(action) in names
+        if str(action) not in names:
+            with pytest.raises(ValueError, match="unknown action"):
+                game.parse_action(str(action))
+    for action, name in enumerate(game.short_action_names):
+        assert game.parse_action(name) == action
 
 
 def check_positions_as_text(game: Game) -> None:
