@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "games": "ttt_envs.cli.games:Games",
     "describe": "ttt_envs.cli.describe:Describe",
     "agents": "ttt_envs.cli.agents:Agents",
+    "play": "ttt_envs.cli.play:Play",
 }
 
 
