@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 class Agents(GameArguments):
     """List the agents: what each does, which games it plays, and its parameters."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="(default: all)")] = ""
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="(default: all)")] = (
+        ""
+    )
     """Id of a game: list only the agents that play it with these options."""
 
     def run(self) -> None:

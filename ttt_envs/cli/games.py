@@ -12,15 +12,12 @@ class Games:
 
     def run(self) -> None:
         """Print a table, one row an id."""
-        rows = [("game", "players", "actions", "features", "max plies", "kind")]
+        rows: list[tuple[str, ...]] = [("game", "players", "actions", "features", "plies", "kind")]
         for game_id in ttt_envs.GAMES:
             game = ttt_envs.load(game_id)
             numbers = (game.num_players, game.num_actions, game.observation_size, game.max_plies)
-            facts = {
-                "chance": game.stochastic,
-                "hidden information": game.hidden_information,
-                "simultaneous moves": game.simultaneous,
-            }
+            # Short, so that no line is longer than 80 columns.
+            facts = {"chance": game.stochastic, "hidden": game.hidden_information, "simultaneous": game.simultaneous}
             kind = ", ".join(name for name, is_so in facts.items() if is_so)
             rows.append((game_id, *map(str, numbers), kind or "perfect information"))
         print("\n".join(table(rows, right=range(1, 5))))

@@ -20,9 +20,9 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterato
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     start = sum(widths[:-1]) + 2 * (len(widths) - 1)
     for row in rows:
-        cells = [cell.rjust(n) if k in right else cell.ljust(n) for k, (cell, n) in enumerate(zip(row, widths))]
-        last = textwrap.wrap(cells[-1].rstrip(), max(width() - start, 30)) or [""]
-        yield "  ".join([*cells[:-1], last[0]]).rstrip()
+        cells = [cell.rjust(widths[k]) if k in right else cell.ljust(widths[k]) for k, cell in enumerate(row[:-1])]
+        last = textwrap.wrap(row[-1], max(width() - start, 20)) or [""]
+        yield "  ".join([*cells, last[0]]).rstrip()
         yield from (" " * start + line for line in last[1:])
 
 

@@ -33,10 +33,7 @@ def rules_text(
     first_placer: int | None,
 ) -> str:
     """The rules with these options; see `Game.rules_text` for the form."""
-    if mode == "match":
-        setting = _match(rounds_to_win, max_rounds)
-    else:
-        setting = _single_round(specialists, first_placer)
+    setting = _match(rounds_to_win, max_rounds) if mode == "match" else _single_round(specialists, first_placer)
     passing = "A Placer who can place nothing passes."
     if allow_pass:
         passing += " Both players may also pass in any turn ('pass'): a pass places or predicts nothing."
@@ -67,8 +64,9 @@ def rules_text(
         "\n".join(f"- {each}" for each in _SPECIALISTS),
         "An ability works once, when the specialist is placed. It never affects another specialist: specialists on the "
         "board are not removed, swapped, grappled or pushed, only spies are.",
-        "After each turn: a player with three own pieces in a row, spies and specialists alike, wins the round, whoever "
-        f"brought it about. The round is drawn if {'; if '.join(drawn)}. Otherwise the roles swap for the next turn.",
+        "After each turn, a player with three own pieces in a row, spies and specialists alike, wins the round, no "
+        f"matter who brought it about. The round is drawn if {'; or if '.join(drawn)}. Otherwise the roles swap for "
+        "the next turn.",
     )
     return "\n\n".join(paragraphs)
 

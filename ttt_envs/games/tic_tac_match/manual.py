@@ -40,15 +40,15 @@ def rules_text(
         "takes the next turn; play goes on from there in the order of seats. Written 'wipe-out +k' for the player k "
         "seats further.",
         "- Double Play: to the discards. Then the player plays exactly two more cards, one after the other, each a "
-        "Symbol or a Flip. It may be played only if two such plays are possible, or a first one that ends the game. "
-        "Written 'double play'; the two cards are moves of their own.",
+        f"Symbol{' or a Flip' if flips else ''}. It may be played only if two such plays are possible, or a first one "
+        "that ends the game. Written 'double play'; the two cards are moves of their own.",
     ]
     held = [line for line, number in zip(cards, (1, *specials.values()), strict=True) if number]
     between = ", also between the two cards of a Double Play," if double_plays else ""
     flip = " A Flip first can turn a loss into a win." if flips else ""
     paragraphs = (
-        f"{sides} The {total} cards are X and O in {listed}, {copies} of each{extra}. The board has nine cells, A to I, "
-        "row by row from the top left.",
+        f"{sides} The {total} cards are X and O in {listed}, {copies} of each{extra}. The board has nine cells, A to "
+        "I, row by row from the top left.",
         f"Each player is dealt {hand_size} cards. Then cards are revealed until a symbol comes: it is laid on the "
         "centre cell, E, and the others go to the discards. Every player has an ID card that shows X or O: the ID "
         "cards of seat 0's side show the symbol of that first card, those of the other side the other symbol. Seat 1 "
