@@ -1,7 +1,8 @@
 """The command `ttt`: one file a verb, one shell for all of them. `python -m ttt_envs` is the same command.
 
 A verb is a dataclass: its fields are the command line, its docstring the help, its method `run` does the work and
-returns an exit status, or None for success.
+returns an exit status, or None for success. If it has a class method `narrowed`, that one is shown the words behind the
+verb first, and may give another object to run.
 """
 
 import ast
@@ -37,14 +38,23 @@ def _run(arguments: list[str]) -> int | None:
     repeated = _repeated(arguments)
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: write its values behind each other, as in {repeated} A B")
+    verb = arguments[0] if arguments else ""
+    narrowed = getattr(_class_of(VERBS[verb]), "narrowed", None) if verb in VERBS else None
+    given: Any = narrowed(arguments[1:]) if narrowed else None
+    if given is None:
+        given = _parsed(arguments)
+    status: int | None = given.run()
+    return status
+
+
+def _parsed(arguments: list[str]) -> Any:
+    """The verb's object, whose fields are the command line."""
     completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
     verbs = {
         verb: _class_of(place) if completion or arguments[:1] == [verb] else _summary_of(place)
         for verb, place in VERBS.items()
     }
-    given: Any = tyro.extras.subcommand_cli_from_dict(verbs, args=arguments, prog="ttt", description=DESCRIPTION)
-    status: int | None = given.run()
-    return status
+    return tyro.extras.subcommand_cli_from_dict(verbs, args=arguments, prog="ttt", description=DESCRIPTION)
 
 
 def _class_of(place: str) -> Any:
