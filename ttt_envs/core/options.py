@@ -33,6 +33,20 @@ def whole(option: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def at_least(low: int, **values: Any) -> None:
+    """Raise ValueError, naming the value, unless each is a whole number of at least `low`, or None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
+            raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+
+
+def as_text(value: Any) -> str:
+    """A value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as "a+b"."""
+    if isinstance(value, tuple):
+        return ",".join("+".join(map(as_text, each)) if isinstance(each, tuple) else as_text(each) for each in value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 def parse_value(annotation: Any, text: str) -> Any:
     """`text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
 
