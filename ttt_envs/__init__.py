@@ -8,7 +8,7 @@ environments. Importing this package compiles nothing and registers the games wi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register
+from ttt_envs.registry import GAMES, load, register, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -46,19 +46,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
-def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
-    """A Game, by its id and options or given as one."""
-    if isinstance(game, str):
-        return load(game, **options)
-    from ttt_envs.core.game import Game
-
-    if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
-    if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
-    return game
-
-
 def _opponents(opponent: Any) -> "Actor | list[Actor]":
     """Opponents as objects: one of whatever `agents.load` takes, or several."""
     from ttt_envs.agents import load as load_agent
@@ -91,7 +78,7 @@ def make_aec(
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_parallel(
@@ -105,7 +92,7 @@ def make_parallel(
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return ParallelGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_single(
@@ -137,7 +124,7 @@ def make_single(
     from ttt_envs.wrappers.single import SeatEnv
 
     return SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         opponent=_opponents(opponent),
         seat=seat,
         render_mode=render_mode,
@@ -176,7 +163,7 @@ def make_vec(
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     return SeatVectorEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,
@@ -201,7 +188,7 @@ def make_sb3(
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
     return SB3SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,

@@ -1,7 +1,7 @@
 """The games, one line an id. Nothing of a game is imported before it is asked for."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,22 @@ def load(game_id: str, **options: Any) -> "Game":
         if "unhashable" not in str(error):
             raise
         game = make(**options)
+    return game
+
+
+def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
+    """A game that is given as an id with options, or as a Game, which has its own.
+
+    Raises ValueError and TypeError as `load`, and TypeError for anything else, or for options beside a Game.
+    """
+    if isinstance(game, str):
+        return load(game, **(options or {}))
+    from ttt_envs.core.game import Game
+
+    if not isinstance(game, Game):
+        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+    if options:
+        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
 
 

@@ -26,6 +26,10 @@ VERBS: dict[str, str] = {
     "describe": "ttt_envs.cli.describe:Describe",
     "agents": "ttt_envs.cli.agents:Agents",
     "play": "ttt_envs.cli.play:Play",
+    "tournament": "ttt_envs.cli.tournament:Tournament",
+    "regret": "ttt_envs.cli.regret:Regret",
+    "exploitability": "ttt_envs.cli.exploitability:Exploitability",
+    "solve": "ttt_envs.cli.solve:Solve",
 }
 
 

@@ -13,6 +13,7 @@ from ttt_envs.core.progress import Work
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.oracle import SolveCommand
 
+
 @dataclass(frozen=True, kw_only=True)
 class Solve(Measuring):
     """Solve a game: an equilibrium by CFR+ on the tree of a small game, or what the game's own solver works out.

@@ -39,6 +39,13 @@ def whole(option: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def at_least(low: int, **values: Any) -> None:
+    """Raise ValueError, naming the value, unless each is a whole number of at least `low`, or None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
+            raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+
+
 def as_text(value: Any) -> str:
     """A value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as "a+b"."""
     if isinstance(value, tuple):
