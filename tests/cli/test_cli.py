@@ -354,6 +354,73 @@ def test_describe_draws_where_the_terminal_can(environment, start, no_oracle, mo
     assert "X to move in board 4" in capsys.readouterr().out
 
 
+# --- solve ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    """Count something."""
+
+    upto: int = 3
+    """The number to count to."""
+
+    def run(self, options, tell):
+        """See `SolveCommand`."""
+        if self.upto < 0:
+            raise ValueError("--upto must be at least 0")
+        tell("counting", 0.5)
+        return f"counted to {self.upto} with won_boards={options['won_boards']}"
+
+
+@pytest.fixture
+def own_solver(monkeypatch):
+    monkeypatch.setattr(Game, "solve_commands", {"count": Count})
+
+
+def test_solve_runs_the_game_s_own_solver(own_solver, capsys):
+    assert main(["solve", SUPER, "count"]) == 0
+    assert capsys.readouterr().out == "counted to 3 with won_boards=open\n"
+    assert main(["solve", SUPER, "count", "--option", "won_boards=closed", "--upto", "7"]) == 0
+    assert capsys.readouterr().out == "counted to 7 with won_boards=closed\n"
+    assert main(["solve", SUPER, "count", "--upto", "-1"]) == 2
+    assert "error: --upto must be at least 0" in capsys.readouterr().err
+    assert main(["solve", SUPER, "count", "--option", "won_boards=ajar"]) == 2
+    assert "must be one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "runs CFR+")),
+        ([SUPER, "count", "--help"], ("--upto INT The number to count to. (default: 3)", "--option")),
+    ],
+)
+def test_solve_lists_what_the_game_s_solver_works_out(arguments, words, own_solver, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["solve", *arguments])
+    assert end.value.code == 0
+    shown = " ".join(re.sub(r"[│╭╮╰╯─•]", " ", capsys.readouterr().out).split())
+    for each in words:
+        assert each in shown
+
+
+def test_solve_names_the_game_s_solver_where_the_tree_is_too_large(own_solver, tmp_path, capsys):
+    arguments = ["solve", SUPER, "--limit", "5", "--out", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "more than 5 positions" in error
+    assert "its own solver works out: `ttt solve super_tic_tac_toe count`" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
+    assert not ttt_envs.load("tic_tac_match").solve_commands
+    assert main(["solve", "tic_tac_match", "--limit", "5", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "more than 5 positions" in error
+    assert "its own solver" not in error
+
+
 # --- rules ---
 
 

@@ -14,9 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import tyro
-
-from ttt_envs.cli.shell import run
+from ttt_envs.cli.shell import parse, run
 
 DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe. `ttt VERB --help` explains a verb."
 
@@ -58,7 +56,7 @@ def _parsed(arguments: list[str]) -> Any:
         verb: _class_of(place) if completion or arguments[:1] == [verb] else _summary_of(place)
         for verb, place in VERBS.items()
     }
-    return tyro.extras.subcommand_cli_from_dict(verbs, args=arguments, prog="ttt", description=DESCRIPTION)
+    return parse(verbs, arguments, "ttt", DESCRIPTION)
 
 
 def _class_of(place: str) -> Any:

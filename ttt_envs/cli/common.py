@@ -40,7 +40,7 @@ class GameArguments(GameOptions):
 class Measuring(GameArguments):
     """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
 
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for the results, which must be empty; by default runs/ and the verb, numbered if that is taken."""
 
     #: The function, as "module:name"; its name is the verb.

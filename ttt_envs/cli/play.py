@@ -24,7 +24,7 @@ class Play(GameArguments):
         tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="(default: human against the search that plays it)"),
     ] = ()
     """One agent a player, in the order of play, such as: human mcts:simulations=1000."""
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
+    seed: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Seed of all chance and of the agents' own; without it, every game is another."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write a drawing of the final position to, as SVG; it must not exist yet."""

@@ -1,12 +1,27 @@
-"""What all verbs share: how a command runs, fails and is interrupted."""
+"""What all verbs share: how a command line is read, and how a command runs, fails and is interrupted."""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import tyro
 
 #: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
 DONE, ERROR, INTERRUPTED = 0, 2, 130
+
+
+def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str) -> Any:
+    """The object of the dataclass that the first word names, made of the other words; SystemExit for a wrong line."""
+    return tyro.extras.subcommand_cli_from_dict(
+        dict(commands),
+        args=list(arguments),
+        prog=program,
+        description=description,
+        # What need not be given is left out; nobody writes None.
+        config=(tyro.conf.DisallowNone,),
+    )
 
 
 def run(function: Callable[[], int | None]) -> int:

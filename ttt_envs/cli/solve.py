@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 import ttt_envs
 from ttt_envs.cli.common import GameArguments, GameOptions, Measuring
+from ttt_envs.cli.shell import parse
 from ttt_envs.core.progress import Work
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
@@ -24,7 +25,7 @@ class Solve(Measuring):
 
     iterations: int = 1000
     """Iterations of CFR+ at most."""
-    target: float | None = None
+    target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Exploitability, in units of reward, at which to stop."""
     limit: int = 10_000_000
     """Positions of the game's tree at most."""
@@ -53,11 +54,11 @@ class Solve(Measuring):
         commands = ttt_envs.load(game_id).solve_commands
         if not commands or rest[:1] not in ([name] for name in (*commands, "-h", "--help")):
             return None
-        given: Any = tyro.extras.subcommand_cli_from_dict(
+        given = parse(
             {name: _with_options(command) for name, command in commands.items()},
-            args=rest,
-            prog=f"ttt solve {game_id}",
-            description="What the game's own solver works out. Without one of these names, `ttt solve` runs CFR+.",
+            rest,
+            f"ttt solve {game_id}",
+            "What the game's own solver works out. Without one of these names, `ttt solve` runs CFR+.",
         )
         return OwnSolver(game=game_id, option=given.option, command=given)
 
