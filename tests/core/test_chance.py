@@ -219,7 +219,7 @@ print(probabilities.tobytes().hex(), states.tobytes().hex())
 def test_the_same_without_the_jit():
     answers = []
     for disabled in ("0", "1"):
-        path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [os.path.dirname(toy_coin.__file__), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": path}
         done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
         assert not done.returncode, done.stderr
