@@ -700,11 +700,17 @@ def test_a_single_round_pays_half_its_points():
     check_game_ends(SINGLE, swapped(before), "C", swapped(over), (-1, 1))
     for last, dice in (("I", "1 3"), ("G", "3 4")):
         before = full_text(last, dice, "ply 8")
-        over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins").format(g="O", i="X", facts="ply 9")
+        over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
+            g="O", i="X", facts="ply 9"
+        )
         check_game_ends(SINGLE, before, last, over, (0.5, -0.5))
         check_game_ends(SINGLE, swapped(before), last, swapped(over), (-0.5, 0.5))
     for game_id in ("big_tic_tac_dice", "tic_tac_super_dice"):
-        over = DRAWN_4X4.replace("8*", "8X").replace("X claims by dice {dice}", "over: draw").format(facts="ply 16")
+        over = (
+            DRAWN_4X4.replace("8*", "8X")
+            .replace("X claims by dice {dice}", "over: draw, 8 markers each")
+            .format(facts="ply 16")
+        )
         game = ttt_envs.load(game_id, rounds="single")
         check_game_ends(game, DRAWN_4X4.format(dice="2 6", facts="ply 15"), "P", over, (0, 0))
 

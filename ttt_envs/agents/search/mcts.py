@@ -117,8 +117,8 @@ def follow(state, tree, index, node, memory):
 def recognise(state, tree, index, node, memory):
     """The position of that record, the memory of `state` as uint64 (words,) from `position_start` on.
 
-    All but the generator and the fields that are only shown makes a position. The count of plies is in it too, so that
-    no simulation comes back to one where it has been.
+    All but the generator, its script and the fields that are only shown makes a position. The count of plies is in it
+    too, so that no simulation comes back to one where it has been.
     """
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
