@@ -52,15 +52,13 @@ from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, rules, text
 from ttt_envs.games.operation_tic_tac_toe.drawing import draw
+from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
 ID = "operation_tic_tac_toe"
 
 env, raw_env, parallel_env = environments(ID)
 
 MODES = ("match", "round")
-
-#: What a player holds in a single round: nothing, one specialist or two.
-Hand = str | tuple[str, str] | None
 
 
 def make(
@@ -169,7 +167,7 @@ def _given(hands: tuple[Hand, Hand] | None) -> list[list[int]]:
 def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.operation_tic_tac_toe.solver import oracle_for
 
-    return oracle_for(**options)
+    return oracle_for(make(**options))
 
 
 def _solve_commands() -> Mapping[str, type[SolveCommand]]:
