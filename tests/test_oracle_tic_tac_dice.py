@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import pytest
-from conformance import play_batch
 from slow_dice_solver import ROWS, SlowRound
 
 import agents
@@ -16,6 +15,7 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.games.tic_tac_dice import rules, solver
 from ttt_envs.games.tic_tac_dice.solver import ROUND_PAYOFFS, DiceOracle
+from ttt_envs.testing.positions import play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
