@@ -14,7 +14,7 @@ WORKERS = -n 2 --dist worksteal
 
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
 RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not slow" \
-	tests/test_rules_*.py tests/test_conformance.py
+	tests/games/test_rules_*.py tests/games/test_conformance.py
 
 # Written so that any Python, however old, can refuse in words.
 CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
@@ -49,7 +49,7 @@ format: $(READY) ## format the code and mend what lint can mend
 	$(VPYTHON) -m ruff format
 
 bench: $(READY) ## measure the speed of environments, search and training
-	$(VPYTHON) -m training.benchmark
+	$(VPYTHON) -m tools.benchmark
 
 clean: ## remove caches and built files; .venv and runs stay
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache

@@ -50,7 +50,7 @@ def imports(path: Path, lazy: bool = True) -> Iterator[str]:
 
 def ours(path: Path, lazy: bool = True) -> list[str]:
     """Those of this project."""
-    return [name for name in imports(path, lazy) if name.split(".")[0] in ("ttt_envs", "agents", "training")]
+    return [name for name in imports(path, lazy) if name.split(".")[0] in ("ttt_envs", "training", "tools")]
 
 
 def within(name: str, *allowed: str) -> bool:
@@ -67,14 +67,27 @@ def test_there_is_something_to_look_at():
     assert "ttt_envs.core.game.Game" in ours(PACKAGE / "wrappers" / "aec.py")
 
 
-@pytest.mark.parametrize("path", modules("ttt_envs/core"), ids=name_of)
-def test_core_imports_core_alone(path):
-    assert [name for name in ours(path) if not within(name, "ttt_envs.core")] == []
+#: Each part of the project, and the other parts that it may import: only those below it.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "ttt_envs.core": (),
+    "ttt_envs.drawing": ("ttt_envs.core",),
+    "ttt_envs.wrappers": ("ttt_envs.core", "ttt_envs.drawing"),
+    "ttt_envs.agents": ("ttt_envs.core", "ttt_envs.wrappers.common"),
+}
+FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents")
+_LOADED = ("ttt_envs.load", "ttt_envs.Batch", "ttt_envs.GAMES", "ttt_envs.__version__", "ttt_envs.registry")
+FLOORS["ttt_envs.evaluation"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers", *_LOADED)
+FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
+FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.drawing", "ttt_envs.evaluation", "ttt_envs.testing")
+FLOORS["training"] = ("ttt_envs",)
+FLOORS["tools"] = ("ttt_envs", "training")
 
 
-@pytest.mark.parametrize("path", modules("ttt_envs/wrappers"), ids=name_of)
-def test_wrappers_import_core(path):
-    assert [name for name in ours(path) if not within(name, "ttt_envs.core", "ttt_envs.wrappers")] == []
+@pytest.mark.parametrize(("part", "path"), [(part, p) for part in FLOORS for p in modules(part.replace(".", "/"))])
+def test_a_part_imports_what_is_below_it(part, path):
+    above = [name for name in ours(path) if not within(name, part, *FLOORS[part]) and name != "ttt_envs"]
+    # `from ttt_envs import agents` names the package.
+    assert [name for name in above if not within(name, *FLOORS[part])] == [], f"{part} is below these"
 
 
 @pytest.mark.parametrize("path", [p for folder in GAME_FOLDERS for p in sorted(folder.rglob("*.py"))], ids=name_of)
@@ -92,37 +105,51 @@ def test_what_games_share_imports_the_environments_only_when_called():
 
 def test_only_the_registry_knows_the_games():
     games = re.compile(r"ttt_envs\.games\b")
-    for path in modules("ttt_envs", "agents", "training"):
+    for path in modules("ttt_envs", "training", "tools"):
         if PACKAGE / "games" in path.parents or path == PACKAGE / "registry.py":
             continue
         assert not [name for name in imports(path) if within(name, "ttt_envs.games")], path
         assert not games.search(path.read_text()), path
 
 
-@pytest.mark.parametrize("path", modules("agents"), ids=name_of)
-def test_agents_import_the_library(path):
-    assert [name for name in ours(path) if not within(name, "ttt_envs", "agents")] == []
+def test_modules_import_each_other_in_no_circle():
+    paths = {name_of(path): path for path in modules("ttt_envs", "training", "tools")}
 
+    def module_of(name: str) -> str | None:
+        return name if name in paths else module_of(name.rpartition(".")[0]) if "." in name else None
 
-def test_nothing_imports_training():
-    for path in modules("ttt_envs", "agents"):
-        assert not [name for name in imports(path) if within(name, "training")], path
+    # The package itself gives out what lies above it, when it is called.
+    ahead = {
+        name: {found for each in ours(path, lazy=name != "ttt_envs") if (found := module_of(each)) not in (None, name)}
+        for name, path in paths.items()
+    }
+    done: set[str] = set()
+
+    def follow(name: str, way: list[str]) -> None:
+        assert name not in way, f"a circle: {' -> '.join([*way[way.index(name) :], name])}"
+        if name not in done:
+            for each in sorted(ahead[name]):
+                follow(each, [*way, name])
+            done.add(name)
+
+    for name in paths:
+        follow(name, [])
 
 
 #: Only what an extra installs, and who may need it: all the rest works without.
 EXTRAS = {
-    "torch": {"agents", "training"},
+    "torch": {"ttt_envs.agents.adapters", "ttt_envs.agents.policy", "ttt_envs.agents.ppo", "training", "tools"},
     "stable_baselines3": {"training", "ttt_envs.wrappers.sb3"},
     "sb3_contrib": {"training"},
-    "matplotlib": {"training"},
-    "pygame": {"ttt_envs.core.render"},
-    "resvg_py": {"ttt_envs.core.render"},
-    "PIL": {"ttt_envs.core.render", "training"},
+    "matplotlib": {"training", "ttt_envs.solvers.cfr"},
+    "pygame": {"ttt_envs.drawing"},
+    "resvg_py": {"ttt_envs.drawing"},
+    "PIL": {"ttt_envs.drawing"},
 }
 
 
 def test_extras_are_imported_where_they_are_needed():
-    for path in modules("ttt_envs", "agents", "training"):
+    for path in modules("ttt_envs", "training", "tools"):
         for name in imports(path):
             users = EXTRAS.get(name.split(".")[0])
             assert users is None or within(name_of(path), *users), f"{path} imports {name}"
@@ -150,8 +177,8 @@ def spellings(game_id: str) -> re.Pattern[str]:
 def test_a_game_is_named_in_its_folder_and_the_registry_only(game_id):
     pattern = spellings(game_id)
     assert pattern.search(f"a {game_id},")
-    for path in modules("ttt_envs", "agents"):
-        if folder_of(game_id) in path.parents or is_script(path):
+    for path in modules("ttt_envs"):
+        if folder_of(game_id) in path.parents:
             continue
         lines = [line for line in path.read_text().splitlines() if pattern.search(line)]
         if path == PACKAGE / "registry.py":
@@ -161,18 +188,11 @@ def test_a_game_is_named_in_its_folder_and_the_registry_only(game_id):
         assert lines == [], path
 
 
-def is_script(path: Path) -> bool:
-    """Whether it is run as `python -m`, by people who must type the game's name unless it has a default."""
-    return path.parent.name in ("agents", "training") and '__name__ == "__main__"' in path.read_text()
-
-
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
     """The default of a field, an example in a docstring, or the key of a table at the top of the file."""
     pattern = spellings(game_id)
-    for path in modules("agents", "training"):
-        if path.parent.name == "agents" and not is_script(path):
-            continue
+    for path in modules("training", "tools"):
         tree = ast.parse(path.read_text())
         allowed: set[ast.AST | None] = set()
         for node in tree.body:

@@ -16,13 +16,15 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-import agents
 import ttt_envs
-from agents.cli import parse_options, python
-from agents.policy import load_policy
-from training import self_play, tournament
-from training.arena import game_seeds, play_games
-from training.film import save_gif
+from training import ppo
+from ttt_envs import agents
+from ttt_envs.agents.policy import load_policy
+from ttt_envs.cli.shell import python
+from ttt_envs.drawing.film import save_gif
+from ttt_envs.evaluation import tournament
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
 
@@ -59,8 +61,8 @@ def run(config: Config) -> None:
     if not going_on:
         shutil.rmtree(folder, ignore_errors=True)
         (config.out / FILM).unlink(missing_ok=True)
-    trained = self_play.train(
-        self_play.Config(
+    trained = ppo.train(
+        ppo.Config(
             game=config.game,
             option=config.option,
             steps=config.steps,
@@ -110,7 +112,7 @@ def run(config: Config) -> None:
         f"  training curve   {config.out / 'curve.png'}",
         f"  crosstable       {config.out / 'tournament' / 'report.md'}",
         f"  a game           {config.out / 'game.gif'}",
-        f"  play against it  {python()} -m agents.play --game {config.game} --agents human {ours}",
+        f"  play against it  {python()} -m ttt_envs.cli.play --game {config.game} --agents human {ours}",
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
 

@@ -13,6 +13,7 @@ from ttt_envs.registry import GAMES, load, register
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
     from ttt_envs.core.game import Game as Game
+    from ttt_envs.core.view import Actor
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
     from ttt_envs.wrappers.parallel import ParallelGame
@@ -38,9 +39,6 @@ __all__ = [
 # Numba is imported with the first of these, not with the package.
 _LAZY = {"Batch": "core.batch", "Game": "core.game", "View": "core.view"}
 
-_ENVIRONMENT = ("render_mode", "encoding", "illegal")
-_SEATS = ("opponent", "seat", "encoding", "illegal", "threads")
-
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
@@ -48,52 +46,169 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
-def _split(arguments: dict[str, Any], own: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A game's options, and the environment's own arguments."""
-    options = {name: value for name, value in arguments.items() if name not in own}
-    return options, {name: arguments[name] for name in own if name in arguments}
+def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
+    """A Game, by its id and options or given as one."""
+    if isinstance(game, str):
+        return load(game, **options)
+    from ttt_envs.core.game import Game
+
+    if not isinstance(game, Game):
+        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+    if options:
+        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
+    return game
 
 
-def make_aec(game_id: str, **arguments: Any) -> "AECGame":
-    """A PettingZoo AEC environment: `make_aec("id", render_mode=, encoding=, illegal=, **options of the game)`."""
+def _opponents(opponent: Any) -> "Actor | list[Actor]":
+    """Opponents as objects: one of whatever `agents.load` takes, or several."""
+    from ttt_envs.agents import load as load_agent
+
+    if isinstance(opponent, (list, tuple)):
+        return [load_agent(each) for each in opponent]
+    return load_agent(opponent)
+
+
+def make_aec(
+    game: "str | Game",
+    *,
+    render_mode: str | None = None,
+    encoding: str = "flat",
+    illegal: str = "lose",
+    **options: Any,
+) -> "AECGame":
+    """A PettingZoo AEC environment.
+
+    Args:
+        game: an id of `GAMES`, or a Game from `load`.
+        render_mode: "human" (a window), "rgb_array", "ansi" or None.
+        encoding: "flat" or "planes".
+        illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+        options: of the game, if `game` is an id.
+
+    Raises:
+        ValueError: an unknown id or option (the known ones are listed), or a wrong value.
+        TypeError: an option of a wrong type, or options with a Game.
+    """
     from ttt_envs.wrappers.aec import AECGame
 
-    options, own = _split(arguments, _ENVIRONMENT)
-    return AECGame(load(game_id, **options), **own)
+    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
-def make_parallel(game_id: str, **arguments: Any) -> "ParallelGame":
-    """A PettingZoo Parallel environment; arguments as for `make_aec`."""
+def make_parallel(
+    game: "str | Game",
+    *,
+    render_mode: str | None = None,
+    encoding: str = "flat",
+    illegal: str = "lose",
+    **options: Any,
+) -> "ParallelGame":
+    """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    options, own = _split(arguments, _ENVIRONMENT)
-    return ParallelGame(load(game_id, **options), **own)
+    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
-def make_single(game_id: str, **arguments: Any) -> "SeatEnv":
-    """A Gymnasium environment: one seat learns. Arguments of `SeatEnv`, and options of the game."""
+def make_single(
+    game: "str | Game",
+    *,
+    opponent: Any = "random",
+    seat: int | str = "alternate",
+    render_mode: str | None = None,
+    encoding: str = "flat",
+    illegal: str = "lose",
+    **options: Any,
+) -> "SeatEnv":
+    """A Gymnasium environment: one seat learns, the others' moves happen inside `step`.
+
+    Args:
+        game: an id of `GAMES`, or a Game from `load`.
+        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent; or a list of these, of which
+            each game draws one.
+        seat: the learner's player number, or "alternate" from game to game.
+        render_mode: "human" (a window), "rgb_array", "ansi" or None.
+        encoding: "flat" or "planes".
+        illegal: an illegal action makes the learner "lose" or is "raise"d.
+        options: of the game, if `game` is an id.
+
+    Raises:
+        ValueError: an unknown id, option or agent (the known ones are listed), or a wrong value.
+        TypeError: an argument of a wrong type, or options with a Game.
+    """
     from ttt_envs.wrappers.single import SeatEnv
 
-    options, own = _split(arguments, (*_SEATS[:-1], "render_mode"))
-    return SeatEnv(load(game_id, **options), **own)
+    return SeatEnv(
+        _game(game, options),
+        opponent=_opponents(opponent),
+        seat=seat,
+        render_mode=render_mode,
+        encoding=encoding,
+        illegal=illegal,
+    )
 
 
-def make_vec(game_id: str, num_envs: int, **arguments: Any) -> "SeatVectorEnv":
-    """A Gymnasium VectorEnv of `num_envs` games. Arguments of `SeatVectorEnv`, and options of the game."""
+def make_vec(
+    game: "str | Game",
+    num_envs: int,
+    *,
+    opponent: Any = "random",
+    seat: int | str = "alternate",
+    encoding: str = "flat",
+    illegal: str = "lose",
+    threads: int = 1,
+    render_mode: None = None,
+    **options: Any,
+) -> "SeatVectorEnv":
+    """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
+
+    Args:
+        game: an id of `GAMES`, or a Game from `load`.
+        num_envs: number of games.
+        opponent: as for `make_single`.
+        seat: as for `make_single`.
+        encoding: "flat" or "planes".
+        illegal: an illegal action makes the learner "lose" or is "raise"d.
+        threads: threads that share the stepping.
+        render_mode: None: a vector environment draws nothing.
+        options: of the game, if `game` is an id.
+    """
     from ttt_envs.wrappers.vector import SeatVectorEnv
 
-    if arguments.pop("render_mode", None) is not None:
+    if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
-    options, own = _split(arguments, _SEATS)
-    return SeatVectorEnv(load(game_id, **options), num_envs, **own)
+    return SeatVectorEnv(
+        _game(game, options),
+        num_envs,
+        opponent=_opponents(opponent),
+        seat=seat,
+        encoding=encoding,
+        illegal=illegal,
+        threads=threads,
+    )
 
 
-def make_sb3(game_id: str, num_envs: int, **arguments: Any) -> "SB3SeatEnv":
-    """A Stable-Baselines3 VecEnv of `num_envs` games. Arguments of `SB3SeatEnv`, and options of the game."""
+def make_sb3(
+    game: "str | Game",
+    num_envs: int,
+    *,
+    opponent: Any = "random",
+    seat: int | str = "alternate",
+    encoding: str = "flat",
+    illegal: str = "lose",
+    threads: int = 1,
+    **options: Any,
+) -> "SB3SeatEnv":
+    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`."""
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
-    options, own = _split(arguments, _SEATS)
-    return SB3SeatEnv(load(game_id, **options), num_envs, **own)
+    return SB3SeatEnv(
+        _game(game, options),
+        num_envs,
+        opponent=_opponents(opponent),
+        seat=seat,
+        encoding=encoding,
+        illegal=illegal,
+        threads=threads,
+    )
 
 
 register()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import fold, fold_rows, new_seed
+from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View, check_actions
 
@@ -83,9 +83,8 @@ class Batch:
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
-        if seed is not None or not hasattr(self, "_slot_seeds"):
-            self._slot_seeds = np.empty(self.n, np.uint64)
-            fold_rows(np.full(self.n, new_seed(seed)), self._rows.astype(np.uint64), self._slot_seeds)
+        if seed is not None or not hasattr(self, "_seed"):
+            self._seed = new_seed(seed)
             self._episodes = np.zeros(self.n, np.uint64)
             self.episode_seeds = np.empty(self.n, np.uint64)
         self.reset_rows(self._rows)
@@ -95,8 +94,7 @@ class Batch:
     def reset_rows(self, rows: np.ndarray) -> None:
         """Start the next episode of some games: rows int (k,), or bool (n,)."""
         rows = self._rows[rows]
-        seeds = np.empty(len(rows), np.uint64)
-        fold_rows(self._slot_seeds[rows], self._episodes[rows], seeds)
+        seeds = episode_seeds(self._seed, rows.astype(np.uint64), self._episodes[rows])
         self._episodes[rows] += np.uint64(1)
         self.episode_seeds[rows] = seeds
         self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
@@ -211,8 +209,3 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}
-
-
-def episode_seed(seed: np.uint64, episode: int) -> np.uint64:
-    """Seed of an episode of the first game of a batch seeded with `seed`: single environments follow the same rule."""
-    return np.uint64(fold(np.uint64(fold(seed, np.uint64(0))), np.uint64(episode)))

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -174,6 +175,11 @@ class Game:
             offset -= block.size
         raise AssertionError
 
+    @property
+    def has_planes(self) -> bool:
+        """Whether there is a board for the encoding "planes"."""
+        return any(block.grid is not None for block in self.observation)
+
     @cached_property
     def plane_index(self) -> np.ndarray:
         """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
@@ -210,9 +216,10 @@ class Game:
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
-        from ttt_envs.core.batch import Batch
-
-        return Batch(self, 1, seed=seed).states
+        states = self.prototype.copy()
+        first = np.zeros(1, np.uint64)
+        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
+        return states
 
 
 def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:

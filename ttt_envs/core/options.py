@@ -1,10 +1,13 @@
 """Checks of a game's options: each error names the option, the wrong value and what would be right."""
 
+import types
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
+
+_SCALARS = (int, float, bool, str)
 
 
 def unknown(kind: str, name: object, known: Sequence[str]) -> str:
@@ -28,3 +31,29 @@ def whole(option: str, value: Any, low: int, high: int) -> int:
     if not low <= value <= high:
         raise ValueError(f"option {option}={value!r} must be from {low} to {high}")
     return int(value)
+
+
+def parse_value(annotation: Any, text: str) -> Any:
+    """`text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
+
+    A union takes the first of int, float, bool, None, str that fits. An annotation of another kind, or none
+    at all, is read as such a union too. Raises ValueError that names the types.
+    """
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    if not any(kind in _SCALARS for kind in kinds):
+        kinds = (*_SCALARS, types.NoneType)
+    word = text.strip().lower()
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                pass
+    if bool in kinds and word in ("true", "false"):
+        return word == "true"
+    if types.NoneType in kinds and word == "none":
+        return None
+    if str in kinds:
+        return text
+    names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
+    raise ValueError(f"{text!r} is not of type {' or '.join(names)}")

@@ -6,6 +6,7 @@ generator, so that a copied state repeats its future and a game is the same for 
 
 import secrets
 from collections.abc import Callable
+from enum import IntEnum
 from functools import wraps
 from typing import Any
 
@@ -18,6 +19,7 @@ _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _ONE = np.uint64(1)
+_S11 = np.uint64(11)
 
 
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,16 +113,71 @@ def choose_rows(masks, seeds, out):  # type: ignore[no-untyped-def]
 
 
 @jit.kernel
+def sample_rows(policy, seeds, out):  # type: ignore[no-untyped-def]
+    """One action a row, drawn from `policy` by the row's seed; -1 where the row is all zeros.
+
+    policy float64 (n, num_actions), whose rows need not sum to 1; seeds uint64 (n,); out int64 (n,).
+    """
+    for i in range(policy.shape[0]):
+        total = 0.0
+        for a in range(policy.shape[1]):
+            total += policy[i, a]
+        left = np.float64(mix(seeds[i]) >> _S11) / 9007199254740992.0 * total
+        out[i] = -1
+        for a in range(policy.shape[1]):
+            if policy[i, a] > 0:
+                out[i] = a
+                left -= policy[i, a]
+                if left < 0:
+                    break
+
+
+@jit.kernel
 def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
     """out[i] = fold(seeds[i], indices[i]); all uint64 (n,)."""
     for i in range(seeds.shape[0]):
         out[i] = fold(seeds[i], indices[i])
 
 
+class Stream(IntEnum):
+    """What seeds are drawn for: each purpose has a stream of its own, so that no two draws are the same by accident.
+
+    The first is derived from an episode's seed, the others from a decision's (`View.seeds`).
+    """
+
+    OPPONENT = 0  # which opponent a learner meets in the episode
+    WORLD = 1  # the worlds that a view samples
+    CHOICE = 2  # the draw of an action from a policy
+    OTHERS = 3  # what other players are assumed to choose at the same time
+    SEARCH = 4  # all that a search draws
+    FUTURE = 5  # the futures of a look ahead
+
+
+def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:
+    """uint64 (n,): the seeds number `index`, below 2**32, of a stream, derived from `seeds` uint64 (n,)."""
+    out = np.empty(len(seeds), np.uint64)
+    fold_rows(seeds, np.full(len(seeds), (stream << 32) + index, np.uint64), out)
+    return out
+
+
+def episode_seeds(seed: np.uint64, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
+    """uint64 (k,): the seed of each episode, both numbers counted from 0.
+
+    Args:
+        seed: of the run, by `new_seed`.
+        games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
+        episodes: uint64 (k,), numbers of episodes of each of these games.
+    """
+    out = np.empty(len(games), np.uint64)
+    fold_rows(np.full(len(games), seed), games, out)
+    fold_rows(out.copy(), episodes, out)
+    return out
+
+
 def new_seed(seed: int | np.integer | None) -> np.uint64:
     """A uint64 seed from a user's `seed`: a whole number from 0 to 2**64-1, or None for one from the system.
 
-    Raises TypeError or ValueError in words for anything else.
+    Raises TypeError or ValueError for anything else.
     """
     if seed is None:
         return np.uint64(secrets.randbits(64))

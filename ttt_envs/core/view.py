@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import choose_rows, fold_rows
+from ttt_envs.core.rng import Stream, stream_seeds
 
 
 class View:
@@ -52,9 +52,7 @@ class View:
     def sample_worlds(self, seed: int = 0) -> np.ndarray:
         """States (n,) that fit all that the players know: hidden things and the future are drawn anew."""
         worlds = self._states.copy()
-        seeds = np.empty(len(self), np.uint64)
-        fold_rows(self.seeds, np.full(len(self), seed, np.uint64), seeds)
-        self.game.loops.resample_rows(worlds, self.players, seeds)
+        self.game.loops.resample_rows(worlds, self.players, stream_seeds(self.seeds, Stream.WORLD, seed))
         return worlds
 
     def text(self, i: int = 0) -> str:
@@ -71,31 +69,11 @@ class View:
         return part
 
 
-class Agent(Protocol):
-    """Who chooses moves."""
+class Actor(Protocol):
+    """The least that can play: what an environment asks of an opponent. See `ttt_envs.agents.Agent`."""
 
     def act(self, view: View) -> np.ndarray:
         """One legal action a position: int64 (n,); -1 where the player has none."""
-
-
-class RandomAgent:
-    """Plays a uniformly chosen legal action."""
-
-    name = "random"
-
-    def __init__(self) -> None:
-        """No settings."""
-
-    def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action."""
-        out = np.empty(len(view), np.int64)
-        choose_rows(view.masks, view.seeds, out)
-        return out
-
-    def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions)."""
-        masks = view.masks
-        return np.asarray(masks / np.maximum(masks.sum(axis=1, keepdims=True), 1), np.float64)
 
 
 def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import RandomAgent, View
+from ttt_envs.core.view import View
 
 #: Enough that a broken game shows; `FEW` where every position costs a whole environment.
 GAMES = 60

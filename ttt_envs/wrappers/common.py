@@ -9,8 +9,9 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.render import Window, rasterise
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.drawing.raster import rasterise
+from ttt_envs.drawing.window import Window
 
 ENCODINGS = ("flat", "planes")
 ILLEGAL = ("lose", "raise")

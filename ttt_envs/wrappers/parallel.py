@@ -6,10 +6,9 @@ import gymnasium
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from ttt_envs.core.batch import episode_seed
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import new_seed
+from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
     ILLEGAL,
@@ -71,7 +70,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
         if seed is not None:
             self._seed, self._episode = new_seed(seed), 0
-        self._episode_seed = episode_seed(self._seed, self._episode)
+        self._episode_seed = episode_seeds(self._seed, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._episode += 1
         return self._begin()

@@ -9,7 +9,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import Agent
+from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.seats import SeatGames
 
@@ -22,7 +22,7 @@ class SB3SeatEnv(VecEnv):
         game: Game,
         num_envs: int,
         *,
-        opponent: Agent | Sequence[Agent] | None = None,
+        opponent: Actor | Sequence[Actor],
         seat: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
@@ -37,7 +37,7 @@ class SB3SeatEnv(VecEnv):
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
-    def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
+    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
         self.games.set_opponents(opponents, weights)
 

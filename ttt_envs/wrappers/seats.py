@@ -8,12 +8,10 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import fold_rows, mix, scale
+from ttt_envs.core.rng import Stream, mix, scale, stream_seeds
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import Agent, RandomAgent, View, check_actions
+from ttt_envs.core.view import Actor, View, check_actions
 from ttt_envs.wrappers.common import ILLEGAL, IllegalAction, explain, forfeit
-
-_OPPONENT_STREAM = np.uint64(2**32)
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
@@ -40,7 +38,7 @@ class SeatGames:
         game: Game,
         n: int,
         *,
-        opponent: Agent | Sequence[Agent] | None = None,
+        opponent: Actor | Sequence[Actor],
         seat: int | str = "alternate",
         illegal: str = "lose",
         seed: int | None = None,
@@ -52,7 +50,7 @@ class SeatGames:
         Args:
             game: from `ttt_envs.load`.
             n: number of games.
-            opponent: an agent, several (each game draws one at its reset), or None for a random player.
+            opponent: an agent, or several, of which each game draws one at its reset.
             seat: the learner's player number, or "alternate".
             illegal: the learner's illegal action makes him "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
@@ -70,7 +68,7 @@ class SeatGames:
         self.batch = Batch(game, n, seed=seed, threads=threads)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
-        self._agents: dict[int, Agent] = {}
+        self._agents: dict[int, Actor] = {}
         self._next_key = 0
         self.seats = np.zeros(self.n, np.int64)
         self._opponents = np.full(self.n, -1)
@@ -78,11 +76,11 @@ class SeatGames:
         self.done = np.zeros(self.n, np.bool_)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
-        self.set_opponents([RandomAgent()] if opponent is None else opponent)
+        self.set_opponents(opponent)
         self._fresh = seed is not None
         self._draw_first_seat()
 
-    def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
+    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
         if isinstance(opponents, str):
             raise TypeError(f"an opponent is an agent, not text: use agents.load({opponents!r})")
@@ -110,7 +108,7 @@ class SeatGames:
         self._pool = np.array(keys)
         self._chances = np.cumsum(chances / chances.sum())
 
-    def opponent_of(self, i: int) -> Agent:
+    def opponent_of(self, i: int) -> Actor:
         """Who plays the other seats of game i."""
         return self._agents[int(self._opponents[i])]
 
@@ -145,8 +143,7 @@ class SeatGames:
                 self.seats[rows] = self.seat
             self._started[rows] += 1
             self.lengths[rows] = 0
-            draws = np.empty(len(rows), np.uint64)
-            fold_rows(self.batch.episode_seeds[rows], np.full(len(rows), _OPPONENT_STREAM), draws)
+            draws = stream_seeds(self.batch.episode_seeds[rows], Stream.OPPONENT)
             drawn = np.searchsorted(self._chances, draws / 2.0**64, side="right")
             self._opponents[rows] = self._pool[np.minimum(drawn, len(self._pool) - 1)]
             self._play_on(rows)

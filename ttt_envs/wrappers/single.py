@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import Agent
+from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
 from ttt_envs.wrappers.seats import SeatGames
 
@@ -24,7 +24,7 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self,
         game: Game,
         *,
-        opponent: Agent | Sequence[Agent] | None = None,
+        opponent: Actor | Sequence[Actor],
         seat: int | str = "alternate",
         render_mode: str | None = None,
         encoding: str = "flat",
@@ -34,7 +34,7 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
 
         Args:
             game: from `ttt_envs.load`.
-            opponent: an agent, several (each game draws one), or None for a random player.
+            opponent: an agent, or several, of which each game draws one.
             seat: the learner's player number, or "alternate" from game to game.
             render_mode: "human" (a window), "rgb_array", "ansi" or None.
             encoding: "flat" or "planes".

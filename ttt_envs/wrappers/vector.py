@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import Agent
+from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.seats import SeatGames
 
@@ -23,7 +23,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         game: Game,
         num_envs: int,
         *,
-        opponent: Agent | Sequence[Agent] | None = None,
+        opponent: Actor | Sequence[Actor],
         seat: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
@@ -41,7 +41,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
-    def set_opponents(self, opponents: Agent | Sequence[Agent], weights: Sequence[float] | None = None) -> None:
+    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
         self._games.set_opponents(opponents, weights)
 

@@ -1,0 +1,708 @@
+"""Agents: one contract for all that load without files, and what each one promises."""
+
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pexpect
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.cli import play
+from ttt_envs.core import rng
+from ttt_envs.core.game import Block, Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.options import parse_value
+from ttt_envs.core.state import state_dtype
+from ttt_envs.core.view import View
+from ttt_envs.registry import parse_options
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SPECS = (
+    "random",
+    "greedy",
+    "greedy:samples=3",
+    "mcts:simulations=40",
+    "mcts:simulations=40,threads=3",
+    "ismcts:simulations=40",
+    "smmcts:simulations=40",
+    "expectimax:samples=4,playouts=1",
+    "oracle",
+    "oracle:fallback=mcts:simulations=20",
+)
+
+# --- a race to the last stone: three players, chance, several turns in a row ---
+
+RACE = state_dtype(players=3, fields=[("stones", np.int8), ("lucky", np.bool_)])
+
+
+@kernel
+def race_reset(state, seed):
+    """Seven stones."""
+    rng.start(state, seed)
+    state["stones"] = 7
+
+
+@kernel
+def race_mask(state, player, out):
+    """Take one stone or two."""
+    out[0] = player == state["to_move"]
+    out[1] = player == state["to_move"] and state["stones"] > 1
+
+
+@kernel
+def race_step(state, actions):
+    """Who takes the last stone wins, the next one loses. After one stone a lucky player goes on."""
+    player = state["to_move"]
+    state["stones"] -= 1 + actions[player]
+    if state["stones"] == 0:
+        state["done"] = True
+        state["rewards"][player] = 1
+        state["rewards"][(player + 1) % 3] = -1
+    elif actions[player] == 1 or not state["lucky"] or rng.below(state, 10) >= 3:
+        state["to_move"] = (player + 1) % 3
+
+
+@kernel
+def race_observe(state, player, out):
+    """How many stones."""
+    for k in range(8):
+        out[k] = state["stones"] == k
+
+
+@kernel
+def race_resample(state, player, seed):
+    """Luck to come."""
+    rng.start(state, seed)
+
+
+def make_race(*, lucky: bool = True) -> Game:
+    prototype = np.zeros(1, RACE)
+    prototype["lucky"] = lucky
+    return Game(
+        id="race",
+        title="Race",
+        options={"lucky": lucky},
+        prototype=prototype,
+        action_names=("one", "two"),
+        action_format="one or two",
+        observation=(Block("stones", (8,), "that many are left"),),
+        rules=Rules(race_reset, race_mask, race_step, race_observe, race_resample),
+        simultaneous=False,
+        stochastic=lucky,
+        hidden_information=False,
+        max_plies=7,
+        teams=((0,), (1,), (2,)),
+        native="aec",
+        format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
+        parse_state=lambda text: prototype.copy(),
+        draw=lambda state, viewer: "<svg/>",
+        factory=make_race,
+    )
+
+
+@cache
+def race_values(stones: int, lucky: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Under best play: rewards of the player to move and of the next ones; and his own after each action."""
+    results = []
+    for taken in range(1, min(stones, 2) + 1):
+        if taken == stones:
+            results.append((1.0, -1.0, 0.0))
+            continue
+        again, _ = race_values(stones - taken, lucky)
+        passed = (again[2], again[0], again[1])
+        stay = 0.3 if lucky and taken == 1 else 0.0
+        results.append(tuple(stay * a + (1 - stay) * p for a, p in zip(again, passed, strict=True)))
+    return max(results), tuple(r[0] for r in results)
+
+
+# --- what tests need ---
+
+
+def some_view(game: Game, n: int, seed: int) -> View:
+    """Positions of random games, from start to end, each seen by a player who acts there, if any does."""
+    batch = ttt_envs.Batch(game, n, seed=seed)
+    generator = np.random.default_rng(seed)
+    stop = generator.integers(0, game.max_plies, n)
+    players = np.zeros(n, np.int64)
+    states = batch.states.copy()
+    while not batch.done.all():
+        joint = np.full((n, game.num_players), -1)
+        for p in generator.permutation(game.num_players):
+            masks = batch.masks(int(p))
+            joint[:, p] = np.where(masks.any(axis=1), (generator.random(masks.shape) * masks).argmax(axis=1), -1)
+            players = np.where(masks.any(axis=1) & (batch.states["ply"] <= stop), p, players)
+        rows = batch.states["ply"] <= stop
+        states[rows] = batch.states[rows]
+        batch.step(joint)
+    return View(game, states, players, batch.episode_seeds)
+
+
+def winners(game: Game, specs: Sequence[str], n: int, seed: int = 0) -> np.ndarray:
+    """How often each seat's reward is positive, float (players,)."""
+    players = [agents.load(spec) for spec in specs]
+    batch = ttt_envs.Batch(game, n, seed=seed)
+    while not batch.done.all():
+        joint = np.full((n, game.num_players), -1)
+        for p, agent in enumerate(players):
+            rows = np.flatnonzero(batch.acting(p))
+            if len(rows):
+                joint[rows, p] = agent.act(batch.view(np.full(n, p), rows))
+        batch.step(joint)
+    return (batch.rewards > 0).mean(axis=0)
+
+
+def games() -> list[Game]:
+    return [
+        ttt_envs.load("super_tic_tac_toe"),
+        ttt_envs.load("super_tic_tac_toe", first_move="anywhere", random_opening_plies=4),
+        ttt_envs.load("super_tic_tac_toe", won_boards="closed"),
+        toy_coin.make(),
+        toy_coin.make(players=3),
+        make_race(),
+        make_race(lucky=False),
+    ]
+
+
+def fits(spec: str, game: Game) -> bool:
+    if spec.startswith("smmcts"):
+        return not game.hidden_information
+    if spec.startswith("ismcts"):
+        return not game.simultaneous
+    if spec.startswith(("mcts", "expectimax")):
+        return not (game.simultaneous or game.hidden_information)
+    return not spec.startswith("oracle") or game.options.get("won_boards") == "open"
+
+
+def position(text: str, n: int = 1, **options: str) -> View:
+    """That position n times, each with another seed, seen by the player to move."""
+    game = ttt_envs.load("super_tic_tac_toe", **options)
+    states = np.repeat(game.parse_state(text), n)
+    return View(game, states, states["to_move"], np.arange(n, dtype=np.uint64))
+
+
+def chosen(spec: str, view: View) -> set[str]:
+    return {view.game.action_names[action] for action in agents.load(spec).act(view)}
+
+
+def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
+    """More than its policy, if there is more: the visits of a search, or what it takes each action to be worth."""
+    if hasattr(agent, "search"):
+        return agent.search(view)[0]
+    if hasattr(agent, "action_values"):
+        return np.nan_to_num(agent.action_values(view), nan=-9)
+    return agent.policy(view)
+
+
+# --- the contract ---
+
+
+@pytest.mark.parametrize("game", games(), ids=repr)
+@pytest.mark.parametrize("spec", SPECS)
+def test_contract(spec: str, game: Game) -> None:
+    agent = agents.load(spec)
+    assert agent.name == spec
+    view = some_view(game, 48, seed=7)
+    if not fits(spec, game):
+        with pytest.raises(ValueError, match=r"agent \S+ (cannot play|plays only games without)"):
+            agent.act(view)
+        return
+    masks = view.masks
+    has_move = masks.any(axis=1)
+    assert 0 < has_move.sum() < len(view) or game.max_plies == 81
+    actions = agent.act(view)
+    assert actions.dtype == np.int64
+    assert actions.shape == (len(view),)
+    assert (actions[~has_move] == -1).all()
+    assert masks[has_move, actions[has_move]].all()
+
+    policy = agent.policy(view)
+    assert policy.dtype == np.float64
+    assert policy.shape == masks.shape
+    assert (policy[~masks] == 0).all()
+    assert np.allclose(policy.sum(axis=1), has_move)
+    assert (policy[has_move, actions[has_move]] > 0).all()
+
+    # The same answer again, and whatever else is in the batch.
+    assert (agents.load(spec).act(view) == actions).all()
+    backwards = np.arange(len(view))[::-1]
+    assert (agent.act(view.take(backwards)) == actions[backwards]).all()
+    assert (agent.policy(view.take(backwards)) == policy[backwards]).all()
+    for i in range(0, len(view), 5):
+        assert agent.act(view.take(np.array([i])))[0] == actions[i]
+        assert (agent.policy(view.take(np.array([i])))[0] == policy[i]).all()
+    nothing = view.take(np.zeros(0, np.int64))
+    assert agent.act(nothing).shape == (0,)
+    assert agent.policy(nothing).shape == (0, game.num_actions)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_policy_is_how_often_act_chooses(spec: str) -> None:
+    """In one position, over many seeds, so that what is measured of a policy is true of who plays."""
+    n = 300
+    view = position(X_THREATENS.format(mover="X", board=2, extra="O"), n)
+    agent = agents.load(spec)
+    chosen = np.bincount(agent.act(view), minlength=view.game.num_actions) / n
+    assert np.abs(chosen - agent.policy(view).mean(axis=0)).max() < 2 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_waiting_player_has_no_move(spec: str) -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    view = View(game, np.repeat(game.new_state(0), 2), np.array([1, 0]), np.arange(2, dtype=np.uint64))
+    actions = agents.load(spec).act(view)
+    assert actions[0] == -1
+    assert actions[1] // 9 == 4
+    assert agents.load(spec).policy(view)[0].sum() == 0
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec != "random"])
+def test_own_view_is_not_changed(spec: str) -> None:
+    view = some_view(ttt_envs.load("super_tic_tac_toe"), 8, seed=1)
+    texts = [view.text(i) for i in range(8)]
+    masks = view.masks.copy()
+    agents.load(spec).act(view)
+    assert [view.text(i) for i in range(8)] == texts
+    assert (view.masks == masks).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            "mtcs",
+            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, expectimax, "
+            "oracle, ppo, human",
+        ),
+        ("", "unknown agent ''"),
+        (
+            "mcts:simulation=5",
+            "did you mean 'simulations'.*known: simulations, seconds, exploration, threads",
+        ),
+        ("mcts:simulations=many", "agent mcts: parameter simulations: 'many' is not of type int"),
+        ("mcts:simulations=1.5", "'1.5' is not of type int"),
+        ("mcts:simulations=0", "simulations=0 .* must be at least 1"),
+        ("mcts:threads=0", "threads=0 must be at least 1"),
+        ("mcts:seconds=soon", "'soon' is not of type float or None"),
+        ("mcts:seconds=0", "seconds=0.0 must be more than 0"),
+        ("mcts:seconds=nan", "seconds=nan must be"),
+        ("mcts:exploration=-1", "exploration=-1.0 must be at least 0"),
+        ("mcts:simulations=5,simulations=6", "given twice"),
+        ("mcts:5,6", "'6' must be parameter=value; known: simulations"),
+        ("random:3", "'3' must be parameter=value; known: none"),
+        ("random:seed=3", "unknown parameter 'seed'; known: none"),
+        ("greedy:samples=0", "samples must be at least 1, not 0"),
+        ("oracle:fallback=gredy", "did you mean 'greedy'"),
+        ("ppo", "needs"),
+    ],
+)
+def test_wrong_specs_are_refused_in_words(spec: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.load(spec)
+
+
+def test_specs() -> None:
+    agent = agents.load("mcts:7,exploration=0.5,seconds=none")
+    assert (agent.simulations, agent.exploration, agent.seconds) == (7, 0.5, None)
+    assert agents.load("mcts:seconds=2").seconds == 2.0
+
+
+def test_options_from_text() -> None:
+    assert parse_options("super_tic_tac_toe", []) == {}
+    assert parse_options("super_tic_tac_toe", ["won_boards=closed", " random_opening_plies = 3 "]) == {
+        "won_boards": "closed",
+        "random_opening_plies": 3,
+    }
+    for option, words in {
+        "won=closed": "unknown option 'won'.*known: first_move, won_boards, random_opening_plies",
+        "won_boards": "must be name=value",
+        "random_opening_plies=x": "option random_opening_plies: 'x' is not of type int",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            parse_options("super_tic_tac_toe", [option])
+    with pytest.raises(ValueError, match="given twice"):
+        parse_options("super_tic_tac_toe", ["won_boards=open", "won_boards=closed"])
+    with pytest.raises(ValueError, match="did you mean 'super_tic_tac_toe'"):
+        parse_options("super_tic_toe", [])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (int, "3", 3),
+        (float, "3", 3.0),
+        (bool, "True", True),
+        (bool, "false", False),
+        (str, "3", "3"),
+        (int | None, "none", None),
+        (int | None, "3", 3),
+        (int | str, "3", 3),
+        (int | str, "all", "all"),
+        (bool | str, "true", True),
+        (list[int], "0.5", 0.5),
+    ],
+)
+def test_values_from_text(annotation: object, text: str, value: object) -> None:
+    found = parse_value(annotation, text)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_wrong_values_from_text() -> None:
+    with pytest.raises(ValueError, match="'yes' is not of type bool"):
+        parse_value(bool, "yes")
+    with pytest.raises(ValueError, match="'x' is not of type int or None"):
+        parse_value(int | None, "x")
+
+
+# --- greedy ---
+
+# X lacks 2/2 for the third board of the top row.
+X_THREATENS = """
+{mover} to move in board {board}
+X X X | X X X | X X .
+. . . | . . . | . . .
+. . . | . . . | . . .
+------+-------+------
+O . . | O . . | O . .
+. O . | . O . | . O .
+. . . | . . . | . . .
+------+-------+------
+O . . | {extra} . . | . . .
+. . . | . . . | . . .
+. . . | . . . | . . .
+boards: XX. ... ...
+"""
+
+# Board 8 has one empty cell, which leads to board 2, where X wins: so X wins by 3/8.
+X_WINS_IN_3 = """
+X to move in board 3
+X X X | X X X | X X .
+. . . | . . . | . . .
+. . . | . . . | . . .
+------+-------+------
+O . . | O . . | O . .
+. O . | . O . | . O .
+. . . | . . . | . . .
+------+-------+------
+O . . | . . . | X O .
+. O . | . . . | X O O
+. . . | . . . | O X X
+boards: XX. ... ...
+"""
+
+
+def test_greedy_wins_at_once() -> None:
+    view = position(X_THREATENS.format(mover="X", board=2, extra="O"), 30)
+    assert chosen("greedy", view) == {"2/2"}
+    assert (agents.load("greedy").policy(view)[:, 9 * 2 + 2] == 1).all()
+
+
+def test_greedy_lets_nobody_win_at_once() -> None:
+    view = position(X_THREATENS.format(mover="O", board=7, extra="."), 300)
+    assert chosen("greedy", view) == {f"7/{cell}" for cell in range(9) if cell != 2}
+    # It may block the cell itself.
+    view = position(X_THREATENS.format(mover="O", board=2, extra="."), 300)
+    assert chosen("greedy", view) == {f"2/{cell}" for cell in range(2, 9)}
+
+
+def test_greedy_knows_no_better_than_to_look_one_move_ahead() -> None:
+    assert len(chosen("greedy", position(X_WINS_IN_3, 300))) == 7
+
+
+def test_greedy_with_three_players() -> None:
+    # Of three stones, one leaves two to the next player, who wins, and two leave the last one.
+    game = make_race(lucky=False)
+    states = np.repeat(game.new_state(0), 4)
+    states["stones"] = 2, 1, 3, 5
+    view = View(game, states, states["to_move"], np.arange(4, dtype=np.uint64))
+    policy = agents.load("greedy").policy(view)
+    assert policy.tolist() == [[0, 1], [1, 0], [0.5, 0.5], [0.5, 0.5]]
+    # Of four, only one stone keeps the next player from the last.
+    states["stones"] = 4
+    view = View(game, states, states["to_move"], np.arange(4, dtype=np.uint64))
+    assert agents.load("greedy").policy(view).tolist() == [[1, 0]] * 4
+
+
+def test_greedy_beats_random() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    assert winners(game, ["greedy", "random"], 300)[0] > 0.6
+    assert winners(game, ["random", "greedy"], 300)[1] > 0.5
+    for lucky in (False, True):
+        race = make_race(lucky=lucky)
+        among_equals = winners(race, ["random"] * 3, 2000)
+        for seat in range(3):
+            specs = ["random"] * 3
+            specs[seat] = "greedy"
+            assert winners(race, specs, 2000)[seat] > among_equals[seat] + 0.04
+
+
+def test_greedy_teller_keeps_what_nobody_guessed() -> None:
+    # Hidden and simultaneous: the teller knows the coin, and keeps it exactly when the guess is wrong.
+    game = toy_coin.make(tosses=1)
+    states = np.repeat(game.new_state(0), 40)
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    states["coin"] = np.arange(40) % 2
+    states["said"] = 0
+    policy = agents.load("greedy").policy(View(game, states, states["to_move"], np.arange(40, dtype=np.uint64)))
+    assert (policy[:, toy_coin.KEEP] == states["coin"]).all()
+
+
+# --- MCTS ---
+
+
+def test_mcts_finds_a_forced_win_and_the_only_defence() -> None:
+    assert chosen("mcts:simulations=3000", position(X_WINS_IN_3, 10)) == {"3/8"}
+    assert chosen("mcts:simulations=600", position(X_THREATENS.format(mover="X", board=2, extra="O"), 5)) == {"2/2"}
+    assert "7/2" not in chosen("mcts:simulations=600", position(X_THREATENS.format(mover="O", board=7, extra="."), 30))
+
+
+def test_mcts_depends_on_the_seed_and_on_nothing_else() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    states = np.repeat(game.new_state(0), 6)
+    view = View(game, states, states["to_move"], np.array([1, 1, 2, 3, 4, 5], np.uint64))
+    one, three = agents.load("mcts:simulations=300"), agents.load("mcts:simulations=300,threads=3")
+    policy = one.policy(view)
+    assert (policy == one.policy(view)).all()
+    assert (policy == three.policy(view)).all()
+    assert (policy[0] == policy[1]).all()
+    assert (policy[1] != policy[2]).any()
+    # One more simulation continues the same search.
+    more = agents.load("mcts:simulations=301").search(view)[0] - one.search(view)[0]
+    assert (more >= 0).all()
+    assert (more.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("lucky", [False, True])
+@pytest.mark.parametrize("stones", [2, 3, 4, 5, 6, 7])
+def test_mcts_with_three_players_and_chance(lucky: bool, stones: int) -> None:
+    """Against exact values: the best action is found, and its value."""
+    game = make_race(lucky=lucky)
+    states = np.repeat(game.new_state(0), 3)
+    states["stones"] = stones
+    states["to_move"] = 0, 1, 2
+    view = View(game, states, states["to_move"], np.arange(3, dtype=np.uint64))
+    agent = agents.load("mcts:simulations=20000,exploration=0.7")
+    _, exact = race_values(stones, lucky)
+    visits, values = agent.search(view)
+    actions, rows = agent.act(view), np.arange(3)
+    assert (np.array(exact)[actions] == max(exact)).all()
+    assert np.abs(2 * values[rows, actions] / visits[rows, actions] - 1 - max(exact)).max() < 0.05
+
+
+def test_mcts_does_not_know_the_luck_to_come() -> None:
+    game = make_race()
+    states = np.repeat(game.new_state(0), 50)
+    states["rng"] = np.arange(50)
+    view = View(game, states, states["to_move"], np.zeros(50, np.uint64))
+    found = thoughts(agents.load("mcts:simulations=50"), view)
+    assert (found == found[0]).all()
+
+
+def test_mcts_by_time() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    view = ttt_envs.Batch(game, 3, seed=0).view()
+    agent = agents.load("mcts:seconds=0.2")
+    agents.load("mcts:simulations=1").act(view)  # compiles
+    start = time.monotonic()
+    visits, _ = agent.search(view)
+    assert 0.6 <= time.monotonic() - start < 3
+    # More than the tree had room for at first, so that it had to be moved.
+    assert (visits.sum(axis=1) > 4096).all()
+
+
+@pytest.mark.parametrize("fact", ["simultaneous", "hidden_information"])
+def test_mcts_refuses_other_games_in_words(fact: str) -> None:
+    game = replace(ttt_envs.load("super_tic_tac_toe"), **{fact: True})
+    view = View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    for ask in (agents.load("mcts").act, agents.load("mcts").policy):
+        with pytest.raises(ValueError, match=f"mcts plays only games without {fact.replace('_', ' ')}"):
+            ask(view)
+
+
+def test_mcts_beats_random_and_greedy() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    for other, share in (("random", 0.95), ("greedy", 0.9)):
+        assert winners(game, ["mcts:simulations=200,threads=2", other], 40)[0] >= share
+        assert winners(game, [other, "mcts:simulations=200,threads=2"], 40)[1] >= share
+
+
+@pytest.mark.slow
+def test_mcts_of_1000_simulations_wins_99_of_100_against_random() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    first = winners(game, ["mcts:simulations=1000,threads=2", "random"], 200)[0]
+    second = winners(game, ["random", "mcts:simulations=1000,threads=2"], 200, seed=1)[1]
+    assert (first + second) / 2 >= 0.99
+
+
+# --- oracle ---
+
+
+@pytest.mark.parametrize(
+    "other", ["random", "greedy", "mcts:simulations=50", "oracle", "oracle:fallback=mcts:simulations=20"]
+)
+def test_oracle_as_x_wins_every_game(other: str) -> None:
+    assert winners(ttt_envs.load("super_tic_tac_toe"), ["oracle", other], 1000).tolist() == [1, 0]
+
+
+@pytest.mark.slow
+def test_oracle_as_x_wins_every_game_against_a_long_search() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    assert winners(game, ["oracle", "mcts:simulations=1000,threads=2"], 1000).tolist() == [1, 0]
+
+
+def test_oracle_falls_back() -> None:
+    game = ttt_envs.load("super_tic_tac_toe", first_move="anywhere", random_opening_plies=5)
+    view = ttt_envs.Batch(game, 100, seed=0).view()
+    unknown = ~game.oracle().covers(view.sample_worlds())
+    assert unknown.any()
+    for fallback in ("random", "greedy", "mcts:simulations=20"):
+        theirs = agents.load(fallback).act(view.take(unknown))
+        assert (agents.load(f"oracle:fallback={fallback}").act(view)[unknown] == theirs).all()
+
+
+class Coin:
+    """An oracle that knows positions of even ply, and mixes two actions there, three to one."""
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        return states["ply"] % 2 == 0
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        out = np.zeros((len(states), 81))
+        out[:, 9 * 4 + 3], out[:, 9 * 4 + 5] = 0.75, 0.25
+        return out * self.covers(states)[:, None]
+
+
+def test_oracle_samples_mixed_policies() -> None:
+    game = replace(ttt_envs.load("super_tic_tac_toe"), make_oracle=Coin)
+    n = 4000
+    states = np.repeat(game.new_state(0), n)
+    actions = agents.load("oracle").act(View(game, states, states["to_move"], np.arange(n, dtype=np.uint64)))
+    assert set(actions.tolist()) == {9 * 4 + 3, 9 * 4 + 5}
+    assert abs((actions == 9 * 4 + 3).mean() - 0.75) < 5 * math.sqrt(0.75 * 0.25 / n)
+
+
+def test_oracle_refuses_games_without_one() -> None:
+    game = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
+    view = ttt_envs.Batch(game, 1, seed=0).view()
+    for ask in (agents.load("oracle").act, agents.load("oracle").policy):
+        with pytest.raises(ValueError, match=r"agent oracle cannot play.*won_boards='open'"):
+            ask(view)
+
+
+# --- in the terminal ---
+
+
+def spawn(*arguments: str) -> pexpect.spawn:
+    command = ["-m", "ttt_envs.cli.play", "--seed", "1", *arguments]
+    return pexpect.spawn(sys.executable, command, cwd=str(ROOT), encoding="utf-8", timeout=60)
+
+
+def ended(child: pexpect.spawn) -> int | None:
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus
+
+
+def test_a_person_plays_a_game_to_the_end() -> None:
+    child = spawn("--agents", "human", "random")
+    child.expect("X to move in board 4")
+    child.expect("player 0 chooses; legal: 4/0, 4/1")
+    for answer, words in {
+        "": "a name or a number.*legal: 4/0, 4/1",
+        "?": "a name or a number.*legal: 4/0, 4/1",
+        "4/9": "'4/9' is no action; did you mean 4/8",
+        "north": "'north' is no action. Wanted: a name or a number",
+        "99": "'99' is no action",
+        "5/4": "5/4 is not legal now; did you mean 4/4",
+    }.items():
+        child.expect("your move")
+        child.sendline(answer)
+        child.expect(words)
+    child.sendline("40")  # a number will do
+    child.expect(r"human \(player 0\): 4/4")
+    child.expect(r"random \(player 1\): 4/\d")
+    for _ in range(80):
+        found = child.expect([r"legal: (\d/\d)", r"over: (X wins|O wins|draw)"])
+        if found == 1:
+            break
+        move = child.match.group(1)
+        child.sendline(move)
+        child.expect_exact(f"human (player 0): {move}")
+    child.expect(r"(player [01]\) wins: player 0 [-+]1, player 1 [-+]1|a draw)")
+    assert ended(child) == 0
+
+
+def test_a_person_leaves() -> None:
+    child = spawn("--agents", "human", "random")
+    child.expect("your move")
+    child.sendline("q")
+    child.expect("game left")
+    assert ended(child) == 0
+
+    child = spawn("--agents", "human", "human")
+    child.expect("your move")
+    child.sendline("4/4")
+    child.expect("O to move in board 4.*your move")
+    child.sendintr()
+    child.expect("interrupted: game left")
+    assert ended(child) == 130
+
+
+def test_play_in_a_pipe() -> None:
+    command = [sys.executable, "-m", "ttt_envs.cli.play", "--agents", "human", "random", "--seed", "1"]
+    done = subprocess.run(command, cwd=ROOT, input="4/4\n", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "human (player 0): 4/4" in done.stdout
+    assert "the input has ended" in done.stdout
+    assert done.stderr == ""
+
+
+def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    drawing = tmp_path / "new" / "end.svg"
+    arguments = ["--agents", "greedy", "oracle:fallback=random", "--seed", "3", "--svg", str(drawing)]
+    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
+    shown = capsys.readouterr().out
+    plies = shown.count("to move")
+    assert 17 - 3 <= plies <= 81
+    assert plies == shown.count("(player 0): ") + shown.count("(player 1): ")
+    assert "over: " in shown
+    assert "<svg" in drawing.read_text()
+    # The same seed, the same game.
+    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--game", "chess"], "unknown game 'chess'"),
+        (["--option", "won=1"], "unknown option 'won'"),
+        (["--option", "won_boards=ajar"], "won_boards='ajar' must be one of"),
+        (["--agents", "random"], "has 2 players, but 1 agents are given: random"),
+        (["--agents", "random", "radnom"], "did you mean 'random'"),
+        (["--agents", "random", "random", "--seed", "-1"], "seed must be from 0"),
+        (["--agents", "oracle", "random", "--option", "won_boards=closed"], "agent oracle cannot play"),
+    ],
+)
+def test_play_refuses_in_words(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert words in error
+
+
+def test_play_into_a_closed_pipe() -> None:
+    command = f"{sys.executable} -m ttt_envs.cli.play --agents random random --seed 1 | head -3"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert "X to move" in done.stdout
+    assert done.stderr == ""

@@ -1,0 +1,416 @@
+"""Information set Monte Carlo tree search: what is hidden stays hidden, and it plays well all the same."""
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import test_agents
+import toy_coin
+import toy_kuhn
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.search import ismcts
+from ttt_envs.agents.search.ismcts import ISMCTS
+from ttt_envs.agents.search.mcts import MCTS
+from ttt_envs.core import rng
+from ttt_envs.core.game import Block, Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.state import state_dtype
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.play import game_seeds, play_games
+
+MATCH = "tic_tac_match"
+STRONG = "ismcts:simulations=1000,threads=2"
+SPECS = ("ismcts:simulations=150", "ismcts:simulations=150,threads=3")
+
+# --- what tests need ---
+
+
+def view_of(game: Game, states: np.ndarray) -> View:
+    """Each state seen by its player to move, each with another seed."""
+    return View(game, states, states["to_move"], np.arange(len(states), dtype=np.uint64))
+
+
+def means(agent: MCTS, view: View) -> np.ndarray:
+    """float64 (n, num_actions): mean reward that the search found for each action; nan for those never tried."""
+    visits, values = agent.search(view)
+    with np.errstate(invalid="ignore"):
+        return 2 * values / visits - 1
+
+
+def points(game: Game, one: str, other: str, pairs: int) -> np.ndarray:
+    """Points that one agent takes from another, a draw counted half: float (pairs,), from 0 to 1.
+
+    All seats of a side are played by one agent, and each seed from both sides.
+    """
+    sides = np.array([player in game.teams[1] for player in range(game.num_players)], np.int64)
+    lineup, seeds = [agents.load(one), agents.load(other)], game_seeds(0, pairs)
+    there = play_games(game, lineup, sides, seeds).rewards[:, game.teams[0][0]]
+    back = play_games(game, lineup, 1 - sides, seeds).rewards[:, game.teams[1][0]]
+    return 0.5 + (np.sign(there) + np.sign(back)) / 4
+
+
+def lower_end(found: np.ndarray) -> float:
+    """Of the mean's 95 % interval."""
+    return float(found.mean() - 1.96 * found.std(ddof=1) / math.sqrt(len(found)))
+
+
+# --- a hidden side that one may guess ---
+
+NOBODY = 2
+
+GUESS = state_dtype(
+    players=2,
+    fields=[
+        ("phase", np.int8),
+        ("side", np.int8),
+        ("shown", np.bool_),  # option of that name
+        ("secret", np.bool_),  # option of that name
+    ],
+)
+
+
+@kernel
+def guess_reset(state, seed):
+    """A side is drawn, unless the second player chooses one later."""
+    rng.start(state, seed)
+    state["side"] = NOBODY if state["secret"] else rng.below(state, 2)
+
+
+@kernel
+def guess_mask(state, player, out):
+    """Both, of the player to move."""
+    out[:] = player == state["to_move"]
+
+
+@kernel
+def guess_step(state, actions):
+    """The first player takes a half, or goes on; the second one may set the side; the first names it for a whole."""
+    action = actions[state["to_move"]]
+    if state["phase"] == 0 and action == 1:
+        state["phase"] = 1 if state["secret"] else 2
+        state["to_move"] = state["phase"] == 1
+    elif state["phase"] == 1:
+        state["side"] = action
+        state["phase"] = 2
+        state["to_move"] = 0
+    else:
+        pay = 0.5
+        if state["phase"] == 2:
+            pay = 1 if action == state["side"] else -1
+        state["rewards"][0] = pay
+        state["rewards"][1] = -pay
+        state["done"] = True
+
+
+@kernel
+def guess_observe(state, player, out):
+    """The phase; the side, of the second player or if the first may see it before he names it."""
+    out[:] = 0
+    out[state["phase"]] = 1
+    if state["side"] != NOBODY and (player == 1 or state["done"] or (state["shown"] and state["phase"] == 2)):
+        out[3 + state["side"]] = 1
+
+
+@kernel
+def guess_resample(state, player, seed):
+    """The first player does not know the side, unless he sees it."""
+    rng.start(state, seed)
+    seen = player == 1 or state["done"] or (state["shown"] and state["phase"] == 2)
+    if state["side"] != NOBODY and not seen:
+        state["side"] = rng.below(state, 2)
+
+
+def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
+    """`shown`: the first player sees the side before he names it; `secret`: the second player sets it."""
+    prototype = np.zeros(1, GUESS)
+    prototype["shown"], prototype["secret"] = shown, secret
+    return Game(
+        id="guess",
+        title="Guess",
+        options={"shown": shown, "secret": secret},
+        prototype=prototype,
+        action_names=("zero", "one"),
+        action_format="zero or one",
+        observation=(Block("phase", (3,), "which it is"), Block("side", (2,), "is seen to be it")),
+        rules=Rules(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
+        simultaneous=False,
+        stochastic=True,
+        hidden_information=True,
+        max_plies=3,
+        teams=((0,), (1,)),
+        native="aec",
+        format_state=lambda state, viewer: "",
+        parse_state=lambda text: prototype.copy(),
+        draw=lambda state, viewer: "<svg/>",
+        factory=make_guess,
+    )
+
+
+def guess_view(**options: bool) -> View:
+    """Ten starts of that game."""
+    game = make_guess(**options)
+    return view_of(game, np.concatenate([game.new_state(seed) for seed in range(10)]))
+
+
+@pytest.mark.parametrize("secret", [False, True])
+def test_what_he_does_not_see_he_cannot_act_upon(secret: bool) -> None:
+    """In each world the guess is easy, and in all of them together worth nothing; so too if an opponent sets it."""
+    view = guess_view(secret=secret)
+    assert agents.load("ismcts").act(view).tolist() == [0] * 10
+    found = means(ISMCTS(simulations=20_000, exploration=1.4), view)
+    assert (found[:, 0] == 0.5).all()
+    assert np.abs(found[:, 1]).max() < 0.2
+
+
+def test_a_search_that_tells_positions_apart_by_what_is_hidden_errs() -> None:
+    """Strategy fusion: the test above would notice."""
+    view = guess_view()
+    view.game = replace(view.game, hidden_information=False)
+    assert (means(MCTS(simulations=1000), view)[:, 1] > 0.9).all()
+
+
+def test_what_he_will_see_he_can_act_upon() -> None:
+    for secret in (False, True):  # an opponent who sets the side can do no harm
+        view = guess_view(shown=True, secret=secret)
+        assert agents.load("ismcts").act(view).tolist() == [1] * 10
+        assert (means(ISMCTS(simulations=2000), view)[:, 1] > 0.9).all()
+
+
+# --- Kuhn poker ---
+
+
+def kuhn(own: str, said: str, n: int = 20) -> View:
+    """What the player to move sees with that card, n times, each with another seed."""
+    cards = [own, "king" if own != "king" else "jack"]
+    if len(said.split()) % 2:
+        cards.reverse()
+    return view_of(
+        toy_kuhn.make(), np.repeat(toy_kuhn.make().parse_state(f"cards: {' '.join(cards)}\nsaid: {said}"), n)
+    )
+
+
+@pytest.mark.parametrize("said", ["bet", "pass bet"])
+def test_kuhn_the_jack_never_calls_and_the_king_always(said: str) -> None:
+    agent = ISMCTS(simulations=500)
+    assert agent.act(kuhn("jack", said)).tolist() == [toy_kuhn.PASS] * 20
+    assert agent.act(kuhn("king", said)).tolist() == [toy_kuhn.BET] * 20
+    # What is certain is known for certain.
+    assert (means(agent, kuhn("jack", said)) == [-0.5, -1]).all()
+    assert (means(agent, kuhn("king", said)) == [-0.5, 1]).all()
+    # The queen beats the jack and loses to the king, and either is as likely in a world.
+    assert np.abs(means(ISMCTS(simulations=4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
+
+
+def test_kuhn_the_jack_does_not_bet_into_players_who_know_it() -> None:
+    """Others in the tree see the player's hand: a bluff earns nothing there."""
+    for said in ("", "pass"):
+        assert agents.load("ismcts").act(kuhn("jack", said)).tolist() == [toy_kuhn.PASS] * 20
+
+
+# --- what a decision depends on ---
+
+
+def some_games() -> list[Game]:
+    return [
+        toy_kuhn.make(),
+        ttt_envs.load(MATCH, max_turns=20),
+        ttt_envs.load(MATCH, players=4, max_turns=20),
+        ttt_envs.load(MATCH, players=4, teams=False, max_turns=20),
+        test_agents.make_race(),  # where nothing is hidden
+    ]
+
+
+@pytest.mark.parametrize("game", some_games(), ids=repr)
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
+    view = test_agents.some_view(game, 18, seed=3)
+    agent, masks = agents.load(spec), view.masks
+    actions, policy = agent.act(view), agent.policy(view)
+    has_move = masks.any(axis=1)
+    assert has_move.any()
+    assert (actions[~has_move] == -1).all()
+    assert masks[has_move, actions[has_move]].all()
+    assert (policy[~masks] == 0).all()
+    assert np.allclose(policy.sum(axis=1), has_move)
+    assert (policy[has_move, actions[has_move]] == policy[has_move].max(axis=1)).all()
+    # Whatever else is in the batch, and whatever the threads.
+    found = test_agents.thoughts(agent, view)
+    backwards = np.arange(len(view))[::-1]
+    assert (test_agents.thoughts(agent, view.take(backwards)) == found[backwards]).all()
+    for i in range(0, len(view), 5):
+        assert (test_agents.thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
+    single = agents.load(spec.replace("threads=3", "threads=1"))
+    assert (test_agents.thoughts(single, view) == found).all()
+    # The same seed continues the same search, and another one is another search.
+    more = ISMCTS(simulations=151).search(view)[0] - ISMCTS(simulations=150).search(view)[0]
+    assert (more.sum(axis=1) == (masks.sum(axis=1) > 1)).all()
+    view.seeds = view.seeds + np.uint64(1)
+    assert (test_agents.thoughts(agent, view) != found).any()
+
+
+@pytest.mark.parametrize("game", some_games()[:-1], ids=repr)
+def test_no_decision_knows_what_is_hidden(game: Game) -> None:
+    """Bit by bit the same in worlds that the player cannot tell apart."""
+    view = test_agents.some_view(game, 60, seed=5)
+    view = view.take(view.masks.sum(axis=1) > 1)
+    found = test_agents.thoughts(agents.load(SPECS[0]), view)
+    hidden = [name for name in game.state_dtype.names if name not in ("rng", "rewards")]
+    for seed in (1, 2):
+        worlds = view.sample_worlds(seed)
+        assert (worlds[hidden] != view.sample_worlds(seed + 2)[hidden]).sum() > len(view) / 4
+        other = view.take(np.arange(len(view)))
+        other._states = worlds
+        assert (other.observations == view.observations).all()
+        assert (test_agents.thoughts(agents.load(SPECS[0]), other) == found).all()
+
+
+def test_by_time_it_is_the_same_search() -> None:
+    """The tree and the index of its positions outgrow their room, and nothing is lost."""
+    game = ttt_envs.load(MATCH)
+    view = view_of(game, game.new_state(0))
+    ISMCTS(simulations=1).act(view)  # compiles
+    start = time.monotonic()
+    visits, values = ISMCTS(seconds=0.6).search(view)
+    assert 0.6 <= time.monotonic() - start < 10
+    assert visits.sum() > 4096
+    again = ISMCTS(simulations=int(visits.sum())).search(view)
+    assert (again[0] == visits).all()
+    assert (again[1] == values).all()
+
+
+def test_games_of_choices_at_once_are_refused_in_words() -> None:
+    view = test_agents.some_view(toy_coin.make(), 4, seed=0)
+    for ask in (agents.load("ismcts").act, agents.load("ismcts:seconds=1").policy):
+        with pytest.raises(ValueError, match="agent ismcts plays only games without simultaneous"):
+            ask(view)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("ismcts:simulations=0", "simulations=0 .* must be at least 1"),
+        ("ismcts:threads=0", "threads=0 must be at least 1"),
+        ("ismcts:seconds=-1", "seconds=-1.0 must be more than 0"),
+        ("ismcts:exploration=inf", "exploration=inf must be at least 0, and finite"),
+        ("ismcts:simulations=some", "agent ismcts: parameter simulations: 'some' is not of type int"),
+        ("ismcts:simulation=3", "did you mean 'simulations'.*known: simulations, seconds, exploration, threads"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.load(spec)
+
+
+# --- the search itself ---
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.7])
+def test_an_action_s_visits_are_weighed_against_how_often_it_was_legal(exploration: float) -> None:
+    """Against the formula of the paper, in worlds in which other actions are legal."""
+    generator = np.random.default_rng(0)
+    chosen = set()
+    for _ in range(300):
+        actions = int(generator.integers(2, 7))
+        tree, legal = np.zeros(actions + 1, ismcts.NODE), generator.random(actions) < 0.6
+        entry = tree[1:]
+        entry["action"], entry["sibling"] = generator.permutation(actions), np.arange(actions)
+        entry["visits"] = generator.integers(1, 20, actions)
+        entry["value"] = entry["visits"] * generator.random(actions)
+        entry["available"] = entry["visits"] + generator.integers(0, 200, actions)
+        tree["child"][0] = actions
+        before, here = entry.copy(), legal[entry["action"]]
+        with np.errstate(divide="ignore"):
+            bounds = before["value"] / before["visits"]
+            bounds += exploration * np.sqrt(np.log(1 + before["available"]) / before["visits"])
+        best = ismcts.best_child(tree, 0, legal, exploration)
+        assert best == (1 + np.where(here, bounds, -1).argmax() if here.any() else 0)
+        assert (entry["available"] - before["available"] == here).all()
+        chosen.add(best)
+        # One that is legal and was not tried comes first.
+        assert ismcts.best_child(tree, 0, np.append(legal, True), exploration) == 0
+    assert len(chosen) == 7
+
+
+@pytest.mark.parametrize("lucky", [False, True])
+@pytest.mark.parametrize("stones", [2, 3, 4, 5, 7])
+def test_where_nothing_is_hidden_values_come_to_be_exact(lucky: bool, stones: int) -> None:
+    """Three players, and with luck one may be to move where else another one is."""
+    game = test_agents.make_race(lucky=lucky)
+    states = np.repeat(game.new_state(0), 3)
+    states["stones"], states["to_move"] = stones, (0, 1, 2)
+    _, exact = test_agents.race_values(stones, lucky)
+    visits, values = ISMCTS(simulations=20_000).search(view_of(game, states))
+    best, rows = visits.argmax(axis=1), np.arange(3)
+    assert (np.array(exact)[best] == max(exact)).all()
+    assert np.abs(2 * values[rows, best] / visits[rows, best] - 1 - max(exact)).max() < 0.05
+
+
+# --- Tic-Tac Match ---
+
+# X lacks one red X for a row, and has it; yellow cards can be laid without harm.
+X_WINS = """
+    seat 0 plays
+    A rX  B rX  C .
+    D .   E gO  F .
+    G .   H .   I .
+    ID cards: {cards}
+    hand 0: 1 rX, 1 bO, 1 yX, 1 yO
+    {hands}
+    covered: none
+    discards: none
+    pile: {pile}
+    turn 4, ply 4
+"""
+TWO = {
+    "cards": "X O",
+    "hands": "hand 1: 4 rO",
+    "pile": "3 rX, 2 rO, 6 bX, 5 bO, 5 yX, 5 yO, 6 gX, 5 gO, 4 F, 4 W, 4 D",
+}
+FOUR = {
+    "cards": "X O X O",
+    "hands": "hand 1: 4 rO\n    hand 2: 4 bX\n    hand 3: 4 gX",
+    "pile": "3 rX, 2 rO, 2 bX, 5 bO, 5 yX, 5 yO, 2 gX, 5 gO, 4 F, 4 W, 4 D",
+}
+
+
+@pytest.mark.parametrize("facts", [TWO, FOUR], ids=["two", "a team"])
+def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
+    """And the team's win counts as a whole one, though its players share the reward."""
+    game = ttt_envs.load(MATCH, players=len(facts["cards"].split()))
+    view = view_of(game, game.parse_state(X_WINS.format(**facts)).repeat(10))
+    win = game.parse_action("red X to C")
+    assert agents.load("ismcts:simulations=300").act(view).tolist() == [win] * 10
+    visits, values = ISMCTS(simulations=300).search(view)
+    assert (values[:, win] == visits[:, win]).all()
+    # If the ID cards showed the other side's symbol it would lose.
+    turned = facts | {"cards": facts["cards"].translate(str.maketrans("XO", "OX"))}
+    view = view_of(game, game.parse_state(X_WINS.format(**turned)).repeat(10))
+    assert win not in agents.load("ismcts:simulations=300").act(view)
+    visits, values = ISMCTS(simulations=300).search(view)
+    assert (values[:, win] == 0).all()
+
+
+SEATS = ({}, {"players": 4})
+
+
+def test_greedy_beats_random() -> None:
+    for options in SEATS:
+        assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
+
+
+@pytest.mark.slow
+def test_beats_greedy() -> None:
+    """Two against each other, and two teams; that it is no luck takes the many games of the next test."""
+    for options in SEATS:
+        assert points(ttt_envs.load(MATCH, **options), STRONG, "greedy", 16).mean() > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", SEATS, ids=["two", "teams"])
+def test_beats_greedy_in_many_games(options: dict[str, int]) -> None:
+    assert lower_end(points(ttt_envs.load(MATCH, **options), STRONG, "greedy", 150)) > 0.55

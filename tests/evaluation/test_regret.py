@@ -1,0 +1,591 @@
+"""Regret: against a game small enough to be solved by hand, and against the identities that it must obey."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs import agents, registry
+from ttt_envs.core import rng
+from ttt_envs.core.game import Block, Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.state import state_dtype
+from ttt_envs.evaluation import regret
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.regret import Config, measure, run
+
+DICE = ttt_envs.load("tic_tac_dice", rounds="single")
+
+# --- a game to solve by hand ---
+#
+# From a pile of 5 to 8 stones each player in turn takes 1, 2 or 3. Who takes the last one wins. After each turn but the
+# last, a coin decides whether one more stone goes; if that was the last, nobody wins.
+
+#: Of two players, the value for who is to move after taking 1, 2, 3 of so many stones.
+BY_HAND = {
+    1: (1.0,),
+    2: (-0.5, 1.0),
+    3: (-1.0, -0.5, 1.0),
+    4: (-1.0, -1.0, -0.5),
+    5: (-0.25, -1.0, -1.0),
+    6: (0.375, -0.25, -1.0),
+    7: (-0.0625, 0.375, -0.25),
+    8: (-0.375, -0.0625, 0.375),
+}
+
+STATE = {players: state_dtype(players=players, fields=[("left", np.int8)]) for players in (2, 3)}
+
+
+@kernel
+def reset(state, seed):
+    rng.start(state, seed)
+    state["left"] = 5 + rng.below(state, 4)
+    state["to_move"] = 0
+
+
+@kernel
+def legal_mask(state, player, out):
+    for action in range(3):
+        out[action] = player == state["to_move"] and action < state["left"]
+
+
+@kernel
+def step(state, actions):
+    player, players = state["to_move"], state["rewards"].shape[0]
+    state["left"] -= actions[player] + 1
+    if state["left"] == 0:
+        state["rewards"][:] = -1 / (players - 1)
+        state["rewards"][player] = 1
+    else:
+        state["left"] -= rng.below(state, 2)
+    state["done"] = state["left"] == 0
+    state["to_move"] = (player + 1) % players
+
+
+@kernel
+def observe(state, player, out):
+    for k in range(9):
+        out[k] = k == state["left"]
+
+
+@kernel
+def resample(state, player, seed):
+    rng.start(state, seed)
+
+
+class PileOracle:
+    """All play for themselves, and take the fewest of equally good numbers. Knows piles of up to `most` stones.
+
+    `unknown`: pairs of (stones, action) of which it does not know the value.
+    """
+
+    def __init__(self, players, most=8, unknown=()):
+        self.most = most
+        self.actions = np.full((9, 3, players), np.nan)  # [..., k]: of who moves k turns later
+        for left in range(1, 9):
+            for action in range(min(3, left)):
+                after = left - action - 1
+                outcome = np.full(players, -1 / (players - 1))
+                outcome[0] = 1
+                if after:
+                    outcome = np.roll(0.5 * self.best(after) + 0.5 * self.best(after - 1), 1)
+                self.actions[left, action] = outcome
+        self.known = ~np.isnan(self.actions[:, :, 0])
+        for left, action in unknown:
+            self.known[left, action] = False
+
+    def best(self, left):
+        values = self.actions[left]
+        return values[np.nanargmax(values[:, 0])] if left else np.zeros(values.shape[1])
+
+    def covers(self, states):
+        return states["left"] <= self.most
+
+    def value(self, states, player):
+        later = (np.asarray(player) - states["to_move"]) % self.actions.shape[2]
+        found = np.array([self.best(s["left"])[k] for s, k in zip(states, later, strict=True)])
+        return np.where(states["done"], states["rewards"][np.arange(len(states)), player], found)
+
+    def action_values(self, states, player):
+        later = (np.asarray(player) - states["to_move"]) % self.actions.shape[2]
+        values = np.where(self.known[states["left"]], self.actions[states["left"], :, later], np.nan)
+        return np.where(self.covers(states)[:, None], values, np.nan)
+
+    def policy(self, states, player):
+        values = np.nan_to_num(self.action_values(states, player), nan=-np.inf)
+        best = values.max(axis=1, keepdims=True)
+        return ((values == best) & np.isfinite(best)) / np.maximum((values == best).sum(axis=1, keepdims=True), 1)
+
+
+def pile(*, players: int = 2, most: int = 8) -> Game:
+    """The game with its oracle."""
+    return Game(
+        id="pile",
+        title="Pile of Stones",
+        options={"players": players, "most": most},
+        prototype=np.zeros(1, STATE[players]),
+        action_names=("one", "two", "three"),
+        action_format="a number",
+        observation=(Block("left", (9,), "so many stones are left"),),
+        rules=Rules(reset, legal_mask, step, observe, resample),
+        simultaneous=False,
+        stochastic=True,
+        hidden_information=False,
+        max_plies=8,
+        teams=tuple((player,) for player in range(players)),
+        native="aec",
+        format_state=lambda state, viewer: f"left {state['left']}",
+        parse_state=NotImplemented,
+        draw=NotImplemented,
+        factory=pile,
+        make_oracle=lambda: PileOracle(players, most),
+    )
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setitem(registry.GAMES, "pile", "test_regret:pile")
+    monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
+
+
+class Takes:
+    """Takes the best number by hand, but `wrong` of `at` stones."""
+
+    def __init__(self, at=0, wrong=0):
+        self.name = "takes"
+        self.at, self.wrong = at, wrong
+
+    def act(self, view):
+        left = view.observations.argmax(axis=1)
+        best = np.array([np.argmax(BY_HAND[k]) if k else -1 for k in left])
+        return np.where(left == self.at, self.wrong - 1, best)
+
+
+RANDOM, ORACLE = agents.load("random"), agents.load("oracle")
+
+
+def decisions(game, agent, games, seed):
+    """All decisions of an agent that plays itself: (stones, action, game), one after the other."""
+    n = game.num_players
+    played = play_games(game, [agent], [0] * n, game_seeds(seed, games), record=range(games))
+    for k, record in played.records.items():
+        for state, joint in zip(record.states[:-1], record.actions, strict=True):
+            yield int(state["left"]), int(joint[state["to_move"]]), k
+
+
+def by_hand(left, action):
+    return max(BY_HAND[left]) - BY_HAND[left][action]
+
+
+def test_the_oracle_of_the_toy_is_the_hand_s():
+    oracle = PileOracle(2)
+    for left, values in BY_HAND.items():
+        np.testing.assert_allclose(oracle.actions[left, : len(values), 0], values)
+        np.testing.assert_allclose(oracle.actions[left, : len(values), 1], np.negative(values))
+
+
+# --- what is measured ---
+
+
+@pytest.mark.parametrize("opponent", [None, RANDOM], ids=["itself", "random"])
+@pytest.mark.parametrize(
+    "game",
+    [pile(), pile(players=3), DICE, ttt_envs.load("tic_tac_dice", target_points=2)],
+    ids=["pile", "pile of three", "dice", "match"],
+)
+def test_the_oracle_s_own_regret_is_none(game, opponent):
+    found = measure(game, ORACLE, games=24, opponent=opponent)
+    assert 0 <= found.per_game < 1e-9
+    assert 0 <= found.per_decision < 1e-9
+    assert found.mistakes == 0
+    assert found.worst is None
+    assert found.covered == found.measured == 1
+    assert found.decisions > 12
+
+
+def test_random_is_what_a_loop_by_hand_finds():
+    losses = [(by_hand(left, action), k) for left, action, k in decisions(pile(), RANDOM, 500, seed=3)]
+    found = measure(pile(), RANDOM, games=500, seed=3)
+    assert found.decisions == len(losses)
+    assert found.per_decision == pytest.approx(np.mean([loss for loss, _ in losses]), abs=1e-12)
+    assert found.per_game == pytest.approx(sum(loss for loss, _ in losses) / 1000, abs=1e-12)
+    assert found.mistakes == pytest.approx(np.mean([loss > 0 for loss, _ in losses]))
+    assert found.worst.regret == 2
+    assert (found.worst.position, found.worst.played, found.worst.best) == ("left 3", "one", "three")
+    per_seed = np.bincount([k for _, k in losses], [loss for loss, _ in losses]) / 2
+    assert found.per_game_half_width == pytest.approx(1.96 * per_seed.std(ddof=1) / np.sqrt(500))
+
+
+def test_random_is_what_probability_says():
+    """By recursion over piles: the decisions to come, and what they lose, of a player who takes at random."""
+    lost, number = {0: 0.0}, {0: 0.0}
+    for left, values in BY_HAND.items():
+        lost[left], number[left] = max(values) - np.mean(values), 1.0
+        for action in range(len(values)):
+            after = left - action - 1
+            for table in (lost, number):
+                table[left] += (table[after] + table[max(after - 1, 0)]) / 2 / len(values)
+    starts = range(5, 9)
+    a_game = np.mean([lost[k] for k in starts]) / 2  # of two sides
+    a_decision = sum(lost[k] for k in starts) / sum(number[k] for k in starts)
+    found = measure(pile(), RANDOM, games=4000, seed=1)
+    assert found.per_game == pytest.approx(a_game, abs=2 * found.per_game_half_width)
+    assert found.per_decision == pytest.approx(a_decision, abs=2 * found.per_decision_half_width)
+    assert found.per_game_half_width < a_game / 20
+
+
+@pytest.mark.parametrize(("at", "wrong", "loss"), [(5, 2, 0.75), (6, 2, 0.625), (8, 2, 0.4375)])
+def test_wrong_in_one_position(at, wrong, loss):
+    agent = Takes(at, wrong)
+    visits = sum(left == at for left, _, _ in decisions(pile(), agent, 300, seed=0))
+    found = measure(pile(), agent, games=300)
+    assert visits > 20
+    assert found.per_game * found.sides == pytest.approx(loss * visits)
+    assert found.mistakes * found.decisions == pytest.approx(visits)
+    assert found.worst == regret.Mistake(
+        pytest.approx(loss), found.worst.player, ("one", "two")[wrong - 1], found.worst.best, f"left {at}"
+    )
+
+
+@pytest.mark.parametrize("game", [pile(), pile(players=3), DICE], ids=["pile", "pile of three", "dice"])
+@pytest.mark.parametrize("opponent", [None, ORACLE], ids=["itself", "oracle"])
+def test_decisions_add_up_to_games(game, opponent):
+    found = measure(game, RANDOM, games=61, opponent=opponent)
+    players = game.num_players
+    assert found.games == (61 if opponent is None else -(-61 // players) * players)
+    assert found.seeds == (61 if opponent is None else found.games // players)
+    assert found.sides == found.games * (players if opponent is None else 1)
+    assert found.per_decision * found.decisions == pytest.approx(found.per_game * found.sides)
+    assert (found.agent, found.opponent) == ("random", opponent and "oracle")
+
+
+def test_the_opponent_s_decisions_do_not_count():
+    assert measure(pile(), Takes(), games=50, opponent=Takes(5, 2)).mistakes == 0
+    found = measure(pile(), Takes(5, 2), games=50, opponent=Takes())
+    assert found.mistakes > 0
+    seats = np.array([[0, 1], [1, 0]] * 25)
+    played = play_games(pile(), [Takes(5, 2), Takes()], seats, np.repeat(game_seeds(0, 25), 2))
+    assert found.decisions == played.decisions[0]
+
+
+@pytest.mark.parametrize(("game", "games"), [(pile(), 1500), (DICE, 400)], ids=["pile", "dice"])
+def test_regret_is_value_lost(game, games):
+    """Between two sides: the mean result is the value of the start, minus own regret, plus the opponent's."""
+    units = games // 2
+    seats, seeds = np.array([[0, 1], [1, 0]] * units), np.repeat(game_seeds(5, units), 2)
+    for opponent in (ORACLE, agents.load("greedy") if game is DICE else Takes(6, 3)):
+        own = measure(game, RANDOM, games=games, seed=5, opponent=opponent)
+        other = measure(game, opponent, games=games, seed=5, opponent=RANDOM)
+        played = play_games(game, [RANDOM, opponent], seats, seeds, record=range(games))
+        starts = np.concatenate([played.records[k].states[:1] for k in range(games)])
+        side = np.arange(games) % 2  # which seat the agent has
+        result = played.rewards[np.arange(games), side]
+        given_up = (game.oracle().value(starts, side) - result).reshape(units, 2).mean(axis=1)
+        error = given_up.std(ddof=1) / np.sqrt(units)
+        expected = own.per_game - other.per_game
+        assert own.per_game > 5 * error
+        assert given_up.mean() == pytest.approx(expected, abs=3.5 * error)
+        assert (other.per_game < 1e-9) == (opponent is ORACLE)
+
+
+def test_choices_at_once_count_for_all_who_choose():
+    """Not a real oracle: it values each action by its number, and less for the teller."""
+
+    class ByNumber:
+        def covers(self, states):
+            return np.ones(len(states), np.bool_)
+
+        def action_values(self, states, player):
+            return np.arange(6) / np.where(player == 0, 10, 1)[:, None]
+
+    game = replace(toy_coin.make(players=3), hidden_information=False, make_oracle=ByNumber)
+    played = play_games(game, [RANDOM], [0, 0, 0], game_seeds(0, 200), record=range(200))
+    found = measure(game, RANDOM, games=200)
+    assert found.decisions == played.decisions.sum()
+    total = 0.0
+    for record in played.records.values():
+        for state, joint in zip(record.states[:-1], record.actions, strict=True):
+            for player in range(3):
+                mask = np.empty((1, 6), np.bool_)
+                game.loops.mask_rows(np.array([state]), np.array([player]), mask)
+                if mask.any():
+                    total += (np.flatnonzero(mask[0]).max() - joint[player]) / (10 if player == 0 else 1)
+    assert found.per_game == pytest.approx(total / 600)
+
+
+# --- intervals ---
+
+
+def test_ratio_of_equal_counts_is_the_mean():
+    sums = np.random.default_rng(0).exponential(size=50)
+    mean, half = regret.ratio(sums, np.full(50, 4))
+    assert mean == pytest.approx(sums.mean() / 4)
+    assert half == pytest.approx(1.96 * sums.std(ddof=1) / np.sqrt(50) / 4)
+    assert regret.ratio(2.5 * np.arange(1, 9), np.arange(1, 9)) == pytest.approx((2.5, 0))
+    assert np.isnan(regret.ratio(sums[:1], np.ones(1))[1])
+
+
+def test_intervals_shrink():
+    few, many = (measure(pile(), RANDOM, games=n, seed=2) for n in (400, 6400))
+    for name in ("per_game_half_width", "per_decision_half_width"):
+        assert getattr(few, name) / getattr(many, name) == pytest.approx(4, rel=0.15)
+    one = measure(pile(), RANDOM, games=1)
+    assert np.isnan(one.per_game_half_width)
+    assert one.per_game >= 0
+
+
+@pytest.mark.parametrize("opponent", [None, Takes()], ids=["itself", "another"])
+def test_intervals_cover(opponent):
+    """About 95 of 100; among 200 runs of 100 games, 90 % to 99 % is three standard deviations."""
+    truth = measure(pile(), RANDOM, games=8000, seed=99, opponent=opponent)
+    runs = [measure(pile(), RANDOM, games=100, seed=k, opponent=opponent, chunk=100) for k in range(200)]
+    for name in ("per_game", "per_decision"):
+        hits = [abs(getattr(r, name) - getattr(truth, name)) < getattr(r, f"{name}_half_width") for r in runs]
+        assert 0.9 < np.mean(hits) < 0.99
+
+
+# --- what is not known ---
+
+
+def test_positions_that_are_not_covered_are_left_out_and_told():
+    game = pile(most=4)
+    losses = [(left, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
+    known = [loss for left, loss in losses if left <= 4]
+    found = measure(game, RANDOM, games=200)
+    assert found.decisions == len(losses)
+    assert found.covered == found.measured == pytest.approx(len(known) / len(losses))
+    assert 0.3 < found.covered < 0.8
+    assert found.per_decision == pytest.approx(np.mean(known))
+    assert found.per_game == pytest.approx(sum(known) / 400)
+    assert found.per_game < measure(pile(), RANDOM, games=200).per_game
+
+
+def test_nothing_covered_is_no_figure():
+    found = measure(pile(most=0), RANDOM, games=20)
+    assert found.covered == found.measured == 0
+    assert found.decisions > 40
+    figures = (found.per_game, found.per_game_half_width, found.per_decision, found.per_decision_half_width)
+    assert np.isnan([*figures, found.mistakes]).all()
+    assert found.worst is None
+
+
+def test_actions_of_unknown_value():
+    """Played, they are not measured; not played, the position's value says what the best one is worth."""
+    unknown = ((3, 1), (6, 0))  # of 3 taking two, of 6 taking one, which is best
+    game = replace(pile(), make_oracle=lambda: PileOracle(2, unknown=unknown))
+    losses = [(left, action, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
+    known = [loss for left, action, loss in losses if (left, action) not in unknown]
+    found = measure(game, RANDOM, games=200)
+    assert found.covered == 1
+    assert found.measured == pytest.approx(len(known) / len(losses))
+    assert found.per_decision == pytest.approx(np.mean(known))
+    found = measure(game, Takes(6, 3), games=200)
+    assert (found.worst.played, found.worst.best, found.worst.regret) == ("three", "", 1.375)
+
+
+def test_an_oracle_of_few_positions():
+    """Its silence about actions that leave what it knows is told too."""
+    found = measure(ttt_envs.load("super_tic_tac_toe"), RANDOM, games=40)
+    assert 0 < found.measured < found.covered < 0.1
+    assert found.per_game == found.mistakes == 0
+
+
+# --- the same for all ways to play ---
+
+
+@pytest.mark.parametrize("opponent", [None, RANDOM], ids=["itself", "random"])
+def test_chunks_change_nothing(opponent):
+    greedy = agents.load("greedy")
+    whole, *others = [measure(DICE, greedy, games=40, seed=4, opponent=opponent, chunk=c) for c in (None, 1, 7, 40)]
+    for other in others:
+        assert {**other.__dict__, "per_game": 0, "per_decision": 0, "worst": 0} == pytest.approx(
+            {**whole.__dict__, "per_game": 0, "per_decision": 0, "worst": 0}
+        )
+        assert (other.per_game, other.per_decision) == pytest.approx((whole.per_game, whole.per_decision), abs=1e-12)
+        assert other.worst.regret == pytest.approx(whole.worst.regret)
+    assert measure(DICE, greedy, games=40, seed=5, opponent=opponent).per_game != whole.per_game
+
+
+def test_the_worst_decision_can_be_checked():
+    found = measure(DICE, RANDOM, games=100)
+    states = DICE.parse_state(found.worst.position)
+    player = int(states["to_move"][0])
+    assert player == found.worst.player
+    values = DICE.oracle().action_values(states, player)[0]
+    played, best = (DICE.parse_action(name) for name in (found.worst.played, found.worst.best))
+    assert np.nanmax(values) == pytest.approx(values[best])
+    assert values[best] - values[played] == pytest.approx(found.worst.regret)
+
+
+def test_progress_is_told():
+    seen = []
+    measure(pile(), RANDOM, games=21, opponent=ORACLE, chunk=5, progress=lambda k, n: seen.append((k, n)))
+    assert seen == sorted(seen)
+    assert seen[-1] == (22, 22)
+
+
+# --- the command ---
+
+
+def settings(tmp_path, **changes):
+    given = {"game": "pile", "agents": ("random", "oracle"), "games": 40, "out": tmp_path / "r"}
+    return Config(**{**given, **changes})
+
+
+def test_command_line(tmp_path, capsys):
+    words = ["--game", "tic_tac_dice", "--option", "rounds=single", "--games", "31", "--out", str(tmp_path / "r")]
+    assert regret.main([*words, "--agents", "random", "greedy", "oracle", "--opponent", "random"]) == 0
+    printed = capsys.readouterr().out
+    assert "a decision" in printed
+    assert "greedy, the worst decision:" in printed
+    text = (tmp_path / "r" / "report.md").read_text()
+    command = re.search(r"```\n(python .*)\n```", text).group(1)
+    assert set(words[2:]) - {"31"} <= set(command.split())
+    for part in ("## Regret", "## Decisions", "## Worst decisions", "32 games of each agent", "held by random"):
+        assert part in text
+    assert "oracle: no mistake was seen in 16 seeds; with 95 % confidence fewer than 18.8 % of them hold one" in text
+    data = json.loads((tmp_path / "r" / "results.json").read_text())
+    assert data["complete"]
+    assert [r["agent"] for r in data["results"]] == ["random", "greedy", "oracle"]
+    expected = measure(DICE, RANDOM, games=31, opponent=agents.load("random"))
+    assert data["results"][0]["per_game"] == expected.per_game
+    assert data["results"][0]["worst"]["position"] == expected.worst.position
+    assert data["results"][1]["per_game"] > data["results"][2]["per_game"] == 0
+
+    assert regret.main([*words, "--agent", "greedy"]) == 0
+    assert "held by the agent too" in (tmp_path / "r" / "report.md").read_text()
+    assert regret.main([*words, "--agent", "nobody"]) == 2
+    assert "unknown agent 'nobody'" in capsys.readouterr().err
+    assert regret.main(["--game", "tic_tac_dice", "--option", "size=4", "--agent", "random"]) == 2
+    assert "no oracle for size=4" in " ".join(capsys.readouterr().err.split())
+
+
+def test_agents_are_measured_alike_in_any_company(registered, tmp_path):
+    both = run(settings(tmp_path), quiet=True)
+    alone = run(settings(tmp_path, agents=("random",), out=None), quiet=True)
+    assert both.results[0] == alone.results[0]
+    assert alone.folder is None
+    # Objects in Python bear the names that they are given.
+    named = run(settings(tmp_path, agents=("a",), opponent="b"), {"a": Takes(5, 2), "b": Takes()}, quiet=True)
+    assert (named.results[0].agent, named.results[0].opponent) == ("a", "b")
+    assert "made a, b; the command cannot" in (tmp_path / "r" / "report.md").read_text()
+
+
+def test_the_report_says_what_is_not_known(registered, tmp_path):
+    text = run(settings(tmp_path, agents=("random",), option=("most=4",)), quiet=True).markdown()
+    assert re.search(r"\| random \| ≥ \d", text)
+    assert re.search(r"random: only \d\d\.\d % of its decisions could be measured", text)
+    text = run(settings(tmp_path, agents=("random",), option=("most=0",)), quiet=True).markdown()
+    assert "so there is no figure" in text
+    assert re.search(r"\| random \| – \| – \| – \| 0\.0 % \|", text)
+    assert json.loads((tmp_path / "r" / "results.json").read_text())["results"][0]["per_game"] is None
+    text = run(settings(tmp_path, game="super_tic_tac_toe", agents=("random",)), quiet=True).markdown()
+    assert "the oracle knows the position, but not what the action played there is worth" in text
+    assert "no mistake was seen" not in text
+
+
+class Interrupts(Takes):
+    """Is interrupted after some calls."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+
+    def act(self, view):
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        return super().act(view)
+
+
+def test_an_interrupt_keeps_what_is_finished(registered, tmp_path):
+    config = settings(tmp_path, agents=("random", "i", "greedy"), chunk=10)
+    report = run(config, {"i": Interrupts(8)}, quiet=True)
+    assert not report.complete
+    whole = run(settings(tmp_path, out=None), quiet=True)
+    assert report.results[0] == whole.results[0]
+    assert len(report.results) == 2
+    assert 0 < report.results[1].games < 40
+    assert report.results[1].games % 10 == 0
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "**Partial: it was interrupted." in text
+    assert f"| i | {report.results[1].games} of 40 |" in text
+    assert "Not measured, since it was interrupted: greedy." in text
+    assert not json.loads((tmp_path / "r" / "results.json").read_text())["complete"]
+
+
+def test_an_interrupt_before_anything_is_finished(registered, tmp_path, capsys, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        run(settings(tmp_path, agents=("i",)), {"i": Interrupts(2)}, quiet=True)
+    monkeypatch.setattr("ttt_envs.agents.random.RandomAgent.act", Interrupts(2).act)
+    words = ["--game", "pile", "--agent", "random", "--games", "40", "--out", str(tmp_path / "r")]
+    assert regret.main(words) == 130
+    assert "nothing is written" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+    monkeypatch.setattr("ttt_envs.agents.random.RandomAgent.act", Interrupts(8).act)
+    assert regret.main([*words, "--chunk", "10"]) == 130
+    assert "Partial" in capsys.readouterr().out
+
+
+def test_a_person_plays_one_game_at_a_time(registered, tmp_path):
+    class Person(Takes):
+        interactive = True
+
+        def act(self, view):
+            assert len(view) == 1
+            return super().act(view)
+
+    report = run(settings(tmp_path, agents=("person",), games=3), {"person": Person()})
+    assert report.results[0].games == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"agents": ()}, "at least one agent"),
+        ({"agents": ("random", "random")}, "'random' is listed twice"),
+        ({"agents": ("radnom",)}, "unknown agent 'radnom'; did you mean 'random'"),
+        ({"opponent": "gredy"}, "unknown agent 'gredy'"),
+        ({"game": "piles"}, "unknown game 'piles'; did you mean 'pile'"),
+        ({"option": ("stones=3",)}, "unknown option 'stones'"),
+        ({"games": 0}, "games must be a whole number of at least 1, not 0"),
+        ({"games": True}, "games must be a whole number"),
+        ({"chunk": 0}, "chunk must be a whole number of at least 1"),
+        ({"seed": -1}, "seed must be from 0"),
+        ({"game": "toy_coin"}, "regret cannot be measured in Game.*do not know the whole position"),
+        (
+            {"game": "super_tic_tac_toe", "option": ("won_boards=closed",)},
+            "regret cannot be measured in Game.*no oracle for won_boards='closed'",
+        ),
+        ({"game": "big_tic_tac_dice"}, "regret cannot be measured in Game.*no oracle for size=4"),
+        ({"agents": ("wrong",)}, "agent 'wrong': actions must be from 0 to 2, not 3"),
+    ],
+)
+def test_errors_in_words(registered, tmp_path, changes, words):
+    class Wrong:
+        name = "wrong"
+
+        def act(self, view):
+            return np.full(len(view), 3)
+
+    with pytest.raises(ValueError, match=words):
+        run(settings(tmp_path, **changes), {"wrong": Wrong()}, quiet=True)
+    assert not (tmp_path / "r").exists()
+
+
+def test_errors_of_the_python_api():
+    with pytest.raises(ValueError, match="games must be a whole number"):
+        measure(pile(), RANDOM, games=0)
+    with pytest.raises(ValueError, match="chunk must be a whole number"):
+        measure(pile(), RANDOM, chunk=0)
+    with pytest.raises(ValueError, match="do not know the whole position"):
+        measure(toy_coin.make(), RANDOM)
+    with pytest.raises(ValueError, match="best play is not known for this game"):
+        measure(replace(pile(), make_oracle=None), RANDOM)
+    with pytest.raises(ValueError, match="one side only"):
+        measure(replace(pile(), teams=((0, 1),)), RANDOM, opponent=RANDOM)

@@ -1,0 +1,543 @@
+"""Best play of Martian Tic-Tac-Toe on the 3x3 board: the table, its file, and games against everybody."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slow_martian_tic_tac_toe import SlowMartianTicTacToe
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.oracle import OracleAgent
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.rng import choose_rows
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.games.martian_tic_tac_toe import rules, solver
+from ttt_envs.games.martian_tic_tac_toe.solver import BOARDS, CELLS, DRAWN, SIZES, BadTable
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+
+GAME = ttt_envs.load("martian_tic_tac_toe")
+
+
+def random_states(n: int, seed: int) -> np.ndarray:
+    """Positions of random games that go on: structured (n,)."""
+    batch = Batch(GAME, max(n // 8, 1), seed=seed, auto_reset=True)
+    generator, found = np.random.default_rng(seed), []
+    actions = np.empty(batch.n, np.int64)
+    while sum(map(len, found)) < n:
+        found.append(batch.states[~batch.states["done"]].copy())
+        choose_rows(batch.masks(), generator.integers(2**63, size=batch.n, dtype=np.uint64), actions)
+        batch.step(actions)
+    return np.concatenate(found)[:n]
+
+
+def state_of(pieces: list[int], to_move: int = 0, ply: int = 20) -> np.ndarray:
+    """A state with this board, 1 to 3 player 0's pieces and 4 to 6 player 1's, and no past: structured (1,)."""
+    states = GAME.prototype.copy()
+    states["piece"] = pieces
+    for player in (0, 1):
+        for size in range(SIZES):
+            states["stash"][0, player, size] = 3 - pieces.count(SIZES * player + size + 1)
+    states["to_move"], states["ply"], states["occurred"] = to_move, ply, 1
+    return states
+
+
+# --- what is known of the game ---
+
+
+def test_the_openings():
+    oracle, start = GAME.oracle(), GAME.new_state(0)
+    assert oracle.covers(start)
+    assert oracle.plies_to_end(start) == 145
+    assert oracle.value(start, 0) == 1
+    assert [GAME.action_names[a] for a in np.flatnonzero(oracle.policy(start, 0)[0])] == ["b2=1"]
+    values = oracle.action_values(start, 0)[0]
+    openings = {name: values[GAME.parse_action(name)] for name in GAME.action_names}
+    assert openings.pop("b2=1") == 1
+    assert [name for name, value in openings.items() if value == -1] == [f"{c}=1" for c in _cells() if c != "b2"]
+    for name, plies in (("a1=1", 152), ("b1=1", 140), ("b2=1", 145)):
+        states = start.copy()
+        GAME.loops.step_one(states, 0, np.full(2, GAME.parse_action(name)))
+        assert oracle.plies_to_end(states) == plies - 1
+
+
+def _cells() -> list[str]:
+    return [f"{column}{row}" for row in "123" for column in "abc"]
+
+
+def test_the_page_of_facts_is_what_the_command_prints():
+    """The openings, the counts of positions and the picture."""
+    table, docs = solver.load_table(False), Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "martian_tic_tac_toe.md").read_text()
+    for line in solver.facts(table):
+        assert line in page
+    assert (docs / "martian_tic_tac_toe_drawn.svg").read_text() == solver.drawn_picture(table) + "\n"
+
+
+def test_best_play_takes_145_plies_whatever_the_seed():
+    played = play_games(GAME, [agents.load("oracle")], [0, 0], game_seeds(3, 20))
+    assert (played.lengths == 145).all()
+    assert (played.rewards[:, 0] == 1).all()
+    assert len(set(played.moves.tolist())) > 1
+
+
+@pytest.mark.parametrize("reply", ["a1=1", "b1=1"])
+def test_the_second_player_wins_after_any_other_opening(reply):
+    """And, best play on both sides, after as many plies as the table says."""
+    oracle = agents.load("oracle")
+    states = GAME.new_state(0)
+    GAME.loops.step_one(states, 0, np.full(2, GAME.parse_action(reply)))
+    expected = int(GAME.oracle().plies_to_end(states)[0]) + 1
+    batch = Batch(GAME, 1, seed=0)
+    batch.states[:] = states
+    while not batch.states["done"][0]:
+        batch.step(oracle.act(batch.view()))
+    assert batch.states["ply"][0] == expected
+    assert batch.rewards[0].tolist() == [-1, 1]
+
+
+@pytest.mark.slow
+def test_with_same_size_swaps_every_opening_is_a_draw():
+    game = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True)
+    values = game.oracle().action_values(game.new_state(0), 0)[0]
+    assert (values[0::3] == 0).all()
+
+
+# --- the table against the rules ---
+
+
+@jit.kernel
+def bellman(table, weights, wrong):
+    """Check each position of the table against its successors, made by the rules; wrong int64 (3,) by kind."""
+    digits, after = np.empty(CELLS, np.int64), np.empty(CELLS, np.int64)
+    counts = np.empty(solver.DIGITS, np.int64)
+    at = 0
+    for word in range(table.present.shape[0]):
+        for bit in range(64):
+            if not (table.present[word] >> np.uint64(bit)) & np.uint64(1):
+                continue
+            value = np.int64(table.values[at])
+            at += 1
+            solver.digits_of(64 * word + bit, digits)
+            solver.count_digits(digits, counts)
+            best_lost, worst_won, drawn, moves = 1000, 0, 0, 0
+            for cell in range(CELLS):
+                for size in range(1, SIZES + 1):
+                    if not solver.is_move(digits, counts, cell, size, False):
+                        continue
+                    moves += 1
+                    for other in range(CELLS):
+                        after[other] = solver.swapped(digits[other])
+                    after[cell] = size + SIZES
+                    if solver.line_of(after, SIZES + 1):
+                        best_lost = min(best_lost, 1)
+                        continue
+                    found = solver.find(after, weights, table)
+                    if found == -1:
+                        wrong[2] += 1
+                    elif found == DRAWN:
+                        drawn += 1
+                    elif found % 2 == 1:
+                        best_lost = min(best_lost, found)
+                    else:
+                        worst_won = max(worst_won, found)
+            if best_lost < 1000:
+                expected = best_lost + 1
+            elif drawn > 0:
+                expected = DRAWN
+            else:
+                expected = worst_won + 1
+            wrong[0] += expected != value
+            wrong[1] += moves == 0
+    return at
+
+
+@pytest.mark.slow
+def test_every_position_of_the_table_satisfies_its_bellman_equation():
+    table, wrong = solver.load_table(False), np.zeros(3, np.int64)
+    assert bellman(table, solver._weights(), wrong) == len(table.values) > 3_900_000
+    assert wrong.tolist() == [0, 0, 0]
+
+
+def table_boards(n: int, seed: int) -> np.ndarray:
+    """Random boards of the table, as digits seen by the mover: int64 (n, 9), in random mirror images."""
+    present = solver.load_table(False).present
+    bits = np.unpackbits(present.view(np.uint8), bitorder="little")
+    generator = np.random.default_rng(seed)
+    boards = generator.choice(np.flatnonzero(bits), n, replace=False)
+    digits = boards[:, None] // 7 ** np.arange(9) % 7
+    turns = solver._TURNS[generator.integers(8, size=n)]
+    return np.take_along_axis(digits, turns, axis=1)
+
+
+@pytest.mark.slow
+def test_random_positions_against_successors_of_the_slow_rules():
+    """The table's value of 100,000 positions, by the values of what the slow version of the rules leads to."""
+    n = 100_000
+    digits = table_boards(n, seed=1)
+    oracle = GAME.oracle()
+    successors, owner, ends = [], [], np.zeros(n, bool)
+    slow = SlowMartianTicTacToe()
+    for i, row in enumerate(digits.tolist()):
+        board = {cell: ((digit - 1) // 3, (digit - 1) % 3 + 1) for cell, digit in enumerate(row) if digit}
+        slow.start(board, 0, len(board))
+        if len(board) == 1:
+            slow.had_a_turn = {1}
+        for action in slow.moves_of(0):
+            slow.start(board, 0, len(board))
+            slow.play(action)
+            if slow.done:
+                ends[i] = True
+            else:
+                after_it = [slow.board.get(cell) for cell in range(9)]
+                successors.append([0 if piece is None else 3 * piece[0] + piece[1] for piece in after_it])
+                owner.append(i)
+    now = oracle.plies_to_end(_states(digits, 0))
+    after = oracle.plies_to_end(_states(np.array(successors), 1))
+    owner = np.array(owner)
+    assert (after > -2).all()
+    assert (now > -2).all()
+    lost = np.full(n, 10_000)
+    np.minimum.at(lost, owner, np.where((after >= 0) & (after % 2 == 0), after, 10_000))
+    lost[ends] = 0
+    won = np.full(n, -1)
+    np.maximum.at(won, owner, np.where(after % 2 == 1, after, -1))
+    drawn = np.zeros(n, bool)
+    np.logical_or.at(drawn, owner, after == -1)
+    expected = np.where(lost < 10_000, lost + 1, np.where(drawn, -1, won + 1))
+    assert np.array_equal(expected, now)
+
+
+def _states(digits: np.ndarray, to_move: int) -> np.ndarray:
+    """States with these boards, in which digits 1 to 3 are player 0's pieces, and no past: structured (n,)."""
+    states = np.repeat(GAME.prototype, len(digits))
+    states["piece"] = digits
+    states["to_move"] = to_move
+    states["ply"] = (digits > 0).sum(axis=1)
+    states["occurred"] = 1
+    for player in (0, 1):
+        for size in range(SIZES):
+            states["stash"][:, player, size] = 3 - (digits == SIZES * player + size + 1).sum(axis=1)
+    return states
+
+
+def test_values_do_not_change_with_the_board_turned_or_the_players_exchanged():
+    oracle, states = GAME.oracle(), random_states(2000, seed=5)
+    expected = oracle.action_values(states, 0)
+    for symmetry in GAME.symmetries:
+        turned = oracle.action_values(symmetry.states(states), 0)
+        assert np.array_equal(turned, expected[:, symmetry.actions], equal_nan=True), symmetry.name
+    assert np.array_equal(oracle.value(states, 0), 0 - oracle.value(states, 1))
+    boards = np.array(states["piece"])
+    exchanged = np.where(boards == 0, 0, (boards + 2) % 6 + 1)
+    one, other = _states(boards, 0), _states(exchanged, 1)
+    assert np.array_equal(oracle.plies_to_end(one), oracle.plies_to_end(other))
+
+
+def test_a_position_is_worth_its_best_action():
+    oracle, states = GAME.oracle(), random_states(20_000, seed=6)
+    mover = states["to_move"]
+    values, policy = oracle.action_values(states, mover), oracle.policy(states, mover)
+    legal = np.empty(values.shape, bool)
+    GAME.loops.mask_rows(states, mover.astype(np.int64), legal)
+    assert np.array_equal(~np.isnan(values), legal)
+    assert np.array_equal(oracle.value(states, mover), np.nanmax(values, axis=1))
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert (values[policy > 0] == np.repeat(np.nanmax(values, axis=1), (policy > 0).sum(axis=1))).all()
+    assert not oracle.policy(states, 1 - mover).any()
+
+
+def test_it_answers_a_million_positions_a_second():
+    oracle, states = GAME.oracle(), random_states(200_000, seed=7)
+    oracle.value(states[:10], 0)
+    spent = []
+    for _ in range(3):
+        start = time.process_time()
+        oracle.value(states, 0)
+        spent.append(time.process_time() - start)
+    assert len(states) / min(spent) > 1e6
+
+
+# --- what the limits change ---
+
+# Player 0 wins at once with a3=1.
+NEARLY = [1, 0, 0, 1, 4, 5, 0, 0, 4]
+
+
+def test_a_win_that_comes_too_late_is_a_draw():
+    states = np.concatenate([state_of(NEARLY, ply=ply) for ply in (200, 298, 299)])
+    oracle = GAME.oracle()
+    assert (oracle.plies_to_end(states) == 1).all()
+    assert oracle.value(states, 0).tolist() == [1, 1, 1]  # the win of the last ply counts
+    far = random_states(5000, seed=8)
+    plies = oracle.plies_to_end(far)
+    far = far[plies > 1]
+    far["ply"] = 300 - oracle.plies_to_end(far) + 1
+    assert oracle.covers(far).all()
+    assert (oracle.value(far, 0) == 0).all()
+    far["ply"] -= 1
+    assert (np.abs(oracle.value(far, 0)) == 1).all()
+
+
+def test_it_has_a_policy_at_the_last_plies_too():
+    """Where a limit cuts off what the table says, any action of the best value."""
+    oracle = GAME.oracle()
+    for ply in (297, 298, 299):
+        states = random_states(5000, seed=ply)
+        states["ply"] = ply
+        mover = states["to_move"]
+        policy, values = oracle.policy(states, mover), oracle.action_values(states, mover)
+        covered = oracle.covers(states)
+        assert covered.mean() > 0.99
+        assert np.allclose(policy.sum(axis=1), covered)
+        chosen = np.where(policy > 0, values, np.inf).min(axis=1)[covered]
+        assert np.array_equal(chosen, oracle.value(states, mover)[covered])
+
+
+def logged(states: np.ndarray, moves: list[tuple[int, int, int]]) -> np.ndarray:
+    """The states with a past: (player, cell, replaced piece) of each move since the last placement."""
+    states = states.copy()
+    for k, (player, cell, replaced) in enumerate(moves):
+        states["log"][0, k] = rules.entry(states[0], cell, replaced, player)
+    states["logged"] = len(moves)
+    return states
+
+
+def test_a_past_that_could_spoil_the_win_is_not_covered():
+    """A position nearer to the same player's win has occurred twice; once more is a draw."""
+    oracle = GAME.oracle()
+    states = random_states(20_000, seed=9)
+    plies = oracle.plies_to_end(states)
+    states = states[(plies > 4) & (states["logged"] == 0)]
+    found = 0
+    for k in range(len(states)):
+        first = states[k : k + 1]
+        policy = oracle.policy(first, first["to_move"])[0]
+        after = first.copy()
+        GAME.loops.step_one(after, 0, np.full(2, policy.argmax()))
+        if after["logged"][0] != 1:
+            continue  # it was a placement
+        # Pretend that from here both shuffled twice through the position after the best move, and came back.
+        player, replaced, cell = rules.read_entry(after[0], 0)
+        now = int(after["piece"][0, cell])
+        back = [(player, cell, replaced), (1 - player, cell, now)]
+        spoilt = logged(first, [*back, *back])
+        assert oracle.plies_to_end(spoilt) == oracle.plies_to_end(first)
+        assert not oracle.covers(spoilt)[0]
+        assert np.isnan(oracle.value(spoilt, 0)[0])
+        assert not oracle.policy(spoilt, spoilt["to_move"]).any()
+        assert oracle.covers(logged(first, back))[0], "once is not too often"
+        free = spoilt.copy()
+        free["repetition_limit"] = 0
+        assert oracle.covers(free)[0]
+        found += 1
+        if found == 20:
+            return
+    raise AssertionError("no such positions were found")
+
+
+def test_a_drawn_position_stays_drawn_whatever_has_occurred():
+    states = random_states(20_000, seed=10)
+    oracle = GAME.oracle()
+    drawn = states[oracle.plies_to_end(states) == -1]
+    assert len(drawn) > 100
+    assert oracle.covers(drawn).all()
+    assert (oracle.value(drawn, 0) == 0).all()
+
+
+def test_finished_games_are_worth_what_they_paid():
+    played = play_games(GAME, [agents.load("random")], [0, 0], game_seeds(1, 30), record=range(30))
+    ends = np.array([played.records[k].states[-1] for k in range(30)])
+    oracle = GAME.oracle()
+    for player in (0, 1):
+        assert np.array_equal(oracle.value(ends, player), ends["rewards"][:, player])
+    assert np.isnan(oracle.action_values(ends, 0)).all()
+    assert not oracle.policy(ends, 0).any()
+
+
+# --- where there is none ---
+
+
+@pytest.mark.parametrize("options", [{"size": 4}, {"size": 5, "players": 3}])
+def test_no_oracle_in_words(options):
+    game = ttt_envs.load("martian_tic_tac_toe", **options)
+    with pytest.raises(NotImplementedError, match="size=3 and players=2"):
+        game.oracle()
+    with pytest.raises(ValueError, match="oracle cannot play"):
+        OracleAgent().act(Batch(game, 2, seed=0).view())
+
+
+def test_states_of_other_options_are_refused():
+    swaps = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True)
+    with pytest.raises(ValueError, match="same_size_swap=False"):
+        GAME.oracle().value(swaps.new_state(0), 0)
+    with pytest.raises(ValueError, match="size=3"):
+        GAME.oracle().value(ttt_envs.load("martian_tic_tac_toe", size=4).new_state(0), 0)
+    with pytest.raises(ValueError, match="two players"):
+        GAME.oracle().value(ttt_envs.load("martian_tic_tac_toe", size=5, players=3).new_state(0), 0)
+
+
+FOUR_IN_A_ROW = """
+{turn} to move
+    a  b  c  d  e
+ 1 R1 R1 R1 R1  .
+ 2 B2 {two}  .  .  .
+ 3  .  .  .  .  .
+ 4 B2 {two}  .  . B2
+ 5  .  .  .  .  .
+ply 40, occurred 1
+"""
+
+
+@pytest.mark.parametrize("spec", ["greedy", "mcts:simulations=3000"])
+@pytest.mark.parametrize("players", [3, 4])
+def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spec):
+    """Each goes after its own reward (max^n); the last in turn sees that red is next."""
+    game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
+    last = " BYG"[players - 1]
+    batch = Batch(game, 1, seed=0)
+    batch.states[:] = game.parse_state(FOUR_IN_A_ROW.format(turn="R", two=f"{last}2"))
+    assert game.action_names[agents.load(spec).act(batch.view())[0]] == "e1=1"
+    batch.states[:] = game.parse_state(FOUR_IN_A_ROW.format(turn=last, two=f"{last}2"))
+    assert game.action_names[agents.load(spec).act(batch.view())[0]] in {"e1=1", "a1=2", "b1=2", "c1=2", "d1=2"}
+
+
+@pytest.mark.parametrize("players", [3, 4])
+def test_four_players_rewards_sum_to_zero(players):
+    game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players)
+    seats = np.arange(players) % 2
+    played = play_games(game, [agents.load("greedy"), agents.load("random")], seats, game_seeds(2, 10))
+    assert np.allclose(played.rewards.sum(axis=1), 0, atol=1e-6)
+    assert played.rewards.any()
+
+
+# --- everybody else ---
+
+
+def opponents() -> list[str]:
+    """One of each agent of the collection that needs no file and nobody at the keyboard."""
+    fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
+    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+
+
+@pytest.mark.parametrize("spec", opponents())
+def test_as_first_player_it_beats_everybody(spec):
+    played = play_games(GAME, [agents.load("oracle"), agents.load(spec)], [0, 1], game_seeds(4, 60))
+    assert (played.rewards[:, 0] == 1).all()
+    assert played.lengths.max() <= 145
+
+
+@pytest.mark.parametrize("spec", opponents())
+def test_as_second_player_it_wins_when_the_other_errs(spec):
+    games = range(60)
+    played = play_games(GAME, [agents.load(spec), agents.load("oracle")], [0, 1], game_seeds(5, 60), record=games)
+    oracle, erred = GAME.oracle(), 0
+    for k in games:
+        states = played.records[k].states[1:-1]  # after the opening
+        values = oracle.value(states, 1)
+        assert not np.isnan(values).any()
+        assert (np.diff(values) >= 0).all(), "the oracle threw something away"
+        if (values == 1).any():
+            erred += 1
+            assert played.rewards[k, 1] == 1
+    assert erred > 50
+
+
+# --- the file ---
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty cache folder, and a table that is built in no time."""
+    small = solver.load_table(False)
+    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(solver, "build_table", lambda same_size_swap, tell=None: small)
+    return tmp_path / "cache"
+
+
+def test_the_file_is_small_and_read_back(folder, capsys):
+    table = solver.load_table(False)
+    (path,) = folder.iterdir()
+    assert path.stat().st_size < 15e6
+    said = capsys.readouterr().err
+    assert "Building the table" in said
+    assert str(path) in said.replace("\n", "")
+    again = solver.load_table(False)
+    assert not capsys.readouterr().err, "a table at hand is not built again"
+    assert all(np.array_equal(one, other) for one, other in zip(table, again, strict=True))
+    assert not again.values.flags.writeable
+
+
+def _damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    if how == "truncated":
+        path.write_bytes(data[:-1000])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "altered":
+        path.write_bytes(data[:9_000_000] + bytes([data[9_000_000] ^ 1]) + data[9_000_001:])
+    elif how == "foreign":
+        path.write_bytes(b"PK" + data[2:])
+    elif how == "version":
+        path.write_bytes(data.replace(b'"version": 1', b'"version": 9', 1))
+    elif how == "other rules":
+        path.write_bytes(data.replace(b'"same_size_swap": false', b'"same_size_swap": true ', 1))
+    elif how == "count":
+        path.write_bytes(data.replace(b'"positions": 3', b'"positions": "', 1).replace(b', "sha256', b'", "sha25', 1))
+    elif how == "number":
+        start = data.index(b'"positions": ') + len(b'"positions": ')
+        path.write_bytes(data[:start] + b"null   " + data[start + 7 :])
+    elif how == "head":
+        path.write_bytes(data[: len(solver._MAGIC)] + b"}" + data[len(solver._MAGIC) + 1 :])
+
+
+@pytest.mark.parametrize(
+    "how", ["truncated", "empty", "altered", "foreign", "version", "other rules", "head", "count", "number"]
+)
+def test_a_wrong_file_is_noticed_and_made_anew(folder, how, capsys):
+    solver.load_table(False)
+    (path,) = folder.iterdir()
+    good = path.read_bytes()
+    _damage(path, how)
+    with pytest.raises(BadTable, match=r"martian_tic_tac_toe\.table"):
+        solver.read_table(path, False)
+    capsys.readouterr()
+    solver.load_table(False)
+    assert "Building the table" in capsys.readouterr().err
+    assert path.read_bytes() == good
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys):
+    folder.write_text("a file where the folder should be")
+    table = solver.load_table(False)
+    assert "cannot be kept" in capsys.readouterr().err
+    assert len(table.values) > 3_000_000
+
+
+@pytest.mark.slow
+def test_the_table_is_built_in_minutes_and_little_memory(tmp_path):
+    """In a fresh process, compiling included: under 3 minutes of processor time, and 1.5 GB."""
+    code = (
+        "import resource, sys, time; from ttt_envs.games.martian_tic_tac_toe import solver; "
+        "start = time.process_time(); status = solver.main([]); "
+        "print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(status)"
+    )
+    environment = {**os.environ, "TTT_ENVS_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    seconds, kilobytes = map(float, done.stdout.splitlines()[-1].split())
+    assert seconds < 180
+    assert kilobytes < 1.5e6
+    (path,) = tmp_path.iterdir()
+    head = json.loads(path.read_bytes()[len(solver._MAGIC) : solver._HEAD])
+    assert head["sha256"] == hashlib.sha256(path.read_bytes()[solver._HEAD :]).hexdigest()
+    assert BOARDS == 7**9

@@ -1,0 +1,362 @@
+"""Best play of the Tic-Tac-Dice family: against a slow solver, against itself, against everybody else."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from slow_dice_solver import ROWS, SlowRound
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.oracle import OracleAgent
+from ttt_envs.core import jit, rng
+from ttt_envs.core.batch import Batch
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.games.tic_tac_dice import rules, solver
+from ttt_envs.games.tic_tac_dice.solver import ROUND_PAYOFFS, DiceOracle
+from ttt_envs.testing.positions import play_batch
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+
+SINGLE = ttt_envs.load("tic_tac_dice", rounds="single")
+MATCH = ttt_envs.load("tic_tac_dice")
+LAYOUTS = solver.deal_layouts(20, 9, seed=123)
+
+
+def play(game, n: int, seed: int) -> np.ndarray:
+    """All positions of n random games that are not over: structured (k,)."""
+    states = play_batch(Batch(game, n, seed=seed), game.max_plies).states.ravel()
+    return states[~states["done"]]
+
+
+# --- a round ---
+
+
+@pytest.mark.parametrize("ranks", LAYOUTS, ids=lambda ranks: "".join(map(str, ranks)))
+def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
+    slow = SlowRound(ranks.tolist())
+    expected = slow.value(frozenset(), frozenset()) / 2
+    assert abs(SINGLE.oracle().layout_value(ranks) - expected) < 1e-9
+    # And every claim of every roll, in positions all over the tree.
+    values = np.random.default_rng(0).permutation(list(slow.known))[:200]
+    states = np.repeat(SINGLE.prototype, len(values))
+    states["rank"] = ranks
+    generator = np.random.default_rng(1)
+    states["to_move"] = generator.integers(2, size=len(states))
+    states["dice"] = np.sort(generator.integers(1, 7, (len(states), 2)), axis=1)
+    for state, (mine, others) in zip(states, values, strict=True):
+        state["owner"][list(mine)] = state["to_move"] + 1
+        state["owner"][list(others)] = 2 - state["to_move"]
+    found = SINGLE.oracle().action_values(states, states["to_move"])
+    compared = 0
+    for state, (mine, others), row in zip(states, values, found, strict=True):
+        low, high = state["dice"].tolist()
+        for cell in range(9):
+            if cell in mine | others or ranks[cell] not in (low, high, low + high):
+                assert np.isnan(row[cell])
+            else:
+                assert abs(row[cell] - slow.claim(mine, others, cell, low == high) / 2) < 1e-9
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize(("win_length", "markers"), [(4, 11)])
+def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
+    """With so many markers the slow solver is quick."""
+    ranks = solver.deal_layouts(1, 16, seed=4)[0]
+    values = DiceOracle(4, win_length).solution(ranks, ROUND_PAYOFFS)
+    slow = SlowRound(ranks.tolist(), win_length)
+    generator = np.random.default_rng(2)
+    compared = 0
+    while compared < 100:
+        cells = generator.permutation(16)[:markers]
+        cut = generator.integers(3, markers - 2)
+        mine, others = frozenset(cells[:cut].tolist()), frozenset(cells[cut:].tolist())
+        if any(row <= mine or row <= others for row in ROWS[4, win_length]):
+            continue
+        board = sum(3**cell for cell in mine) + sum(2 * 3**cell for cell in others)
+        expected = slow.value(mine, others) / 2, -slow.value(others, mine) / 2
+        assert np.abs(values[:, board] - expected).max() < 1e-9
+        compared += 1
+
+
+def test_a_layout_is_solved_within_15_ms():
+    oracle = DiceOracle()
+    oracle.layout_value(LAYOUTS[0])
+    spent = []
+    for ranks in solver.deal_layouts(20, 9, seed=5):
+        start = time.process_time()
+        oracle.layout_value(ranks)
+        spent.append(time.process_time() - start)
+    assert np.median(spent) < 0.015
+
+
+@jit.kernel
+def about_to_roll(states, player):
+    """The player rolls in each state, on an empty layout."""
+    for i in range(states.shape[0]):
+        states[i]["to_move"] = player
+        rules.roll(states[i], rules.unclaimed_ranks(states[i]))
+
+
+ROUNDS = 200_000
+
+
+def test_played_against_itself_it_gets_its_own_value():
+    """Within 3 standard errors: a false alarm once in 370, were the seeds not fixed."""
+    oracle = SINGLE.oracle()
+    batch = Batch(SINGLE, ROUNDS, seed=6)
+    batch.states["rank"] = LAYOUTS[np.arange(ROUNDS) % len(LAYOUTS)]
+    about_to_roll(batch.states, 0)
+    expected = np.mean([oracle.layout_value(ranks) for ranks in LAYOUTS])
+    while not batch.states["done"].all():
+        going = ~batch.states["done"]
+        actions = np.where(going, oracle.policy(batch.states, batch.to_move).argmax(axis=1), -1)
+        batch.step(actions)
+    paid = batch.rewards[:, 0].astype(float)
+    # The layouts are the same in both, so that only the dice make a difference.
+    groups = paid.reshape(-1, len(LAYOUTS))
+    error = np.sqrt(groups.var(axis=0, ddof=1).mean() / ROUNDS)
+    assert abs(paid.mean() - expected) < 3 * error, (paid.mean(), expected, error)
+
+
+def test_a_position_is_worth_its_best_claim_and_both_players_see_the_same():
+    oracle, states = SINGLE.oracle(), play(SINGLE, 300, seed=1)
+    mover = states["to_move"]
+    claims = oracle.action_values(states, mover)
+    masks = np.empty(claims.shape, np.bool_)
+    SINGLE.loops.mask_rows(states, mover.astype(np.int64), masks)
+    assert np.array_equal(~np.isnan(claims), masks)
+    assert np.allclose(oracle.value(states, mover), np.nanmax(claims, axis=1), atol=1e-15)
+    assert np.array_equal(oracle.value(states, 0), -oracle.value(states, 1))
+    assert np.array_equal(oracle.action_values(states, 1 - mover)[masks], -claims[masks])
+    policy = oracle.policy(states, mover)
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert np.allclose(np.nansum(policy * claims, axis=1), np.nanmax(claims, axis=1))
+    assert not oracle.policy(states, 1 - mover).any()
+
+
+def test_a_step_keeps_the_value_on_average():
+    """The value of a claim is the mean, over the dice, of what follows; within 5 standard errors for each of 40."""
+    oracle, states = SINGLE.oracle(), play(SINGLE, 50, seed=2)[::8][:40]
+    claims = oracle.action_values(states, 0)
+    for state, row in zip(states, claims, strict=True):
+        cell = int(np.flatnonzero(~np.isnan(row))[0])
+        after = np.repeat(np.array([state]), 2000)
+        SINGLE.loops.resample_rows(after, np.zeros(2000, np.int64), np.arange(2000).astype(np.uint64))
+        SINGLE.loops.step_rows(after, np.arange(2000), np.full((2000, 2), cell))
+        values = oracle.value(after, 0)
+        assert abs(values.mean() - row[cell]) <= 5 * values.std() / np.sqrt(2000) + 1e-9
+
+
+@pytest.mark.parametrize("game", [SINGLE, MATCH], ids=repr)
+def test_values_do_not_change_with_the_board_turned(game):
+    oracle, states = game.oracle(), play(game, 5, seed=3)[::3]
+    for symmetry in game.symmetries:
+        turned = oracle.action_values(symmetry.states(states), 0)
+        assert np.allclose(turned, oracle.action_values(states, 0)[:, symmetry.actions], atol=1e-12, equal_nan=True)
+
+
+def test_finished_rounds_are_worth_what_they_paid():
+    states = play_batch(Batch(SINGLE, 50, seed=4), 9).states[-1]
+    oracle = SINGLE.oracle()
+    assert np.array_equal(oracle.value(states, 1), states["rewards"][:, 1])
+    assert np.isnan(oracle.action_values(states, 0)).all()
+    assert not oracle.policy(states, 0).any()
+
+
+def test_solutions_are_kept_within_bounds(monkeypatch):
+    monkeypatch.setattr(solver, "_KEEP", 4 * 2 * 8 * 3**9)
+    oracle = DiceOracle()
+    values = [oracle.layout_value(ranks) for ranks in LAYOUTS]
+    assert len(oracle._solved) == 4
+    assert [oracle.layout_value(ranks) for ranks in LAYOUTS] == values
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        ([1] * 5 + [2] * 4, "4 cards of a rank, but this layout has 5 of rank 1"),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9], "from 1 to 8, not 9"),
+        ([0, 2, 3, 4, 5, 6, 7, 8, 1], "from 1 to 8, not 0"),
+        ([1, 2, 3], "9 whole numbers"),
+        ([1.5] * 9, "9 whole numbers"),
+        ([[1, 2, 3], [4, 5]], "9 whole numbers"),
+    ],
+)
+def test_layouts_that_the_deck_cannot_deal_are_refused(ranks, words):
+    with pytest.raises(ValueError, match=words):
+        SINGLE.oracle().layout_value(ranks)
+
+
+def test_a_layout_may_be_given_as_a_square():
+    oracle = SINGLE.oracle()
+    assert oracle.layout_value(LAYOUTS[0].reshape(3, 3)) == oracle.layout_value(LAYOUTS[0].tolist())
+
+
+# --- where there is none ---
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options", "words"),
+    [
+        ("big_tic_tac_dice", {"rounds": "single"}, "solver layout --size 4 --win-length 3"),
+        ("tic_tac_super_dice", {"rounds": "single"}, "solver layout --size 4 --win-length 4"),
+        ("big_tic_tac_dice", {}, "size=4 and rounds='match'"),
+        ("tic_tac_dice", {"size": 5, "rounds": "single"}, "size=5"),
+        ("tic_tac_dice", {"target_points": 10}, "target_points=10"),
+    ],
+)
+def test_no_oracle_in_words(game_id, options, words):
+    game = ttt_envs.load(game_id, **options)
+    with pytest.raises(NotImplementedError, match=words):
+        game.oracle()
+    with pytest.raises(ValueError, match="oracle cannot play"):
+        OracleAgent().act(Batch(game, 2, seed=0).view())
+
+
+def test_states_of_other_options_are_refused():
+    with pytest.raises(ValueError, match="3x3"):
+        SINGLE.oracle().value(ttt_envs.load("big_tic_tac_dice").new_state(0), 0)
+    with pytest.raises(ValueError, match="other options"):
+        SINGLE.oracle().value(MATCH.new_state(0), 0)
+    with pytest.raises(ValueError, match="target_points up to 9"):
+        DiceOracle(4, 4, 5)
+    with pytest.raises(ValueError, match="win_length must be from 3 to 3, not 2"):
+        DiceOracle(3, 2)
+
+
+# --- the match ---
+
+
+def test_the_table_of_a_match_is_sound():
+    values, errors = solver.match_values()
+    inner = values[1:, 1:]
+    assert np.array_equal(inner, -inner.T)
+    assert (np.diff(inner, axis=1) > 0).all(), "the more the opponent needs the better"
+    assert (np.abs(inner) < 1).all()
+    assert errors.max() < 0.001
+
+
+def test_a_smaller_table_of_other_layouts_agrees():
+    """Within 5 standard errors of the difference in each of 6 entries."""
+    *_, (_, made) = solver.make_match_values(160, 8, seed=99, target=4, threads=2)
+    values, errors = solver.match_values()
+    difference = np.abs(np.array(made["values"]) - values[:5, :5])
+    assert (difference <= 5 * np.hypot(made["standard_errors"], errors[:5, :5]) + 1e-6).all()
+
+
+def test_the_stored_table_is_made_by_its_command(tmp_path):
+    """An entry worked out again, and all of them from a few layouts."""
+    stored = json.loads(solver.MATCH_VALUES.read_text())
+    values = np.array(stored["values"])
+    layouts = solver.deal_layouts(stored["layouts"], 9, stored["seed"])
+    out = np.empty(len(layouts))
+    # Whatever comes of this round, no entry that is estimated follows.
+    solver.start_values(layouts, solver.rows(3, 3), solver.result_values(values, 1, 2), out)
+    assert abs(out.mean() - values[1, 2]) < 1e-6
+    assert solver.main(["match-values", "--layouts", "4", "--groups", "2", "--out", str(tmp_path / "t.json")]) == 0
+    again = json.loads((tmp_path / "t.json").read_text())
+    assert np.abs(np.array(again["values"]) - values).max() < 0.1
+
+
+@jit.kernel
+def next_round(states, first, second):
+    """A round begins at that score."""
+    for i in range(states.shape[0]):
+        states[i]["points"][0], states[i]["points"][1] = first, second
+        rules.begin_round(states[i])
+
+
+@pytest.mark.parametrize(
+    ("points", "games"),
+    [((0, 0), 200), ((4, 0), 400), ((2, 3), 400), pytest.param((1, 3), 5000, marks=pytest.mark.slow)],
+)
+def test_matches_end_as_the_table_says(points, games):
+    """Within 4 standard errors, of play and of the table; the layouts are others than those of the table."""
+    oracle = MATCH.oracle()
+    batch = Batch(MATCH, games, seed=7)
+    next_round(batch.states, *points)
+    while not batch.states["done"].all():
+        policy = oracle.policy(batch.states, batch.to_move)
+        batch.step(np.where(batch.states["done"], -1, policy.argmax(axis=1)))
+    paid = batch.rewards[:, 0].astype(float)
+    table, _ = solver.match_values()
+    expected = table[5 - points[0], 5 - points[1]]
+    assert abs(paid.mean() - expected) < 4 * np.hypot(paid.std() / np.sqrt(games), oracle.standard_error)
+
+
+def test_who_is_behind_plays_for_the_row():
+    """At 4 to 4 any point wins, so that a round is played differently from one for points."""
+    states = play(SINGLE, 200, seed=8)
+    matches = np.repeat(MATCH.prototype, len(states))
+    for name in ("rank", "owner", "dice", "to_move"):
+        matches[name] = states[name]
+    matches["points"] = 4
+    single = SINGLE.oracle().policy(states, states["to_move"])
+    even = MATCH.oracle().policy(matches, states["to_move"])
+    different = ((single > 0) & (even > 0)).any(axis=1) == 0
+    assert 0.01 < different.mean() < 0.5
+
+
+# --- everybody else ---
+
+
+def opponents() -> list[str]:
+    """One of each agent of the collection that needs no file and nobody at the keyboard."""
+    fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
+    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+
+
+@pytest.mark.parametrize("spec", opponents())
+@pytest.mark.parametrize("game", [SINGLE, MATCH], ids=["single", "match"])
+def test_no_agent_beats_it(game, spec):
+    """Paired: each deal and its dice from both seats. No score above its due by more than 3 standard errors."""
+    pairs = 400 if game is SINGLE else 100
+    seats = np.repeat([[0, 1], [1, 0]], pairs, axis=0)
+    seeds = np.tile(game_seeds(11, pairs), 2)
+    played = play_games(game, [agents.load("oracle"), agents.load(spec)], seats, seeds)
+    rewards = played.rewards.astype(float)
+    paired = (rewards[:pairs, 0] + rewards[pairs:, 1]) / 2
+    error = paired.std() / np.sqrt(pairs)
+    assert paired.mean() > -3 * error
+    if spec in ("random", "greedy"):
+        assert paired.mean() > 3 * error
+
+
+# --- the command ---
+
+
+def test_the_command_solves_a_layout(capsys):
+    ranks = LAYOUTS[3]
+    assert solver.main(["layout", "--size", "3", "--ranks", *map(str, ranks)]) == 0
+    printed = capsys.readouterr().out
+    assert f"{SINGLE.oracle().layout_value(ranks):+.6f}" in printed
+    assert len(printed.splitlines()) == 3 + 1 + 21
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["layout", "--size", "3", "--ranks", *"111112345"], "4 cards of a rank"),
+        (["layout", "--size", "3", "--win-length", "4"], "from 3 to 3, not 4"),
+        (["match-values", "--layouts", "10", "--groups", "4"], "multiple"),
+        (["match-values", "--groups", "0"], "--groups must be at least 2"),
+        (["match-values", "--threads", "0"], "--threads must be at least 1"),
+        (["match-values", "--seed", "-1"], "--seed must be at least 0"),
+        (["match-values", "--out", "."], "is a folder"),
+    ],
+)
+def test_the_command_refuses_in_words(arguments, words, capsys):
+    assert solver.main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_dice_that_nobody_knows_are_not_used():
+    """Values are of the position, whatever the generator would bring."""
+    states = play(SINGLE, 20, seed=9)
+    other = states.copy()
+    rng.fold_rows(states["rng"], np.ones(len(states), np.uint64), other["rng"])
+    oracle = SINGLE.oracle()
+    assert np.array_equal(oracle.action_values(states, 0), oracle.action_values(other, 0), equal_nan=True)

@@ -1,0 +1,228 @@
+"""Best responses in the 3x3 game without the draw by repetition, against a slow version and what is known of them."""
+
+import numpy as np
+import pytest
+from slow_martian_tic_tac_toe import SlowMartianTicTacToe
+
+from ttt_envs.core import jit
+
+if jit.DISABLED:
+    pytest.skip("too many positions without the JIT", allow_module_level=True)
+
+import ttt_envs
+from ttt_envs.evaluation import exploitability
+from ttt_envs.games.martian_tic_tac_toe.solver import PRECISION, Response
+
+GAMES = {
+    swap: ttt_envs.load("martian_tic_tac_toe", repetition_limit=None, same_size_swap=swap) for swap in (False, True)
+}
+GAME = GAMES[False]
+
+
+def lopsided(pieces, player, legal):
+    """A policy that treats no two positions and no two actions alike, and leaves some of them out."""
+    seen = sum((k + 2) * (piece + 3 * player) for k, piece in enumerate(pieces))
+    weights = np.array([(5 * action + seen) % 7 for action in legal], float)
+    if not weights.any():
+        weights[:] = 1
+    return weights / weights.sum()
+
+
+def asked(states, players):
+    """`lopsided`, as an oracle asks for it."""
+    game = GAMES[bool(states["same_size_swap"][0])]
+    masks = np.empty((len(states), game.num_actions), np.bool_)
+    game.loops.mask_rows(states, players, masks)
+    out = np.zeros(masks.shape)
+    for i, state in enumerate(states):
+        legal = np.flatnonzero(masks[i])
+        out[i, legal] = lopsided(state["piece"].tolist(), int(players[i]), legal)
+    return out
+
+
+def slow_value(position, plies, player, swap):
+    """What `player` gets, who plays best against `lopsided` for so many plies; a position is (board, to move, ply)."""
+    board, to_move, ply = position
+    worths = []
+    game = SlowMartianTicTacToe(repetition_limit=None, same_size_swap=swap)
+    game.start(board, to_move, ply)
+    legal = game.legal_actions()
+    for action in legal:
+        game.start(board, to_move, ply)
+        game.play(action)
+        if game.done:
+            worths.append(game.rewards[player])
+        elif plies == 1:
+            worths.append(0.0)
+        else:
+            worths.append(slow_value((dict(game.board), game.to_move, game.ply), plies - 1, player, swap))
+    if to_move == player:
+        return max(worths)
+    pieces = [3 * board[cell][0] + board[cell][1] if cell in board else 0 for cell in range(9)]
+    return float(lopsided(pieces, to_move, legal) @ worths)
+
+
+def states_after(plies, n, seed, game=GAME):
+    """Positions after so many plies of random play: structured (n,)."""
+    batch, generator = ttt_envs.Batch(game, 8 * n, seed=seed), np.random.default_rng(seed)
+    for _ in range(plies):
+        masks = batch.masks()
+        batch.step(np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in masks]))
+    states = batch.states[~batch.done][:n]
+    assert len(states) == n
+    return states
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize(("plies", "left", "n"), [(0, 2, 1), (9, 2, 40), (12, 3, 10), (14, 4, 1)])
+def test_a_best_response_is_that_of_the_slow_one(swap, player, plies, left, n):
+    states = states_after(plies, n, seed=plies + player, game=GAMES[swap])
+    slow = []
+    for state in states:
+        board = {k: ((p - 1) // 3, (p - 1) % 3 + 1) for k, p in enumerate(state["piece"].tolist()) if p}
+        slow.append(slow_value((board, int(state["to_move"]), plies), left, player, swap))
+    states["max_plies"] = plies + left
+    found = Response(states, asked, player).values()
+    assert found == pytest.approx(slow, abs=PRECISION)
+    assert n == 1 or len(set(found)) > 1
+
+
+def uniform(states, players):
+    masks = np.empty((len(states), GAME.num_actions), np.bool_)
+    GAME.loops.mask_rows(states, players, masks)
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+def impatient(states, players):
+    """Uniform, and from ply 11 on always the first action."""
+    found = uniform(states, players)
+    first = np.eye(GAME.num_actions)[(found > 0).argmax(axis=1)]
+    return np.where((states["ply"] < 11)[:, None], found, first)
+
+
+def test_a_policy_is_asked_about_states_as_they_arise():
+    """With everything as in a state that was played to."""
+    told = []
+
+    def policy(states, players):
+        told.append(states.copy())
+        assert (players == 1).all()
+        return uniform(states, players)
+
+    game = GAME.new_state(0)
+    start = game.copy()
+    start["max_plies"] = 4
+    Response(start, policy, 0)
+    told = np.concatenate([part[part["ply"] == 1] for part in told])
+    played = []
+    for cell in range(9):
+        state = start.copy()
+        GAME.loops.step_one(state, 0, np.full(2, 3 * cell))
+        played.append(state)
+    played = np.concatenate(played)
+    names = [name for name in played.dtype.names if name != "rng"]
+    order = [np.argsort(states["piece"] @ np.arange(9)) for states in (told, played)]
+    assert len(told) >= 9
+    told = told[np.unique(told["piece"] @ np.arange(9), return_index=True)[1]]
+    for name in names:
+        assert np.array_equal(told[name], played[order[1]][name]), name
+
+
+def test_a_start_of_the_oracle_is_that_of_the_game():
+    start = GAME.new_state(0)
+    own = GAME.oracle()._start
+    assert own.dtype == start.dtype
+    for name in own.dtype.names:
+        assert name == "rng" or np.array_equal(own[name], start[name]), name
+
+
+def test_a_policy_that_heeds_the_ply_is_found_out():
+    start = states_after(8, 1, seed=0)
+    start["max_plies"] = 14
+    usual = Response(start, uniform, 0)
+    value = float(usual.values()[0])
+    assert usual.heeded_at is None
+    assert usual.bounds()[0] == usual.bounds()[1] == value
+    heeding = Response(start, impatient, 0)
+    assert heeding.heeded_at == 11
+    # Up to there it is uniform, and what comes after may be worth anything.
+    least, most = (float(each[0]) for each in heeding.bounds())
+    start["max_plies"] = 11
+    assert -1 < least < float(Response(start, uniform, 0).values()[0]) < most
+    assert least < value <= most + PRECISION
+
+
+def test_what_cannot_be_answered_is_refused_in_words(capsys, tmp_path):
+    arguments = ["--game", "martian_tic_tac_toe", "--agent", "random", "--out", str(tmp_path / "out")]
+    assert exploitability.main(arguments) == 2
+    assert "best responses are known with repetition_limit=none alone" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+    start = GAME.new_state(0)
+    with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
+        Response(start, uniform, 2)
+    with pytest.raises(ValueError, match="must have shape"):
+        GAME.oracle().best_response(lambda states, players: np.ones((len(states), 2)), 0)
+    with pytest.raises(ValueError, match="must give a distribution over the legal actions"):
+        GAME.oracle().best_response(lambda states, players: np.full((len(states), 27), 1 / 27), 0)
+    with pytest.raises(ValueError, match="all with the same ply"):
+        Response(np.concatenate([start, states_after(4, 1, seed=0)]), uniform, 0)
+    with pytest.raises(ValueError, match="with repetition_limit=none"):
+        Response(ttt_envs.load("martian_tic_tac_toe").new_state(0), uniform, 0)
+
+
+@pytest.mark.slow
+def test_nothing_beats_best_play():
+    """The first player wins against anybody, the second loses against best play: minutes."""
+    oracle = GAME.oracle()
+    assert oracle.best_response(oracle.policy, 0) == pytest.approx(1, abs=PRECISION)
+    assert oracle.best_response(oracle.policy, 1) == pytest.approx(-1, abs=PRECISION)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_played_against_random_play_it_wins_as_often_as_it_should(player):
+    """Each move of the response is the one after which it is worth most, with the plies left then."""
+    start = states_after(8, 1, seed=player)
+    start["max_plies"] = 13
+    value = float(Response(start, uniform, player).values()[0])
+    assert 0.05 < value < 0.95
+    batch, generator = ttt_envs.Batch(GAME, 4000, seed=1), np.random.default_rng(5)
+    batch.states[:] = start
+    while not batch.done.all():
+        going = np.flatnonzero(~batch.done)
+        masks, actions = batch.masks(), np.zeros(batch.n, np.int64)
+        if batch.states["to_move"][going[0]] != player:
+            actions[going] = [generator.choice(np.flatnonzero(masks[i])) for i in going]
+        else:
+            boards, first, which = np.unique(
+                batch.states["piece"][going], axis=0, return_index=True, return_inverse=True
+            )
+            best = np.array([best_action(batch.states[going[i] : going[i] + 1], player) for i in first])
+            assert len(boards) == len(best)
+            actions[going] = best[which.ravel()]
+        batch.step(actions)
+    paid = batch.states["rewards"][:, player]
+    assert abs(paid.mean() - value) < 4 * paid.std() / np.sqrt(len(paid))
+
+
+def best_action(state, player):
+    """The response's move in a state, structured (1,)."""
+    legal = np.flatnonzero(uniform(state, np.array([player]))[0])
+    after = np.repeat(state, len(legal))
+    for i, action in enumerate(legal):
+        GAME.loops.step_one(after, i, np.full(2, action))
+    worth = after["rewards"][:, player].astype(float)
+    going = ~after["done"]
+    if going.any():
+        worth[going] = Response(after[going], uniform, player).values()
+    return legal[worth.argmax()]
+
+
+@pytest.mark.slow
+def test_random_play_loses_to_a_best_response():
+    """Surely, up to the precision, in 300 plies: minutes."""
+    oracle = GAME.oracle()
+    for player in (0, 1):
+        value = oracle.best_response(uniform, player)
+        assert oracle.value(GAME.new_state(0), player)[0] <= value
+        assert value == pytest.approx(1, abs=PRECISION)

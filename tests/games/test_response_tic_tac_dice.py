@@ -1,0 +1,116 @@
+"""A best response in a round, against a slow one and what is known of it."""
+
+import numpy as np
+import pytest
+from slow_dice_solver import ROLLS, ROWS
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.evaluation import exploitability
+
+GAME = ttt_envs.load("tic_tac_dice", rounds="single")
+
+
+def lopsided(cells, board):
+    """A policy that treats no two cells and no two boards alike: chances of the cells."""
+    weights = np.array([1 + (7 * cell + 3 * sum(k * owner for k, owner in enumerate(board))) % 5 for cell in cells])
+    return weights / weights.sum()
+
+
+def asked(states, players):
+    """`lopsided`, as an oracle asks for it."""
+    masks = np.empty((len(states), GAME.num_actions), np.bool_)
+    GAME.loops.mask_rows(states, players, masks)
+    out = np.zeros(masks.shape)
+    for i, state in enumerate(states):
+        cells = np.flatnonzero(masks[i])
+        out[i, cells] = lopsided(cells, state["owner"].tolist())
+    return out
+
+
+class SlowResponse:
+    """What `player` gets, who plays best against `lopsided`; a board is a tuple of owners."""
+
+    def __init__(self, ranks, player):
+        self.ranks, self.player, self.known = ranks, player, {}
+
+    def claim(self, board, who, cell, doubles):
+        board = (*board[:cell], who + 1, *board[cell + 1 :])
+        sign = 1 if who == self.player else -1
+        if any(all(board[k] == who + 1 for k in row) for row in ROWS[3, 3]):
+            return sign
+        if 0 not in board:
+            ahead = board.count(self.player + 1) - board.count(2 - self.player)
+            return 0.5 * np.sign(ahead)
+        return self.values(board)[who if doubles else 1 - who]
+
+    def values(self, board):
+        """If player 0, 1 is about to roll."""
+        if board not in self.known:
+            found = np.zeros(2)
+            for _ in range(400):  # rolls that allow nothing lead back to here
+                found = np.array([self.rolled(board, who, found) for who in (0, 1)])
+            self.known[board] = found
+        return self.known[board]
+
+    def rolled(self, board, who, before):
+        total = 0.0
+        for one, two in ROLLS:
+            cells = [k for k in range(9) if board[k] == 0 and self.ranks[k] in (one, two, one + two)]
+            if cells:
+                total += self.turn(board, who, cells, one == two)
+            else:
+                total += before[who if one == two else 1 - who]
+        return total / 36
+
+    def turn(self, board, who, cells, doubles):
+        after = np.array([self.claim(board, who, cell, doubles) for cell in cells])
+        return after.max() if who == self.player else after @ lopsided(cells, board)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_best_response_is_that_of_the_slow_one(player):
+    batch = ttt_envs.Batch(GAME, 40, seed=6)
+    generator = np.random.default_rng(2)
+    while (batch.states["ply"][~batch.done] < 5).any():
+        masks = batch.masks()
+        batch.step(np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in masks]))
+    states = batch.states[~batch.done][:12]
+    assert len(states) == 12
+    assert {0, 1} == set(states["to_move"].tolist())
+    found = GAME.oracle().best_response_from(asked, states, player)
+    for state, value in zip(states, found, strict=True):
+        slow, who = SlowResponse(state["rank"].tolist(), player), int(state["to_move"])
+        board, (one, two) = tuple(state["owner"].tolist()), state["dice"].tolist()
+        cells = [k for k in range(9) if board[k] == 0 and slow.ranks[k] in (one, two, one + two)]
+        assert value == pytest.approx(slow.turn(board, who, cells, one == two), abs=1e-9)
+
+
+def test_nothing_beats_best_play():
+    oracle, starts = GAME.oracle(), ttt_envs.Batch(GAME, 5, seed=3).states
+    for player in (0, 1):
+        found = oracle.best_response_from(oracle.policy, starts, player)
+        assert found == pytest.approx(oracle.value(starts, player), abs=1e-12)
+
+
+def test_the_exploitability_of_an_agent():
+    best = exploitability.measure(GAME, agents.load("oracle"), starts=5)
+    assert abs(best.exploitability) < 1e-12
+    random = exploitability.measure(GAME, agents.load("random"), starts=30)
+    assert (random.starts, random.samples) == (30, 0)
+    assert random.exploitability - random.half_width > 0.2
+    assert random.exploitability + random.half_width < 0.4
+
+
+def test_finished_rounds_and_wrong_policies():
+    oracle, batch = GAME.oracle(), ttt_envs.Batch(GAME, 30, seed=3)
+    player = agents.load("random")
+    while not batch.done.all():
+        batch.step(player.act(batch.view()))
+    for who in (0, 1):
+        assert (oracle.best_response_from(asked, batch.states, who) == batch.states["rewards"][:, who]).all()
+    starts = ttt_envs.Batch(GAME, 1, seed=3).states
+    with pytest.raises(ValueError, match="must have shape"):
+        oracle.best_response_from(lambda states, players: np.ones((len(states), 2)), starts, 0)
+    with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
+        oracle.best_response_from(asked, starts, 2)

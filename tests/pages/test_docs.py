@@ -1,0 +1,108 @@
+"""The pages are true: their code runs, their table of facts and their pictures are the project's own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ttt_envs
+from ttt_envs.core import jit
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the pages' code is run compiled, as users run it")
+
+
+def _blocks(language: str) -> list:
+    found = []
+    for page in PAGES:
+        for k, code in enumerate(re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)):
+            found.append(pytest.param(code, id=f"{page.name}-{k}"))
+    return found
+
+
+def _run(command: list[str], folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SDL_VIDEODRIVER": "dummy"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_every_block_is_of_a_language_that_is_run() -> None:
+    for page in PAGES:
+        assert set(re.findall(r"^```(\w*)\n.*?^```", page.read_text(), re.M | re.S)) <= {"python", "console"}
+
+
+@pytest.mark.parametrize("code", _blocks("python"))
+def test_python_block(code: str, tmp_path: Path) -> None:
+    printed = _run(["-c", code], tmp_path).splitlines()
+    # A comment behind a print says what it prints.
+    for line in code.splitlines():
+        if line.startswith("print(") and "  # " in line:
+            assert line.split("  # ", 1)[1] in printed
+
+
+@pytest.mark.parametrize("commands", _blocks("console"))
+def test_console_block(commands: str, tmp_path: Path) -> None:
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    if "ppo:runs/x" in commands and "--out runs/x" not in commands:
+        pytest.fail("a block that uses a run must make it")
+    for line in commands.splitlines():
+        words = line.split()
+        assert words[0] == "python", f"console blocks hold python commands, not {line!r}"
+        _run(words[1:], tmp_path)
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        assert set(re.findall(r"`make ([a-z-]+)`", page.read_text())) <= targets
+
+
+def test_table_of_games() -> None:
+    rows = {}
+    for line in (ROOT / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 10 and cells[0].strip("`") in ttt_envs.GAMES:
+            rows[cells[0].strip("`")] = cells
+    assert set(rows) == set(ttt_envs.GAMES), "every game has a row of ten cells in README's table"
+    for game_id, row in rows.items():
+        game = ttt_envs.load(game_id)
+        words = {True: "yes", False: "no"}
+        facts = [game.num_players, game.num_actions, game.observation_size, game.max_plies]
+        facts += [words[f] for f in (game.stochastic, game.hidden_information, game.simultaneous)]
+        assert row[2:9] == [str(fact) for fact in facts]
+
+
+def test_pictures_are_the_projects_own() -> None:
+    from tools.pictures import Config, picture
+
+    config = Config()
+    for game_id in ttt_envs.GAMES:
+        stored = (ROOT / "docs" / f"{game_id}.svg").read_text()
+        assert stored == picture(game_id, config.agent, config.seed) + "\n"
+
+
+def test_pages_name_no_path_of_a_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"(?<![\w./])/(home|root|tmp|usr|work)/", page.read_text())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebook_runs(path: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(ROOT)}}).execute(env=environment)
+    stored = json.loads(path.read_text())
+    assert any(cell.get("outputs") for cell in stored["cells"]), "a notebook is kept with its results"
+    assert "/tmp/" not in path.read_text()

@@ -1,0 +1,584 @@
+"""Bad input: each error says what was wrong and what would be right, and changes nothing."""
+
+import copy
+import pickle
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.aec import AECGame
+from ttt_envs.wrappers.parallel import ParallelGame
+from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.single import SeatEnv
+from ttt_envs.wrappers.vector import SeatVectorEnv
+
+SUPER = "super_tic_tac_toe"
+
+
+def fails(kind: type[Exception], call: Callable[[], object], *words: str) -> None:
+    """The call raises this kind of error, and its text has all the words."""
+    with pytest.raises(kind) as error:
+        call()
+    text = str(error.value)
+    missing = [word for word in words if word not in text]
+    assert not missing, f"{missing} not in: {text}"
+
+
+def case(value: object) -> str:
+    """A parameter's name, the same in every process."""
+    return value.__name__ if isinstance(value, type) else re.sub(r" object at 0x\w+", "", str(value))
+
+
+# --- games and options ---
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("super_tictactoe", ["unknown game 'super_tictactoe'", "did you mean 'super_tic_tac_toe'"]),
+        ("chess", ["unknown game 'chess'", "known: super_tic_tac_toe"]),
+        ("", ["unknown game ''", "known: super_tic_tac_toe"]),
+        (None, ["unknown game None", "known: super_tic_tac_toe"]),
+        (3, ["unknown game 3", "known: super_tic_tac_toe"]),
+        (["super_tic_tac_toe"], ["unknown game ['super_tic_tac_toe']", "known: super_tic_tac_toe"]),
+    ],
+)
+@pytest.mark.parametrize("make", [ttt_envs.load, ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single])
+def test_unknown_game(make, name, words):
+    fails(ValueError, lambda: make(name), *words)
+
+
+@pytest.mark.parametrize("make", [ttt_envs.make_vec, ttt_envs.make_sb3])
+def test_unknown_game_of_many(make):
+    fails(ValueError, lambda: make("chess", 3), "unknown game 'chess'", "known: super_tic_tac_toe")
+
+
+def test_unknown_option():
+    words = ["unknown option 'won_board'", "did you mean 'won_boards'", "first_move", "random_opening_plies"]
+    fails(ValueError, lambda: ttt_envs.load(SUPER, won_board="open"), SUPER, *words)
+    fails(ValueError, lambda: ttt_envs.make_aec(SUPER, rendermode="ansi"), "unknown option 'rendermode'")
+    fails(ValueError, lambda: ttt_envs.make_vec(SUPER, 2, render_mode="ansi"), "draw nothing", "render_mode")
+    assert ttt_envs.make_vec(SUPER, 2, render_mode=None).num_envs == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"won_boards": "shut"}, ValueError, ["won_boards='shut'", "'open', 'closed'"]),
+        ({"won_boards": True}, ValueError, ["won_boards=True", "'open', 'closed'"]),
+        ({"won_boards": None}, ValueError, ["won_boards=None", "'open', 'closed'"]),
+        ({"won_boards": ["open"]}, ValueError, ["won_boards=['open']", "'open', 'closed'"]),
+        ({"won_boards": np.array(["open"])}, ValueError, ["won_boards=array", "'open', 'closed'"]),
+        ({"first_move": "center"}, ValueError, ["first_move='center'", "'center_board', 'anywhere'"]),
+        ({"first_move": 4}, ValueError, ["first_move=4", "'center_board', 'anywhere'"]),
+        ({"random_opening_plies": -1}, ValueError, ["random_opening_plies=-1", "from 0 to 16"]),
+        ({"random_opening_plies": 17}, ValueError, ["random_opening_plies=17", "from 0 to 16"]),
+        ({"random_opening_plies": True}, TypeError, ["random_opening_plies=True", "a whole number", "bool"]),
+        ({"random_opening_plies": 1.0}, TypeError, ["random_opening_plies=1.0", "a whole number", "float"]),
+        ({"random_opening_plies": "6"}, TypeError, ["random_opening_plies='6'", "a whole number", "str"]),
+        ({"random_opening_plies": None}, TypeError, ["random_opening_plies=None", "a whole number"]),
+        ({"random_opening_plies": [6]}, TypeError, ["random_opening_plies=[6]", "a whole number", "list"]),
+        ({"random_opening_plies": float("nan")}, TypeError, ["random_opening_plies=nan", "a whole number"]),
+    ],
+    ids=case,
+)
+def test_wrong_option(options, kind, words):
+    # A right value that equals a wrong one, True or 1.0, must not let it pass.
+    ttt_envs.load(SUPER, random_opening_plies=1)
+    fails(kind, lambda: ttt_envs.load(SUPER, **options), *words)
+    fails(kind, lambda: ttt_envs.make_aec(SUPER, **options), *words)
+
+
+def test_the_same_options_give_the_same_game():
+    assert ttt_envs.load(SUPER, won_boards="open") is ttt_envs.load(SUPER, won_boards="open")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"encoding": "plane"}, ["encoding='plane'", "'flat', 'planes'"]),
+        ({"encoding": None}, ["encoding=None", "'flat', 'planes'"]),
+        ({"illegal": "ignore"}, ["illegal='ignore'", "'lose', 'raise'"]),
+        ({"illegal": ["lose"]}, ["illegal=['lose']", "'lose', 'raise'"]),
+        ({"render_mode": "rgb"}, ["render_mode='rgb'", "'human', 'rgb_array', 'ansi'"]),
+        ({"render_mode": 1}, ["render_mode=1", "'human', 'rgb_array', 'ansi'"]),
+    ],
+    ids=case,
+)
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single])
+def test_wrong_argument_of_an_environment(make, arguments, words):
+    fails(ValueError, lambda: make(SUPER, **arguments), *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"seat": 2}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 2"]),
+        ({"seat": "X"}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 'X'"]),
+        ({"seat": True}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not True"]),
+        ({"opponent": "random"}, TypeError, ["not text", "agents.load('random')"]),
+        ({"opponent": RandomAgent}, TypeError, ["an opponent needs a method act(view)"]),
+        ({"seat": 1.0}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 1.0"]),
+        ({"seat": np.array([0, 1])}, ValueError, ["seat must be 'alternate' or one of 0, 1"]),
+        ({"opponent": []}, ValueError, ["at least one opponent"]),
+        ({"opponent": [RandomAgent(), 3]}, TypeError, ["an opponent needs a method act(view)", "not 3"]),
+    ],
+    ids=case,
+)
+def test_wrong_argument_of_a_learner(arguments, kind, words):
+    fails(kind, lambda: ttt_envs.make_single(SUPER, **arguments), *words)
+    fails(kind, lambda: ttt_envs.make_vec(SUPER, 2, **arguments), *words)
+    fails(kind, lambda: ttt_envs.make_sb3(SUPER, 2, **arguments), *words)
+
+
+@pytest.mark.parametrize("weights", [[1], [1, 2, 3], [-1, 2], [0, 0], [float("nan"), 1], [[1], [2]]])
+def test_wrong_weights(weights):
+    env = ttt_envs.make_vec(SUPER, 2)
+    words = ["weights must be 2 numbers of at least 0, not all 0", str(weights)]
+    fails(ValueError, lambda: env.set_opponents([RandomAgent(), RandomAgent()], weights), *words)
+
+
+def test_a_game_is_wanted():
+    fails(TypeError, lambda: Batch(SUPER, 3), "game must be a Game from ttt_envs.load", "not str")
+
+
+# --- seeds ---
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind", "words"),
+    [
+        (-1, ValueError, ["seed must be from 0 to 2**64-1", "-1"]),
+        (2**64, ValueError, ["seed must be from 0 to 2**64-1", str(2**64)]),
+        (1.0, TypeError, ["seed must be a whole number or None", "1.0 of type float"]),
+        ("1", TypeError, ["seed must be a whole number or None", "'1' of type str"]),
+        (True, TypeError, ["seed must be a whole number or None", "True of type bool"]),
+        (float("nan"), TypeError, ["seed must be a whole number or None", "nan"]),
+        ([1], TypeError, ["seed must be a whole number or None", "[1] of type list"]),
+    ],
+    ids=case,
+)
+def test_wrong_seed(seed, kind, words):
+    game = ttt_envs.load(SUPER)
+    fails(kind, lambda: Batch(game, 2, seed=seed), *words)
+    fails(kind, lambda: game.new_state(seed=seed), *words)
+    for make in (AECGame, ParallelGame):
+        env = make(game)
+        env.reset(seed=3)
+        before = env.get_state()
+        fails(kind, lambda env=env: env.reset(seed=seed), *words)
+        assert env.get_state() == before
+    fails(kind, lambda: SeatVectorEnv(game, 2).reset(seed=seed), *words)
+
+
+def test_seeds_of_all_sizes():
+    game = ttt_envs.load(SUPER, random_opening_plies=6)
+    for seed in (0, 2**31, 2**63, 2**64 - 1, np.int64(5), np.uint64(2**64 - 1)):
+        assert game.new_state(seed=seed).tobytes() == game.new_state(seed=int(seed)).tobytes()
+
+
+# --- actions ---
+
+WRONG_ACTIONS = [
+    (81, ValueError, ["from 0 to 80", "not 81"]),
+    (-1, ValueError, ["from 0 to 80", "not -1"]),
+    (10**30, ValueError, ["from 0 to 80"]),
+    (40.0, TypeError, ["must be a whole number", "40.0 of type float"]),
+    (float("nan"), TypeError, ["must be a whole number", "nan of type float"]),
+    (np.float32(40), TypeError, ["must be a whole number", "float32"]),
+    (True, TypeError, ["must be a whole number", "True of type bool"]),
+    (np.True_, TypeError, ["must be a whole number", "True"]),
+    ("4/4", TypeError, ["must be a whole number", "'4/4' of type str"]),
+    ([40], TypeError, ["must be a whole number", "[40] of type list"]),
+    (np.array([40]), TypeError, ["must be a whole number", "array([40])"]),
+    (np.array([40, 41]), TypeError, ["must be a whole number", "ndarray"]),
+    ({}, TypeError, ["must be a whole number", "dict"]),
+]
+
+
+@pytest.mark.parametrize(("action", "kind", "words"), [*WRONG_ACTIONS, (None, TypeError, ["None"])], ids=case)
+@pytest.mark.parametrize("illegal", ["lose", "raise"])
+def test_wrong_action(action, kind, words, illegal):
+    """What is no action at all is an error of the program, and never merely loses."""
+    aec = ttt_envs.make_aec(SUPER, illegal=illegal)
+    aec.reset(seed=0)
+    before = aec.get_state()
+    fails(kind, lambda: aec.step(action), "player_0", *words)
+    assert aec.get_state() == before
+    assert aec.agent_selection == "player_0"
+    aec.step(40)
+
+    single = ttt_envs.make_single(SUPER, seat=0, illegal=illegal)
+    seen, _ = single.reset(seed=0)
+    fails(kind, lambda: single.step(action), "the learner", *words)
+    assert np.array_equal(single.action_masks(), seen["action_mask"].astype(bool))
+    single.step(40)
+
+
+@pytest.mark.parametrize(("action", "kind", "words"), [*WRONG_ACTIONS, (None, TypeError, ["None"])], ids=case)
+def test_wrong_action_in_parallel(action, kind, words):
+    env = ttt_envs.make_parallel(SUPER)
+    env.reset(seed=0)
+    before = env.get_state()
+    # Here 81 is `wait`, an action.
+    action, words = (82, ["from 0 to 81", "not 82"]) if isinstance(action, int) and action == 81 else (action, words)
+    words = [word.replace("to 80", "to 81") for word in words]
+    fails(kind, lambda: env.step({"player_0": action, "player_1": 81}), "player_0", *words)
+    assert env.get_state() == before
+    env.step({"player_0": 40, "player_1": 81})
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [{}, {"player_0": 40}, {"player_0": 40, "player_1": 81, "player_2": 3}, {"X": 1, "O": 2}, [40, 81], None],
+    ids=case,
+)
+def test_wrong_actions_in_parallel(actions):
+    env = ttt_envs.make_parallel(SUPER)
+    env.reset(seed=0)
+    before = env.get_state()
+    fails(ValueError, lambda: env.step(actions), "a dict with one action each for player_0, player_1", "given: ")
+    assert env.get_state() == before
+
+
+WRONG_BATCHES = [
+    (np.array([40, 40]), ValueError, ["shape (3,)", "not (2,)"]),
+    (40, ValueError, ["shape (3,)", "not ()"]),
+    (np.full((3, 2, 1), 40), ValueError, ["shape (3,)", "not (3, 2, 1)"]),
+    ([], TypeError, ["whole numbers", "float64"]),
+    (np.array([40.0, 40, 40]), TypeError, ["whole numbers", "float64"]),
+    (np.array([40, np.nan, 40]), TypeError, ["whole numbers", "float64"]),
+    (np.array([True] * 3), TypeError, ["whole numbers", "bool"]),
+    (["4/4"] * 3, TypeError, ["whole numbers", "<U3"]),
+    (None, TypeError, ["whole numbers", "object"]),
+    ([40, 81, 40], ValueError, ["from 0 to 80", "not 81"]),
+    ([40, -2, 40], ValueError, ["from 0 to 80", "not -2"]),
+    ([40, -1, 40], ValueError, ["-1", "0 to 80"]),
+]
+
+
+@pytest.mark.parametrize(("actions", "kind", "words"), WRONG_BATCHES, ids=case)
+def test_wrong_actions_of_many(actions, kind, words):
+    game = ttt_envs.load(SUPER)
+    batch = Batch(game, 3, seed=0)
+    before = batch.states.tobytes()
+    fails(kind, lambda: batch.step(actions), *words)
+    assert batch.states.tobytes() == before
+    games = SeatGames(game, 3, seat=0)
+    games.reset(0)
+    before = games.batch.states.tobytes()
+    words = [word for word in words if word != "-1"]
+    fails(kind, lambda: games.step(actions), *words)
+    assert games.batch.states.tobytes() == before
+    assert not games.done.any()
+
+
+def test_wrong_joint_actions():
+    batch = Batch(ttt_envs.load(SUPER), 3, seed=0)
+    before = batch.states.tobytes()
+    fails(ValueError, lambda: batch.step(np.full((3, 3), 40)), "shape (3, 2)", "not (3, 3)")
+    fails(
+        ValueError,
+        lambda: batch.step([[40, -1], [-1, 40], [40, -1]]),
+        "a player who acts was given -1",
+        "0 to 80",
+    )
+    toy = Batch(toy_coin.make(players=3), 2, seed=0)
+    fails(ValueError, lambda: toy.step([0, 1]), "several players act at once", "shape (2, 3)")
+    fails(ValueError, lambda: toy.step([[0, 1, -1], [0, 1, 1]]), "a player who acts was given -1", "0 to 5")
+    assert batch.states.tobytes() == before
+    assert (toy.states["ply"] == 0).all()
+    batch.step([[40, -1], [40, 7], [40, 80]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"n": 0}, ["n must be a whole number of at least 1", "not 0"]),
+        ({"n": -3}, ["n must be a whole number of at least 1", "not -3"]),
+        ({"n": 2.0}, ["n must be a whole number of at least 1", "not 2.0"]),
+        ({"n": True}, ["n must be a whole number of at least 1", "not True"]),
+        ({"n": "3"}, ["n must be a whole number of at least 1", "not '3'"]),
+        ({"n": None}, ["n must be a whole number of at least 1", "not None"]),
+        ({"n": 2, "threads": 0}, ["threads must be a whole number of at least 1", "not 0"]),
+        ({"n": 2, "threads": 1.5}, ["threads must be a whole number of at least 1", "not 1.5"]),
+    ],
+    ids=case,
+)
+def test_wrong_sizes(arguments, words):
+    game = ttt_envs.load(SUPER)
+    fails(ValueError, lambda: Batch(game, **arguments), *words)
+    sizes = {"num_envs": arguments["n"], **{k: v for k, v in arguments.items() if k != "n"}}
+    fails(ValueError, lambda: SeatVectorEnv(game, **sizes), *words)
+
+
+def test_wrong_players():
+    batch = Batch(ttt_envs.load(SUPER), 3, seed=0)
+    for ask in (batch.masks, batch.observations, batch.view):
+        fails(ValueError, lambda ask=ask: ask(2), "player must be from 0 to 1", "not 2")
+        fails(ValueError, lambda ask=ask: ask(-1), "player must be from 0 to 1", "not -1")
+        fails(ValueError, lambda ask=ask: ask([0, 1]), "shape (3,)", "not (2,)")
+        fails(TypeError, lambda ask=ask: ask(0.0), "player must be a whole number", "0.0")
+        fails(TypeError, lambda ask=ask: ask(True), "player must be a whole number", "True")
+        fails(TypeError, lambda ask=ask: ask("player_0"), "player must be a whole number", "'player_0'")
+    toy = Batch(toy_coin.make(), 2, seed=0)
+    fails(ValueError, toy.view, "several players act at once", "by a player's number")
+    for look in (toy.masks, toy.observations):
+        fails(ValueError, look, "several players act at once", "by a player's number")
+
+
+# --- at the wrong time ---
+
+
+def calls_of(env: object) -> dict[str, Callable[[], object]]:
+    """What needs a game to have begun."""
+    calls = {
+        "step": lambda: env.step({"player_0": 40, "player_1": 81} if isinstance(env, ParallelGame) else 40),
+        "render": lambda: env.render(),
+        "get_state": lambda: env.get_state(),
+        "observe": lambda: env.observe("player_0"),
+        "view": lambda: env.view("player_0"),
+        "action_masks": lambda: env.action_masks(),
+    }
+    return {name: call for name, call in calls.items() if hasattr(env, name)}
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (ttt_envs.make_aec, {"step", "render", "get_state", "observe", "view"}),
+        (ttt_envs.make_parallel, {"step", "render", "get_state"}),
+        (ttt_envs.make_single, {"step", "render", "action_masks"}),
+    ],
+)
+def test_before_reset(make, names):
+    env = make(SUPER, render_mode="ansi")
+    calls = calls_of(env)
+    assert names <= set(calls)
+    for name in names:
+        fails(RuntimeError, calls[name], "call reset() before", name)
+    env.reset(seed=0)
+    for call in calls.values():
+        call()
+
+
+def test_vector_step_before_reset():
+    for make in (ttt_envs.make_vec, ttt_envs.make_sb3):
+        env = make(SUPER, 2, seat=0)
+        fails(RuntimeError, lambda env=env: env.step(np.array([40, 40])), "call reset() before step()")
+        env.reset()
+        env.step(np.array([40, 40]))
+
+
+def finish(env: AECGame) -> None:
+    while not any(env.terminations.values()):
+        env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+
+
+def test_stepping_a_finished_game():
+    aec = ttt_envs.make_aec(SUPER)
+    aec.reset(seed=0)
+    finish(aec)
+    before = aec.get_state()
+    fails(ValueError, lambda: aec.step(40), "the game is over", "step(None)", "reset()")
+    assert aec.get_state() == before
+    aec.step(None)
+    aec.step(None)
+    assert aec.agents == []
+    for action in (None, 40):
+        fails(RuntimeError, lambda action=action: aec.step(action), "all agents have left", "call reset()")
+
+    parallel = ttt_envs.make_parallel(SUPER)
+    parallel.set_state(before)
+    fails(RuntimeError, lambda: parallel.step({"player_0": 40, "player_1": 81}), "the game is over", "reset()")
+    assert parallel.get_state() == before
+
+    single = ttt_envs.make_single(SUPER, seat=0)
+    single.reset(seed=0)
+    single.step(0)
+    fails(RuntimeError, lambda: single.step(40), "the game is over", "call reset()")
+
+    batch = Batch(aec.game, 2, seed=0)
+    batch.states[0]["done"] = True
+    kept = batch.states[:1].tobytes()
+    batch.step([-1, 40])
+    assert batch.states[:1].tobytes() == kept, "a finished game of a batch stands still"
+
+
+@pytest.mark.parametrize("name", ["player_2", "X", None, 0, ["player_0"]])
+def test_unknown_agent(name):
+    env = ttt_envs.make_aec(SUPER)
+    env.reset(seed=0)
+    for ask in (env.observe, env.view):
+        fails(ValueError, lambda ask=ask: ask(name), f"unknown agent {name!r}", "player_0, player_1")
+
+
+# --- saved positions ---
+
+
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])
+def test_damaged_position(make):
+    env = make(SUPER)
+    env.reset(seed=0)
+    data = env.get_state()
+    damaged = {
+        "empty": b"",
+        "short": data[:-1],
+        "very short": data[:3],
+        "long": data + b"\0",
+        "other": b"hello, world" * 20,
+        "zeros": bytes(len(data)),
+        "pickled": pickle.dumps(env.game.new_state(seed=0)),
+        **{f"bit {k}": bytes(b ^ (k == i) for i, b in enumerate(data)) for k in range(0, len(data), 7)},
+    }
+    for name, each in damaged.items():
+        fails(
+            ValueError,
+            lambda each=each: env.set_state(each),
+            "no saved position, or it is damaged",
+            "get_state()",
+        )
+        assert env.get_state() == data, name
+    for wrong in (None, "text", 3, [1], env.game.new_state(seed=0)):
+        fails(
+            TypeError,
+            lambda wrong=wrong: env.set_state(wrong),
+            "bytes from get_state()",
+            type(wrong).__name__,
+        )
+    assert env.get_state() == data
+    env.set_state(bytearray(data))
+
+
+def test_foreign_position():
+    toy = AECGame(toy_coin.make())
+    toy.reset(seed=0)
+    env = ttt_envs.make_aec(SUPER)
+    env.reset(seed=0)
+    before = env.get_state()
+    words = ["saved by another game, or with other options", "Game('super_tic_tac_toe'"]
+    fails(ValueError, lambda: env.set_state(toy.get_state()), *words)
+    closed = ttt_envs.make_aec(SUPER, won_boards="closed")
+    closed.reset(seed=0)
+    fails(ValueError, lambda: env.set_state(closed.get_state()), *words)
+    assert env.get_state() == before
+
+
+def test_position_between_two_choices():
+    """AEC's players commit one by one; Parallel's cannot stand between."""
+    env = AECGame(toy_coin.make())
+    env.reset(seed=0)
+    env.step(toy_coin.HEADS)
+    parallel = ParallelGame(toy_coin.make())
+    fails(ValueError, lambda: parallel.set_state(env.get_state()), "some players had chosen already")
+
+
+# --- text ---
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("9/9", ["unknown action '9/9'", "wanted: board/cell"]),
+        ("81", ["unknown action '81'"]),
+        ("-1", ["unknown action '-1'"]),
+        ("", ["unknown action ''"]),
+        ("4 / 4", ["unknown action '4 / 4'", "did you mean 4/4"]),
+        ("4.0", ["unknown action '4.0'"]),
+        ("²", ["unknown action '²'"]),
+    ],
+)
+def test_wrong_action_text(text, words):
+    fails(ValueError, lambda: ttt_envs.load(SUPER).parse_action(text), *words)
+
+
+def test_wrong_feature():
+    game = ttt_envs.load(SUPER)
+    for feature in (-1, 190):
+        fails(
+            IndexError,
+            lambda f=feature: game.describe_feature(f),
+            f"feature {feature} does not exist",
+            "0 to 189",
+        )
+
+
+def test_no_oracle():
+    fails(NotImplementedError, lambda: toy_coin.make().oracle(), "toy_coin", "has no oracle")
+    closed = ttt_envs.load(SUPER, won_boards="closed")
+    fails(NotImplementedError, closed.oracle, "won_boards='closed'", "won_boards='open'")
+
+
+# --- opponents that misbehave ---
+
+
+class Answers:
+    """An opponent with a fixed answer."""
+
+    name = "answers"
+
+    def __init__(self, answer: Callable[[View], object]) -> None:
+        self.answer = answer
+
+    def act(self, view: View) -> object:
+        return self.answer(view)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda view: np.full(len(view), -1),  # the last action is legal here: -1 must not pass for it
+        lambda view: np.full(len(view), 81),
+        lambda view: np.full(len(view), -2),
+        lambda view: view.masks.argmax(axis=1).astype(float),
+        lambda view: view.masks.argmax(axis=1)[:, None],
+        lambda view: view.masks.argmin(axis=1),
+        lambda view: np.zeros(len(view), bool),
+        lambda view: None,
+        lambda view: np.zeros(0, int),
+    ],
+    ids=["-1", "81", "-2", "floats", "2-d", "illegal", "bools", "None", "none"],
+)
+def test_an_opponent_s_wrong_answer(answer):
+    game = ttt_envs.load(SUPER, first_move="anywhere")
+    env = SeatVectorEnv(game, 3, opponent=Answers(answer), seat=0)
+    env.reset(seed=0)
+    words = ["the opponent answers must give one legal action for each of 3 positions"]
+    fails(ValueError, lambda: env.step(np.array([8, 17, 26])), *words)
+
+
+def test_copies_of_what_misbehaved_still_work():
+    """An error in mid-game leaves an environment that can be copied and played on."""
+    env = SeatEnv(ttt_envs.load(SUPER), seat=0, illegal="raise")
+    env.reset(seed=0)
+    fails(ValueError, lambda: env.step(0), "cannot play '0/0'")
+    other = copy.deepcopy(env)
+    assert np.array_equal(other.step(40)[0]["observation"], env.step(40)[0]["observation"])
+
+
+def test_crafted_positions_are_not_let_in():
+    """Kernels trust their states, so bytes with a right checksum are looked at too."""
+    from ttt_envs.wrappers.common import pack_state
+
+    game = ttt_envs.load(SUPER)
+    good = game.new_state(1)
+    nobody = np.full(2, -1)
+    for name, value in (("to_move", 77), ("to_move", -2), ("to_move", -1), ("target", 120)):
+        bad = good.copy()
+        bad[name] = value
+        for env in (ttt_envs.make_aec(SUPER), ttt_envs.make_parallel(SUPER)):
+            env.reset(seed=3)
+            before = env.get_state()
+            packed = pack_state(game, bad[0], nobody, np.uint64(0))
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
+            assert env.get_state() == before
+    env = ttt_envs.make_aec(SUPER)
+    wrong_choice = pack_state(game, good[0], np.array([500, -1]), np.uint64(0))
+    fails(ValueError, lambda: env.set_state(wrong_choice), "no position of the game")

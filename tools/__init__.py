@@ -1,0 +1,1 @@
+"""Benchmarks and pictures of the project itself."""

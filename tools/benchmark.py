@@ -1,0 +1,450 @@
+"""Measure speed: environments, batches, search, training, start-up. `make bench` runs this.
+
+    python -m tools.benchmark --games super_tic_tac_toe --only aec batch
+
+One process, one thread unless said otherwise; each value is the median of repeated runs. A peer is measured
+by the same loop, alternating with ours, and its ratio is the median of the ratios of neighbouring runs.
+"""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pettingzoo
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import ttt_envs
+from training import ppo
+from ttt_envs import agents
+from ttt_envs.core.options import unknown
+from ttt_envs.core.rng import choose_rows
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.report import Table, write_json
+from ttt_envs.registry import parse_options
+
+TICTACTOE = "tictactoe-v3"
+
+#: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
+GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
+
+BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
+
+_SIMULATIONS = 1000
+_TRAINING_GAMES, _TRAINING_ROLLOUTS = 512, 8
+
+LEGEND = "\n".join(
+    (
+        f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
+        "Batch: many games, each step with observation, mask and a random action",
+        "tree search: from the opening",
+        f"self-play: {_TRAINING_GAMES} games, one core, without the time for saving and evaluation",
+        "first reset: in a fresh process, `import ttt_envs` included",
+        "Other work on this machine makes all of this slower.",
+    )
+)
+
+Section = Literal["aec", "batch", "search", "training", "start"]
+SECTIONS: tuple[Section, ...] = ("aec", "batch", "search", "training", "start")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Measure speed and compare it with its goals; about a minute a game."""
+
+    games: tuple[str, ...] = ("all",)
+    """Ids of games, or all."""
+    seconds: float = 2.0
+    """Time of each measurement, shared out over its repeats."""
+    repeats: int = 5
+    """Runs of which the median counts."""
+    only: tuple[Section, ...] = SECTIONS
+    """Parts to measure."""
+    out: Path = Path("runs/bench")
+    """Folder for benchmark.json."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One line of the table.
+
+    Attributes:
+        game: id, or "" where no game matters.
+        what: was measured.
+        value: median; nan if it could not be measured.
+        unit: "moves/s", "s", "x" and the like.
+        goal: that the value must reach, or, in seconds, must not exceed; None if there is none.
+        runs: the values of which `value` is the median.
+        note: why it was skipped, or what to know.
+    """
+
+    game: str
+    what: str
+    value: float
+    unit: str
+    goal: float | None = None
+    runs: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without goal or value."""
+        if self.goal is None or np.isnan(self.value):
+            return None
+        return self.value <= self.goal if self.unit == "s" else self.value >= self.goal
+
+
+# --- PettingZoo ---
+
+
+def choose(mask: np.ndarray, rng: np.random.Generator) -> int:
+    """A random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
+    legal = mask.nonzero()[0]
+    return int(legal[int(rng.random() * len(legal))])
+
+
+def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
+    """Random play through an AEC environment for so long; moves a second, resets included."""
+    rng = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    moves, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        env.reset()
+        for agent in env.agent_iter():
+            observation, _, termination, truncation, info = env.last()
+            if termination or truncation:
+                env.step(None)
+            else:
+                env.step(choose(_mask(observation, info), rng))
+                moves += 1
+            del agent
+    return moves / (time.perf_counter() - start)
+
+
+def _mask(observation: Any, info: Any) -> np.ndarray:
+    return np.asarray(observation["action_mask"] if "action_mask" in observation else info["action_mask"])
+
+
+def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
+    """Random play of an OpenSpiel game with observation and legal actions at each move; moves a second."""
+    rng = np.random.default_rng(seed)
+    moves, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            state.observation_tensor(state.current_player())
+            legal = state.legal_actions()
+            state.apply_action(legal[int(rng.random() * len(legal))])
+            moves += 1
+    return moves / (time.perf_counter() - start)
+
+
+def bench_aec(game_id: str, config: Config) -> Iterator[Measurement]:
+    """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
+    peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
+    ours = ttt_envs.make_aec(game_id)
+    players: dict[str, Callable[[float], float]] = {
+        "make_aec": lambda seconds: play_aec(ours, seconds),
+        TICTACTOE: lambda seconds: play_aec(peer, seconds),
+        f"{TICTACTOE} raw": lambda seconds: play_aec(peer.unwrapped, seconds),
+    }
+    note = ""
+    goals = GOALS["games"].get(game_id, {})
+    spiel = goals.get("open_spiel")
+    if spiel:
+        try:
+            pyspiel = import_module("pyspiel")
+        except ImportError:
+            note = "pyspiel is not installed"
+        else:
+            other = pyspiel.load_game(spiel)
+            players[spiel] = lambda seconds: play_open_spiel(other, seconds)
+    runs = _alternate(players, config)
+    yield _rate(game_id, "make_aec", runs["make_aec"], "moves/s", goals.get("aec"))
+    for name in list(players)[1:]:
+        yield _rate(game_id, name, runs[name], "moves/s")
+        ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
+        yield _rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
+    if note:
+        yield _skipped(game_id, spiel, "moves/s", note)
+
+
+# --- batch ---
+
+
+def step_batch(batch: Any, seconds: float, seed: int = 0) -> float:
+    """Step a batch for so long, with observations, masks and random actions; steps of a game a second."""
+    game, n = batch.game, batch.n
+    players: list[int | None] = list(range(game.num_players)) if game.simultaneous else [None]
+    masks = np.empty((n, game.num_actions), np.bool_)
+    observations = np.empty((n, game.observation_size), np.int8)
+    actions = np.empty((n, len(players)), np.int64)
+    chosen = np.empty(n, np.int64)
+    # One stream a game: `choose_rows` scrambles these counters.
+    seeds = np.random.default_rng(seed).integers(2**63, size=n, dtype=np.uint64)
+    one = np.uint64(1)
+    steps, start = 0, time.perf_counter()
+    while (now := time.perf_counter()) - start < seconds:
+        for _ in range(10):
+            for k, player in enumerate(players):
+                batch.observations(player, out=observations)
+                batch.masks(player, out=masks)
+                seeds += one
+                choose_rows(masks, seeds, chosen)
+                actions[:, k] = chosen
+            batch.step(actions if game.simultaneous else chosen)
+            steps += n
+    return steps / (now - start)
+
+
+def bench_batch(game_id: str, config: Config) -> Iterator[Measurement]:
+    """`Batch` of several sizes, and with other options where there is a goal for them."""
+    goals = GOALS["games"].get(game_id, {})
+    with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
+    for n, threads, option in [(*sizes, "") for sizes in BATCHES] + [(1024, 1, option) for option in with_options]:
+        game = ttt_envs.load(game_id, **parse_options(game_id, [option] if option else []))
+        batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
+        runs = _alternate({"": partial(step_batch, batch)}, config)[""]
+        name = f"{n}, {option}" if option else str(n)
+        goal = goals.get(f"batch {name}") if threads == 1 else None
+        yield _rate(
+            game_id, f"Batch of {name}" + (f", {threads} threads" if threads > 1 else ""), runs, "steps/s", goal
+        )
+
+
+# --- search ---
+
+
+def search(game_id: str, spec: str, seconds: float) -> float:
+    """Playouts a second of a tree search with `simulations` at each of some openings."""
+    agent: Any = agents.load(spec)
+    game = ttt_envs.load(game_id)
+    positions = 4
+    states = ttt_envs.Batch(game, positions, seed=0).states
+    players = np.maximum(states["to_move"], 0).astype(np.int64)
+    done, start = 0, time.perf_counter()
+    while (now := time.perf_counter()) - start < seconds:
+        agent.act(View(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
+        done += positions
+    return done * int(agent.simulations) / (now - start)
+
+
+def bench_search(game_id: str, config: Config) -> Iterator[Measurement]:
+    """Tree search from the opening."""
+    what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
+    try:
+        runs = _alternate({"": lambda seconds: search(game_id, what, seconds)}, config)[""]
+    except (ValueError, ImportError) as error:
+        yield _skipped(game_id, what, "playouts/s", str(error))
+        return
+    yield _rate(game_id, what, runs, "playouts/s", GOALS["games"].get(game_id, {}).get("search"))
+
+
+# --- training ---
+
+
+def train(game_id: str, rollouts: int) -> float:
+    """Decisions a second of self-play training on one core, without what it does to save and to evaluate."""
+    import torch
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ppo.Config(game=game_id, games=_TRAINING_GAMES, out=Path(folder) / "run", eval_games=2, quiet=True)
+        steps = rollouts * settings.games * settings.rollout
+        result = ppo.train(ppo.Config(**{**asdict(settings), "steps": steps}))
+    return result.steps_per_second
+
+
+def bench_training(game_id: str, config: Config) -> Iterator[Measurement]:
+    """MaskablePPO self-play."""
+    what = "MaskablePPO self-play"
+    try:
+        train(game_id, 1)
+        runs = [train(game_id, _TRAINING_ROLLOUTS) for _ in range(min(config.repeats, 3))]
+    except (ImportError, ValueError) as error:
+        yield _skipped(game_id, what, "steps/s", str(error))
+        return
+    yield _rate(game_id, what, runs, "steps/s", GOALS["games"].get(game_id, {}).get("training"))
+
+
+# --- start ---
+
+
+def start_seconds(code: str, cache: Path) -> float:
+    """Time of code in a fresh process, without that of starting Python; compiled code is kept in `cache`."""
+    timed = f"import time; start = time.perf_counter()\n{code}\nprint(time.perf_counter() - start)"
+    root = str(Path(__file__).resolve().parent.parent)
+    paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", timed],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        raise RuntimeError(f"a fresh process failed:\n{done.stderr}")
+    return float(done.stdout.splitlines()[-1])
+
+
+def bench_import(config: Config) -> Iterator[Measurement]:
+    """`import ttt_envs` in a fresh process."""
+    with tempfile.TemporaryDirectory() as cache:
+        runs = [start_seconds("import ttt_envs", Path(cache)) for _ in range(config.repeats)]
+    yield _rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
+
+
+def bench_start(game_id: str, config: Config) -> Iterator[Measurement]:
+    """Import and first reset in a fresh process, with and without compiled code at hand."""
+    code = f"import ttt_envs; ttt_envs.make_aec({game_id!r}).reset(seed=0)"
+    with tempfile.TemporaryDirectory() as cache:
+        cold = start_seconds(code, Path(cache))
+        warm = [start_seconds(code, Path(cache)) for _ in range(min(config.repeats, 3))]
+    yield _rate(game_id, "first reset, empty cache", [cold], "s", GOALS["start"]["cold"])
+    yield _rate(game_id, "first reset, warm cache", warm, "s", GOALS["start"]["warm"])
+
+
+# --- all ---
+
+PARTS: dict[Section, Callable[[str, Config], Iterator[Measurement]]] = {
+    "aec": bench_aec,
+    "batch": bench_batch,
+    "search": bench_search,
+    "training": bench_training,
+    "start": bench_start,
+}
+
+
+def _alternate(players: dict[str, Callable[[float], float]], config: Config) -> dict[str, list[float]]:
+    """Repeated runs of each, one after the other in turn, after one to warm up."""
+    seconds = config.seconds / config.repeats
+    for play in players.values():
+        play(min(seconds, 0.05))
+    runs: dict[str, list[float]] = {name: [] for name in players}
+    for _ in range(config.repeats):
+        for name, play in players.items():
+            runs[name].append(play(seconds))
+    return runs
+
+
+def _rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Measurement:
+    return Measurement(game, what, statistics.median(runs), unit, goal, tuple(runs))
+
+
+def _skipped(game: str, what: str, unit: str, why: str) -> Measurement:
+    return Measurement(game, what, float("nan"), unit, note=f"skipped: {why}")
+
+
+def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Measurement]:
+    """All measurements of `config`, as they are made; `tell` hears what comes next and what share is done.
+
+    Raises ValueError for unknown games or parts and for times and repeats that make no sense.
+    """
+    known = list(ttt_envs.GAMES)
+    games = known if config.games == ("all",) else list(config.games)
+    for game_id in games:
+        if game_id not in known:
+            raise ValueError(unknown("game", game_id, [*known, "all"]))
+    for part in config.only:
+        if part not in PARTS:
+            raise ValueError(unknown("part", part, SECTIONS))
+    if not (config.seconds > 0 and config.repeats >= 1):
+        raise ValueError(f"seconds={config.seconds} must be positive, and repeats={config.repeats} at least 1")
+    jobs: list[tuple[str, Callable[[], Iterator[Measurement]]]] = []
+    if "start" in config.only:
+        jobs.append(("import", lambda: bench_import(config)))
+    jobs += [
+        (f"{game_id}: {part}", lambda g=game_id, p=part: PARTS[p](g, config))  # type: ignore[misc]
+        for game_id in games
+        for part in SECTIONS
+        if part in config.only
+    ]
+    for k, (what, job) in enumerate(jobs):
+        tell(what, k / len(jobs))
+        yield from job()
+    tell("", 1.0)
+
+
+def tables(found: Sequence[Measurement]) -> list[Table]:
+    """For people, one for each game: value, goal, and whether it is met."""
+    made = []
+    for game in dict.fromkeys(m.game for m in found):
+        mine = [m for m in found if m.game == game]
+        rows = [
+            [
+                m.what,
+                "–" if np.isnan(m.value) else _number(m.value, m.unit),
+                m.unit,
+                "" if m.goal is None else f"{'≤' if m.unit == 's' else '≥'} {_number(m.goal, m.unit)}",
+                {True: "met", False: "NOT met", None: ""}[m.met],
+            ]
+            for m in mine
+        ]
+        notes = [f"{m.what}: {m.note}" for m in mine if m.note]
+        judged = [m.met for m in mine if m.met is not None]
+        if judged:
+            notes.append(f"{sum(judged)} of {len(judged)} goals met")
+        made.append(Table(game or "The package", ["", "value", "unit", "goal", ""], rows, "\n".join(notes)))
+    return made
+
+
+def _number(value: float, unit: str) -> str:
+    return f"{value:.2f}" if unit in ("s", "x") else f"{value:,.0f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status, which goals that are not met leave at 0."""
+    config = tyro.cli(Config, args=arguments, prog="python -m tools.benchmark", description=Config.__doc__)
+    console, errors = Console(), Console(stderr=True)
+    found: list[Measurement] = []
+    status = 0
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=errors, transient=True) as progress:
+            task = progress.add_task("", total=1.0)
+            for measurement in measure(
+                config, lambda what, share: progress.update(task, description=what, completed=share)
+            ):
+                found.append(measurement)
+    except ValueError as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
+        return 2
+    except KeyboardInterrupt:
+        errors.print("interrupted: only what was measured by then")
+        status = 130
+    for table in tables(found):
+        console.print()
+        console.print(table.rich())
+    console.print(f"\n{LEGEND}", highlight=False)
+    path = config.out / "benchmark.json"
+    machine: dict[str, Any] = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+    with suppress(OSError):
+        machine["load"] = os.getloadavg()[0]
+    lines = [{**asdict(m), "met": m.met} for m in found]
+    write_json(path, {"version": ttt_envs.__version__, **machine, "complete": not status, "measurements": lines})
+    console.print(f"The numbers are in {path}", highlight=False)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Agent: the base of everything that chooses moves, and what agents share."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
+from ttt_envs.core.view import View
+
+# Facts of games, for people.
+_FACTS = {
+    "simultaneous": "simultaneous choices",
+    "stochastic": "chance",
+    "hidden_information": "hidden information",
+}
+
+
+class Agent:
+    """Base class of agents. A subclass defines `policy`, or `act`, or both.
+
+    An agent sees a `View`, never a state. One that draws its random numbers from the view's seeds plays the same game
+    whatever else is in the batch.
+
+    Attributes:
+        name: what reports call it; `agents.load` sets it to the text that the agent was loaded from.
+        plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
+        interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
+    """
+
+    name: str = "agent"
+    plays: ClassVar[Mapping[str, bool]] = {}
+    interactive: ClassVar[bool] = False
+
+    def act(self, view: View) -> np.ndarray:
+        """One legal action a position, int64 (n,), drawn from `policy`; -1 where the player has none."""
+        out = np.empty(len(view), np.int64)
+        sample_rows(self.policy(view), stream_seeds(view.seeds, Stream.CHOICE), out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """The probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no action.
+
+        By default 1 for what `act` answers.
+        """
+        if type(self).act is Agent.act:
+            raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
+        actions = self.act(view)
+        return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""
+        for fact, value in self.plays.items():
+            if getattr(game, fact) != value:
+                raise ValueError(
+                    f"agent {self.name} plays only games {'with' if value else 'without'} {_FACTS.get(fact, fact)}; "
+                    f"{game!r} does not fit. `ttt agents` lists what each agent plays"
+                )
+
+
+def uniform(choices: np.ndarray) -> np.ndarray:
+    """The same probability for each choice, bool (n, num_actions): float64 (n, num_actions)."""
+    return np.asarray(choices / np.maximum(choices.sum(axis=1, keepdims=True), 1), np.float64)
+
+
+def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """The legal actions of highest value: bool (n, num_actions), as `values` and `masks`."""
+    known = np.where(masks, values, -np.inf)
+    return np.asarray(masks & (known == known.max(axis=1, keepdims=True)))

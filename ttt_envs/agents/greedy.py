@@ -1,0 +1,116 @@
+"""The greedy agent: one move ahead, and the answer to it.
+
+`draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; in them
+`legal_mask` and `step` stand for the game's kernels.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.core import jit
+from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.rng import Stream, choose, fold, stream_seeds
+from ttt_envs.core.view import View
+
+
+def draw_choices(state, seed, legal, joint):
+    """A random legal action of each player who acts in `state`; legal bool (num_actions,) is room to work."""
+    for player in range(joint.shape[0]):
+        legal_mask(state, player, legal)
+        joint[player] = choose(legal, fold(seed, player))
+
+
+def can_be_beaten(states, player, seed, legal):
+    """Whether another side than `player`'s may win at once in states[0].
+
+    A side shares its reward, so another one wins where a player is paid and `player` is not. Where several
+    act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to try actions.
+    """
+    joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
+    mover = states[0]["to_move"]
+    if mover < 0:
+        draw_choices(states[0], seed, legal, joint)
+    for rival in range(joint.shape[0]):
+        if rival == player or (mover >= 0 and rival != mover):
+            continue
+        legal_mask(states[0], rival, legal)
+        drawn = joint[rival]
+        for action in range(legal.shape[0]):
+            if legal[action]:
+                states[1] = states[0]
+                joint[rival] = action
+                step(states[1], joint)
+                if states[1]["rewards"][rival] > 0 and not states[1]["rewards"][player] > 0:
+                    return True
+        joint[rival] = drawn
+    return False
+
+
+def score_rows(states, players, seeds, scores):
+    """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
+
+    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as well.
+    """
+    if states.shape[0] == 0:
+        return
+    legal = np.empty((2, scores.shape[1]), np.bool_)
+    trial = np.empty(2, states.dtype)
+    joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
+    for i in range(states.shape[0]):
+        player = players[i]
+        if states[i]["done"]:
+            continue
+        if states[i]["to_move"] < 0:
+            draw_choices(states[i], seeds[i], legal[0], joint)
+        legal_mask(states[i], player, legal[0])
+        for action in range(scores.shape[1]):
+            if not legal[0, action]:
+                continue
+            trial[0] = states[i]
+            joint[player] = action
+            step(trial[0], joint)
+            if trial[0]["done"]:
+                scores[i, action] += np.int64(np.sign(trial[0]["rewards"][player]))
+            elif can_be_beaten(trial, player, fold(seeds[i], action), legal[1]):
+                scores[i, action] -= 1
+
+
+@cache
+def _kernel(rules: Rules) -> Callable[..., Any]:
+    bound: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    bound["draw_choices"] = jit.specialise(draw_choices, **bound)
+    bound["can_be_beaten"] = jit.specialise(can_be_beaten, **bound)
+    return jit.specialise(score_rows, **bound)
+
+
+class Greedy(Agent):
+    """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
+
+    Plays any game. Where chance, hidden things or choices at the same time decide what an action leads to, it
+    takes the action that wins most and loses least over a few samples of them.
+    """
+
+    name = "greedy"
+
+    def __init__(self, samples: int = 8) -> None:
+        """`samples`: worlds looked at for each decision; one is enough where nothing is left to chance."""
+        if samples < 1:
+            raise ValueError(f"samples must be at least 1, not {samples}")
+        self.samples = samples
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): the same probability for all of the best actions."""
+        game = view.game
+        certain = not (game.simultaneous or game.stochastic or game.hidden_information)
+        scores = np.zeros((len(view), game.num_actions), np.int64)
+        for sample in range(1 if certain else self.samples):
+            seeds = stream_seeds(view.seeds, Stream.OTHERS, sample)
+            _kernel(game.rules)(view.sample_worlds(sample), view.players, seeds, scores)
+        return uniform(best_of(scores, view.masks))

@@ -1,0 +1,26 @@
+"""The random agent."""
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent, uniform
+from ttt_envs.core.rng import Stream, choose_rows, stream_seeds
+from ttt_envs.core.view import View
+
+
+class RandomAgent(Agent):
+    """Plays a uniformly chosen legal action."""
+
+    name = "random"
+
+    def __init__(self) -> None:
+        """No parameters."""
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action."""
+        out = np.empty(len(view), np.int64)
+        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), out)
+        return out
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions)."""
+        return uniform(view.masks)

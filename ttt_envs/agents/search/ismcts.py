@@ -1,0 +1,138 @@
+"""Information set Monte Carlo tree search: for games in which players do not know all.
+
+SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE TCIAIG
+4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a world drawn anew from all
+that fit what the
+player at the root, the searcher, knows; others' cards and the draws to come are different in each. What differs:
+
+- The tree is over what the searcher knows. A position in which he is to move is known again by two things alone: his
+  last action in the tree, which stands for all that he knew before it, and what he observes now. A position in which
+  another is to move is known by the actions since the searcher's last one, and by who is to move. So the searcher never
+  acts upon what he does not see, be it cards or a secret action of another; and others do not act upon what he drew
+  since his last action.
+- Not every action that is in the tree is legal in every world. UCB1 weighs the visits of an action against how often
+  it was legal when its position was visited, and not against all visits there: else what is seldom legal would be tried
+  too often.
+- Others explore a little more or less by chance. Two who do not see each other's choices may else fall into step, and
+  one find the other out for ever: that UCB1 does not settle there is from Shafiei, Sturtevant and Schaeffer,
+  "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing agents, 2009.
+
+In another's position all hands that he may hold are thrown together, and he plays what is best on average against the
+searcher's own hand: the tree has no bluffs in it, and nobody who falls for one.
+
+`arrive` is a template, compiled for one game's rules; in it `observe` stands for the game's kernel.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.search import mcts
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+
+#: `available`: how often the action was legal when its position was visited, since the visit that added it.
+NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
+
+# Features of an observation that are taken together, as bits of a uint64.
+_WORD = 64
+
+# So many values has the factor of others' exploration.
+_STEPS = 1 << 16
+
+
+@jit.kernel
+def best_child(tree, place, legal, exploration):
+    """The legal action of highest upper confidence bound in a position; 0 while a legal one was not tried.
+
+    The exploration constant of another than the searcher varies by chance, by up to a quarter.
+    """
+    missing = 0
+    for action in range(legal.shape[0]):
+        missing += legal[action]
+    best, highest = 0, -1.0
+    child = tree[place]["child"]
+    while child:
+        if legal[tree[child]["action"]]:
+            missing -= 1
+            visits, available = tree[child]["visits"], 1 + tree[child]["available"]
+            spread = exploration * math.sqrt(math.log(available) / visits)
+            if tree[child]["mover"] != tree[0]["mover"]:
+                spread *= 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], child), _STEPS) / _STEPS
+            bound = tree[child]["value"] / visits + spread
+            if bound > highest:
+                best, highest = child, bound
+            tree[child]["available"] = available
+        child = tree[child]["sibling"]
+    return 0 if missing > 0 else best
+
+
+def arrive(state, tree, index, node, seen):
+    """The position after action `node`, as the module says; seen int8 (observation size,) is room to work."""
+    player, mover = tree[0]["mover"], state["to_move"]
+    if mover != player:
+        return mcts.find(tree, index, rng.fold(node, mover))
+    while tree[node]["mover"] != player:
+        node = tree[node]["parent"]
+    observe(state, player, seen)
+    digest, word = rng.fold(node, player), np.uint64(0)
+    for k in range(seen.shape[0]):
+        if k % _WORD == 0:
+            digest, word = rng.mix(digest ^ word), np.uint64(0)
+        word = word << np.uint64(1) | np.uint64(seen[k])
+    return mcts.find(tree, index, rng.mix(digest ^ word))
+
+
+@cache
+def kernel_for(rules: Rules) -> Callable[..., Any]:
+    """`mcts.simulate` for one game's rules, with positions as here."""
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    return jit.specialise(
+        mcts.simulate,
+        **moves,
+        resample=rules.resample,
+        playout=jit.specialise(mcts.playout, **moves),
+        best_child=best_child,
+        arrive=jit.specialise(arrive, observe=rules.observe),
+    )
+
+
+class ISMCTS(mcts.MCTS):
+    """Plays the action that a tree search over many possible worlds visited most; ties as in MCTS.
+
+    Plays any game in which one player acts at a time, whatever is hidden. Rewards must lie in -1..1.
+    """
+
+    name = "ismcts"
+    plays = {"simultaneous": False}
+
+    def __init__(
+        self,
+        simulations: int = 1000,
+        seconds: float | None = None,
+        exploration: float = 0.7,
+        threads: int = 1,
+    ) -> None:
+        """A search of a fixed size, or of a fixed time.
+
+        Args:
+            simulations: playouts for each decision, each in another world.
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
+                gets depends on the machine and its load.
+            exploration: UCB1's constant, for values from 0 (loss) to 1 (win); half of it below the root.
+            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+        """
+        super().__init__(simulations, seconds, exploration, threads)
+
+    def _kernel(self, game: Game) -> Callable[..., Any]:
+        return kernel_for(game.rules)
+
+    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.zeros(size, NODE), np.zeros(size, mcts.INDEX), np.zeros(game.observation_size, np.int8)

@@ -1,0 +1,350 @@
+"""Monte Carlo tree search: UCT on compiled kernels, for any game of perfect information.
+
+UCT: Kocsis and Szepesvári, "Bandit based Monte-Carlo planning", ECML 2006; with random playouts, in the terms
+of Browne et al., "A survey of Monte Carlo tree search methods", IEEE TCIAIG 4(1), 2012. Each simulation plays
+from the root through the tree, adds one node, and plays on at random to the end.
+
+- Any number of players in any order: a node's value counts for the player who moved into it (max^n).
+- Chance: each simulation plays in a world drawn anew, so that no plan can rest on dice that nobody can know. The
+  position that comes out decides where in the tree it goes on. The tree holds no states, but it knows a position again
+  by a digest of its record, whatever way led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
+  in Monte Carlo tree search", IEEE CIG 2008.
+
+`playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
+`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise`. Another search may have another
+`best_child` and another `arrive`.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent, uniform
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.view import View
+
+#: Entry k is two things: an action that was tried in a position, and, in `child` alone, a position with the actions
+#: tried there. Without chance it is the position after action k, see `follow`; else see `recognise`. Position 0 is the
+#: root; no link is 0.
+NODE = np.dtype(
+    [
+        ("value", np.float64),  # what the mover's side got, mapped from -1..1 to 0..1; of the root: see `simulate`
+        ("visits", np.int32),
+        ("action", np.int32),
+        ("mover", np.int32),  # of the root: who is to move there
+        ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
+        ("child", np.int32),  # of the position: the newest action
+        ("sibling", np.int32),  # the next older action in the same position
+    ],
+    align=True,
+)
+
+#: Where positions are found by their digests: a trie of 4 branches, each entry a position of the same number.
+INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
+
+# With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and what
+# is explored in it blurs the values above. The root must find the best action, the others earn: Tolpin and Shimony,
+# "MCTS based on simple regret", AAAI 2012.
+_BELOW_ROOT = 0.5
+
+# Simulations between two looks at the clock.
+_CHUNK = 64
+
+
+@jit.kernel
+def best_child(tree, place, legal, exploration):
+    """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried."""
+    missing = 0
+    for action in range(legal.shape[0]):
+        missing += legal[action]
+    visits = 0
+    child = tree[place]["child"]
+    while child:
+        visits += tree[child]["visits"]
+        missing -= 1
+        child = tree[child]["sibling"]
+    if missing > 0:
+        return 0
+    spread = exploration * math.sqrt(math.log(visits))
+    best, highest = 0, -1.0
+    child = tree[place]["child"]
+    while child:
+        bound = tree[child]["value"] / tree[child]["visits"] + spread / math.sqrt(tree[child]["visits"])
+        if bound > highest:
+            best, highest = child, bound
+        child = tree[child]["sibling"]
+    return best
+
+
+@jit.kernel
+def keep_untried(tree, place, legal):
+    """Clear in `legal` the actions that were tried in a position."""
+    child = tree[place]["child"]
+    while child:
+        legal[tree[child]["action"]] = False
+        child = tree[child]["sibling"]
+
+
+@jit.kernel
+def back_up(tree, node, rewards, sides):
+    """Count a visit and its reward in `node` and all above it; a reward that a side shares counts as a whole one."""
+    while node:
+        mover = tree[node]["mover"]
+        tree[node]["visits"] += 1
+        tree[node]["value"] += 0.5 + 0.5 * sides[mover] * rewards[mover]
+        node = tree[node]["parent"]
+    tree[0]["visits"] += 1
+
+
+@jit.kernel
+def follow(state, tree, index, node, memory):
+    """The position after action `node` where nothing is left to chance: it has the same number."""
+    return node
+
+
+@jit.kernel
+def recognise(state, tree, index, node, memory):
+    """The position of that record, the memory of `state` as uint64 (words,).
+
+    All but the generator, the first field of every state, makes a position. The count of plies is in it too, so that
+    no simulation comes back to one where it has been.
+    """
+    digest = np.uint64(0)
+    for k in range(1, memory.shape[0]):
+        digest = rng.mix(digest ^ memory[k])
+    return find(tree, index, digest)
+
+
+@jit.kernel
+def find(tree, index, digest):
+    """The position of that digest, uint64; one that was never met gets the number of the next entry."""
+    new = tree[0]["visits"] + 1
+    place, rest = np.int64(0), digest
+    while index[place]["digest"] != digest:
+        branch = np.int64(rest & np.uint64(3))
+        if index[place]["branches"][branch] == 0:
+            index[place]["branches"][branch] = new
+            index[new]["digest"] = digest
+        place = np.int64(index[place]["branches"][branch])
+        rest >>= np.uint64(2)
+    return place
+
+
+def playout(state, joint, legal):
+    """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
+    while not state["done"]:
+        mover = state["to_move"]
+        legal_mask(state, mover, legal)
+        joint[mover] = rng.choose(legal, rng.draw(state))
+        step(state, joint)
+
+
+def simulate(root, world, memory, sides, seed, tree, index, legal):
+    """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
+
+    Args:
+        root: states (1,), not finished.
+        world: states (1,), room to play.
+        memory: what `arrive` needs: of MCTS the same memory as uint64 (record's size / 8,).
+        sides: float64 (players,), how many share each player's reward.
+        seed: uint64; what simulation s draws depends on it and on s.
+        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, who is to move and, as its
+            value, the exploration constant.
+        index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
+        legal: bool (num_actions,), room to work.
+    """
+    state = world[0]
+    player = tree[0]["mover"]
+    joint = np.zeros(state["rewards"].shape[0], np.int64)
+    exploration = tree[0]["value"]
+    for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
+        world[0] = root[0]
+        resample(state, player, rng.fold(seed, 2 * simulation))
+        rng.start(state, rng.fold(seed, 2 * simulation + 1))
+        node, place, grown = 0, 0, False
+        while not (grown or state["done"]):
+            mover = state["to_move"]
+            legal_mask(state, mover, legal)
+            share = _BELOW_ROOT if place and index.shape[0] else 1.0
+            child = best_child(tree, place, legal, share * exploration)
+            if child == 0:
+                grown = True
+                keep_untried(tree, place, legal)
+                child = simulation + 1
+                tree[child]["action"] = rng.choose(legal, rng.draw(state))
+                tree[child]["mover"] = mover
+                tree[child]["sibling"] = tree[place]["child"]
+                tree[place]["child"] = child
+            tree[child]["parent"] = node
+            node = child
+            joint[mover] = tree[node]["action"]
+            step(state, joint)
+            if not (grown or state["done"]):
+                place = arrive(state, tree, index, node, memory)
+        playout(state, joint, legal)
+        back_up(tree, node, state["rewards"], sides)
+
+
+@jit.kernel
+def read_root(tree, out):
+    """Visits and sum of values of each action at the root: out float64 (2, num_actions)."""
+    out[:] = 0.0
+    child = tree[0]["child"]
+    while child:
+        out[0, tree[child]["action"]] = tree[child]["visits"]
+        out[1, tree[child]["action"]] = tree[child]["value"]
+        child = tree[child]["sibling"]
+
+
+def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The legal actions that were visited most and, of these, have the best mean value: bool (n, num_actions).
+
+    Visits and sums of values are float64 (n, num_actions).
+    """
+    best = masks & (visits == visits.max(axis=1, keepdims=True))
+    means = np.where(best, values / np.maximum(visits, 1), -1)
+    return np.asarray(best & (means == means.max(axis=1, keepdims=True)))
+
+
+@cache
+def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+    """`simulate` for one game's rules, with or without chance."""
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    return jit.specialise(
+        simulate,
+        **moves,
+        resample=rules.resample,
+        playout=jit.specialise(playout, **moves),
+        arrive=recognise if chance else follow,
+    )
+
+
+class MCTS(Agent):
+    """Plays the action that a tree search visited most; ties go to the better value, then to the seed.
+
+    Plays any game of perfect information in which one player acts at a time. Rewards must lie in -1..1.
+    """
+
+    name = "mcts"
+    plays = {"simultaneous": False, "hidden_information": False}
+    #: Of what `_read` finds.
+    _rows = 2
+
+    def __init__(
+        self,
+        simulations: int = 400,
+        seconds: float | None = None,
+        exploration: float = 1.4,
+        threads: int = 1,
+    ) -> None:
+        """A search of a fixed size, or of a fixed time.
+
+        Args:
+            simulations: playouts for each decision.
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
+                gets depends on the machine and its load.
+            exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
+            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+        """
+        if simulations < 1 or threads < 1:
+            raise ValueError(f"simulations={simulations} and threads={threads} must be at least 1")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise ValueError(f"seconds={seconds} must be more than 0, and finite")
+        if not 0 <= exploration < math.inf:
+            raise ValueError(f"exploration={exploration} must be at least 0, and finite")
+        self.simulations = simulations
+        self.seconds = seconds
+        self.exploration = exploration
+        self.threads = threads
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): the chances of `act`'s answers, for one tree; for visits see `search`.
+
+        It varies with the view's seeds. ValueError as of `check`.
+        """
+        return uniform(most_visited(view.masks, *self.search(view)))
+
+    def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
+
+        A forced action is not searched, and has one visit.
+        """
+        results = self._results(view)
+        return results[:, 0], results[:, 1]
+
+    def _results(self, view: View) -> np.ndarray:
+        """What `_read` finds in the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
+        game = view.game
+        self.check(game)
+        results = np.zeros((len(view), self._rows, game.num_actions))
+        choices = view.masks.sum(axis=1)
+        results[choices == 1] = view.masks[choices == 1, None]
+        rows = np.flatnonzero(choices > 1)
+        worlds = view.sample_worlds()
+        seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
+        kernel = self._kernel(game)
+        sides = np.ones(game.num_players)
+        for team in game.teams:
+            sides[list(team)] = len(team)
+
+        def work(some: np.ndarray) -> None:
+            legal = np.empty(game.num_actions, np.bool_)
+            world = worlds[:1].copy()
+            tree, index, memory = self._room(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
+            for i in some:
+                tree[:], index[:] = 0, 0
+                self._plant(tree, view.players[i])
+                run = partial(kernel, worlds[i : i + 1], world, memory, sides, seeds[i])
+                if self.seconds is None:
+                    run(tree, index, legal)
+                else:
+                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, legal)
+                self._read(tree, results[i])
+
+        threads = min(self.threads, len(rows))
+        if threads <= 1:
+            work(rows)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, [rows[k::threads] for k in range(threads)]))
+        return results
+
+    def _kernel(self, game: Game) -> Callable[..., Any]:
+        """`simulate` for that game."""
+        return kernel_for(game.rules, game.stochastic)
+
+    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A tree of that size, the index of its positions, and the memory to know them by; see `simulate`."""
+        return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), world.view(np.uint64)
+
+    def _plant(self, tree: np.ndarray, player: int) -> None:
+        """Prepare a tree of zeros for the player who searches."""
+        tree[0]["value"], tree[0]["mover"] = self.exploration, player
+
+    def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
+        """What was found, float64 (rows, num_actions)."""
+        read_root(tree, out)
+
+
+def _run_until(
+    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, legal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search until the deadline, for one chunk at least; the tree and its index, moved if they needed more room."""
+    size = 1
+    while True:
+        size += _CHUNK
+        if size > len(tree):
+            tree, index = np.concatenate([tree, np.zeros_like(tree)]), np.concatenate([index, np.zeros_like(index)])
+        run(tree[:size], index, legal)
+        if time.monotonic() >= deadline:
+            return tree, index

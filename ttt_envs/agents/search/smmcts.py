@@ -1,0 +1,395 @@
+"""Simultaneous-move Monte Carlo tree search: for games in which players choose at once. Its answer is a mixed policy.
+
+SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
+applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is that of
+`ttt_envs.agents.search.mcts`, and where
+one player acts it is the same to the last draw. Where several act at once:
+
+- Each draws from a strategy of his own, and nobody sees what the others draw: an action's probability is in proportion
+  to its regret, how much more it would have earned so far than the strategy. With probability gamma he explores: he
+  draws any action, each as likely.
+- What an action would have earned is the mean of what it did earn against these choices of the others; or, if it was
+  never played against them, against all choices. Where another explores nothing is counted: else each strategy would
+  come to answer the others' exploration too, and their averages would lie beside the equilibrium.
+- Regrets are not let fall below 0, and the n-th strategy counts n times in the average: regret matching+ of Tammelin,
+  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. So what was learned from early, poor
+  playouts is sooner forgotten.
+- The answer is the average of a player's strategies, without what he drew to explore. With two sides and zero sum such
+  averages approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of
+  Monte Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. How close they can come is
+  limited by gamma, since what a position is worth is learned from games in which both explore.
+
+`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
+`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise` of `ttt_envs.agents.search.mcts`.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.search import mcts
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.view import View
+
+
+@cache
+def node_for(players: int) -> np.dtype:
+    """Entry k of a tree: three things that simulation k has added, which refer to each other by their numbers.
+
+    A position with what was tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which is what the
+    players who act in a position chose together; and each player's arm, an action of his that he had not tried in that
+    position before. Position 0 is the root; no link is 0.
+    """
+    each = (players,)
+    return np.dtype(
+        [
+            ("value", np.float64, each),  # of the cell: what it earned, each side's reward mapped from -1..1 to 0..1
+            ("earned", np.float64, each),  # of the arm: the same
+            ("guess", np.float64, each),  # of the arm: room to work
+            ("regret", np.float64, each),  # of the arm; never negative
+            ("weight", np.float64, each),  # of the arm: sum of its probabilities, the n-th times n
+            ("visits", np.int32),  # of the cell; of the root: simulations done
+            ("explores", np.int32, each),  # of the cell: 1 who drew uniformly, in the last simulation; else 0
+            ("parent", np.int32),  # of the cell: the one before it, in the last simulation
+            ("place", np.int32),  # of the cell: its position
+            ("mover", np.int32),  # of the root: who searches
+            ("passed", np.int32),  # of the position: how often something was chosen in it
+            ("newest", np.int32, each),  # of the position: each player's newest arm
+            ("arm", np.int32, each),  # of the cell: each player's arm; 0 who does not act
+            ("link", np.int32, each),  # of the cell: the next older one with the same arm of that player
+            ("action", np.int32, each),  # of the arm
+            ("tried", np.int32, each),  # of the arm: visits
+            ("sibling", np.int32, each),  # of the arm: the player's next older one in the same position
+            ("cell", np.int32, each),  # of the arm: the newest cell it is part of
+        ],
+        align=True,
+    )
+
+
+@jit.kernel
+def keep_untried(tree, place, player, legal):
+    """Clear in `legal` the actions that the player has tried in a position; how many are left."""
+    left = 0
+    for action in range(legal.shape[0]):
+        left += legal[action]
+    arm = tree[place]["newest"][player]
+    while arm:
+        legal[tree[arm]["action"][player]] = False
+        left -= 1
+        arm = tree[arm]["sibling"][player]
+    return left
+
+
+@jit.kernel
+def best_arm(tree, place, player, exploration):
+    """The arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all."""
+    visits = 0
+    arm = tree[place]["newest"][player]
+    while arm:
+        visits += tree[arm]["tried"][player]
+        arm = tree[arm]["sibling"][player]
+    spread = exploration * math.sqrt(math.log(visits))
+    best, highest = 0, -1.0
+    arm = tree[place]["newest"][player]
+    while arm:
+        tried = tree[arm]["tried"][player]
+        bound = tree[arm]["earned"][player] / tried + spread / math.sqrt(tried)
+        if bound > highest:
+            best, highest = arm, bound
+        arm = tree[arm]["sibling"][player]
+    return best
+
+
+@jit.kernel
+def draw_arm(tree, place, player, explores, x):
+    """An arm by regret matching, or any if the player `explores`, by the random uint64 `x`; his strategy is noted.
+
+    He is not alone, and has tried all in the position.
+    """
+    count, total = count_regrets(tree, place, player)
+    left = np.float64(x) / 18446744073709551616.0
+    drawn, last = 0, 0
+    arm = tree[place]["newest"][player]
+    while arm:
+        chance = tree[arm]["regret"][player] / total if total > 0 else 1.0 / count
+        tree[arm]["weight"][player] += tree[place]["passed"] * chance
+        left -= 1.0 / count if explores else chance
+        if drawn == 0 and left < 0:
+            drawn = arm
+        last = arm
+        arm = tree[arm]["sibling"][player]
+    return drawn if drawn else last  # rounding may leave a little
+
+
+@jit.kernel
+def count_regrets(tree, place, player):
+    """How many arms the player has in a position, and the sum of their regrets."""
+    count, total = 0, 0.0
+    arm = tree[place]["newest"][player]
+    while arm:
+        count += 1
+        total += tree[arm]["regret"][player]
+        arm = tree[arm]["sibling"][player]
+    return count, total
+
+
+@jit.kernel
+def find_cell(tree, player, arms):
+    """The cell of these arms int64 (players,), the player's own among them; 0 if there is none yet."""
+    cell = tree[arms[player]]["cell"][player]
+    while cell:
+        same = True
+        for k in range(arms.shape[0]):
+            same &= tree[cell]["arm"][k] == arms[k]
+        if same:
+            return cell
+        cell = tree[cell]["link"][player]
+    return 0
+
+
+@jit.kernel
+def add_cell(tree, place, cell, arms):
+    """Make entry `cell` a cell of the position with these arms int64 (players,)."""
+    tree[cell]["place"] = place
+    for player in range(arms.shape[0]):
+        arm = arms[player]
+        if arm:
+            tree[cell]["arm"][player] = arm
+            tree[cell]["link"][player] = tree[arm]["cell"][player]
+            tree[arm]["cell"][player] = cell
+
+
+@jit.kernel
+def update_regrets(tree, cell, player):
+    """Count how much more each action of the player's would have earned than his strategy, with others as in `cell`."""
+    place, chosen = tree[cell]["place"], tree[cell]["arm"]
+    arm = tree[place]["newest"][player]
+    while arm:
+        tree[arm]["guess"][player] = tree[arm]["earned"][player] / tree[arm]["tried"][player]
+        arm = tree[arm]["sibling"][player]
+    # Better is known of what he has played against the same choices: all that is in the list of one other's arm.
+    other = 0
+    while other == player or chosen[other] == 0:
+        other += 1
+    met = tree[chosen[other]]["cell"][other]
+    while met:
+        same = True
+        for k in range(chosen.shape[0]):
+            same &= k == player or tree[met]["arm"][k] == chosen[k]
+        if same:
+            tree[tree[met]["arm"][player]]["guess"][player] = tree[met]["value"][player] / tree[met]["visits"]
+        met = tree[met]["link"][other]
+    count, total = count_regrets(tree, place, player)
+    expected = 0.0
+    arm = tree[place]["newest"][player]
+    while arm:
+        chance = tree[arm]["regret"][player] / total if total > 0 else 1.0 / count
+        expected += chance * tree[arm]["guess"][player]
+        arm = tree[arm]["sibling"][player]
+    arm = tree[place]["newest"][player]
+    while arm:
+        tree[arm]["regret"][player] = max(0.0, tree[arm]["regret"][player] + tree[arm]["guess"][player] - expected)
+        arm = tree[arm]["sibling"][player]
+
+
+@jit.kernel
+def back_up(tree, cell, rewards, sides):
+    """Count a visit and its rewards in `cell` and all above it; a reward that a side shares counts as a whole one."""
+    players = rewards.shape[0]
+    while cell:
+        tree[cell]["visits"] += 1
+        acting = exploring = 0
+        for player in range(players):
+            gain = 0.5 + 0.5 * sides[player] * rewards[player]
+            tree[cell]["value"][player] += gain
+            arm = tree[cell]["arm"][player]
+            if arm:
+                acting += 1
+                exploring += tree[cell]["explores"][player]
+                tree[arm]["tried"][player] += 1
+                tree[arm]["earned"][player] += gain
+        for player in range(players):
+            # An answer to what others only try out would be none to their strategies.
+            if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
+                update_regrets(tree, cell, player)
+        cell = tree[cell]["parent"]
+    tree[0]["visits"] += 1
+
+
+def playout(state, joint, legal):
+    """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
+    while not state["done"]:
+        for player in range(joint.shape[0]):
+            if state["to_move"] < 0 or player == state["to_move"]:
+                legal_mask(state, player, legal)
+                joint[player] = rng.choose(legal, rng.draw(state))
+        step(state, joint)
+
+
+def fill_masks(state, masks, acts):
+    """Who acts, bool (players,), and his legal actions, bool (players, num_actions); rows of others stay as they are.
+
+    Returns how many act.
+    """
+    acting = 0
+    for player in range(acts.shape[0]):
+        acts[player] = False
+        if state["to_move"] < 0 or player == state["to_move"]:
+            legal_mask(state, player, masks[player])
+            acts[player] = masks[player].any()
+            acting += acts[player]
+    return acting
+
+
+def simulate(root, world, memory, sides, seed, tree, index, legal):
+    """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
+
+    Arguments as of `ttt_envs.agents.search.mcts.simulate`, but for `tree`: `node_for(players)` (simulations + 1,). Its
+    node 0 holds the simulations done so far, who searches, as its value UCB1's constant, and as what it earned gamma.
+    """
+    state = world[0]
+    searcher, exploration, gamma = tree[0]["mover"], tree[0]["value"][0], tree[0]["earned"][0]
+    players = state["rewards"].shape[0]
+    joint, arms, explores = np.zeros(players, np.int64), np.zeros(players, np.int64), np.zeros(players, np.int64)
+    masks, acts = np.zeros((players, legal.shape[0]), np.bool_), np.zeros(players, np.bool_)
+    for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
+        world[0] = root[0]
+        resample(state, searcher, rng.fold(seed, 2 * simulation))
+        rng.start(state, rng.fold(seed, 2 * simulation + 1))
+        cell, place, new, grown = 0, 0, simulation + 1, False
+        while not (grown or state["done"]):
+            acting, one = fill_masks(state, masks, acts), 0
+            tree[place]["passed"] += 1
+            for player in range(players):
+                arms[player] = explores[player] = 0
+                if not acts[player]:
+                    continue
+                one = player
+                if keep_untried(tree, place, player, masks[player]):
+                    explores[player] = 1
+                    arms[player] = new
+                    tree[new]["action"][player] = rng.choose(masks[player], rng.draw(state))
+                    tree[new]["weight"][player] = tree[place]["passed"]
+                    tree[new]["sibling"][player] = tree[place]["newest"][player]
+                    tree[place]["newest"][player] = new
+                elif acting == 1:
+                    share = mcts._BELOW_ROOT if place and index.shape[0] else 1.0
+                    arms[player] = best_arm(tree, place, player, share * exploration)
+                else:
+                    explores[player] = rng.draw(state) < gamma * 18446744073709551616.0
+                    arms[player] = draw_arm(tree, place, player, explores[player], rng.draw(state))
+                joint[player] = tree[arms[player]]["action"][player]
+            above, cell = cell, find_cell(tree, one, arms)
+            if cell == 0:
+                grown, cell = True, new
+                add_cell(tree, place, cell, arms)
+            tree[cell]["parent"] = above
+            for player in range(players):
+                tree[cell]["explores"][player] = explores[player]
+            step(state, joint)
+            if not (grown or state["done"]):
+                place = arrive(state, tree, index, cell, memory)
+        playout(state, joint, legal)
+        back_up(tree, cell, state["rewards"], sides)
+
+
+@jit.kernel
+def read_root(tree, out):
+    """Of each action of the searcher's: visits, sum of values, weight in the average strategy, and whether others act.
+
+    out float64 (4, num_actions).
+    """
+    out[:] = 0.0
+    player = tree[0]["mover"]
+    arm = tree[0]["newest"][player]
+    while arm:
+        action = tree[arm]["action"][player]
+        out[0, action] = tree[arm]["tried"][player]
+        out[1, action] = tree[arm]["earned"][player]
+        out[2, action] = tree[arm]["weight"][player]
+        for k in range(tree[0]["newest"].shape[0]):
+            out[3, action] += k != player and tree[0]["newest"][k] > 0
+        arm = tree[arm]["sibling"][player]
+
+
+@cache
+def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+    """`simulate` for one game's rules, with or without chance."""
+    step = advance_for(rules)
+    return jit.specialise(
+        simulate,
+        step=step,
+        resample=rules.resample,
+        fill_masks=jit.specialise(fill_masks, legal_mask=rules.legal_mask),
+        playout=jit.specialise(playout, legal_mask=rules.legal_mask, step=step),
+        arrive=mcts.recognise if chance else mcts.follow,
+    )
+
+
+class SMMCTS(mcts.MCTS):
+    """Draws from the mixed policy that a tree search found, where several choose at once; elsewhere it plays as MCTS.
+
+    Plays any game in which nothing is hidden but what is being chosen at the same moment. With two sides and zero sum
+    its policy approaches an equilibrium. Rewards must lie in -1..1.
+    """
+
+    name = "smmcts"
+    plays = {"hidden_information": False}
+    _rows = 4
+
+    def __init__(
+        self,
+        simulations: int = 10000,
+        seconds: float | None = None,
+        exploration: float = 1.4,
+        gamma: float = 0.2,
+        threads: int = 1,
+    ) -> None:
+        """A search of a fixed size, or of a fixed time.
+
+        Args:
+            simulations: playouts for each decision. With many actions on either side a matrix has many cells; it takes
+                thousands to see each of them.
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
+                gets depends on the machine and its load.
+            exploration: UCB1's constant where one player acts, as of MCTS.
+            gamma: the share of choices drawn uniformly where several act at once, from 0 to 1.
+            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+        """
+        super().__init__(simulations, seconds, exploration, threads)
+        if not 0 <= gamma <= 1:
+            raise ValueError(f"gamma={gamma} must be from 0 to 1")
+        self.gamma = gamma
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): the average strategy of the search; it varies with the view's seeds.
+
+        Where the player acts alone, the action that was visited most; ties go to the better value, and are shared.
+        ValueError for a game with hidden information.
+        """
+        found = self._results(view)
+        weights = np.where(found[:, 3] > 0, found[:, 2], mcts.most_visited(view.masks, found[:, 0], found[:, 1]))
+        totals = weights.sum(axis=1, keepdims=True)
+        return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)
+
+    def _kernel(self, game: Game) -> Callable[..., Any]:
+        return kernel_for(game.rules, game.stochastic)
+
+    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        _, index, memory = super()._room(game, world, size)
+        return np.zeros(size, node_for(game.num_players)), index, memory
+
+    def _plant(self, tree: np.ndarray, player: int) -> None:
+        super()._plant(tree, player)
+        tree[0]["earned"] = self.gamma
+
+    def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
+        read_root(tree, out)

@@ -1,0 +1,1 @@
+"""How good an agent is: tournaments, ratings, regret, exploitability."""

@@ -1,0 +1,250 @@
+"""Many games at once between agents: what tournaments, evaluations and drawings of games are made of.
+
+Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, by
+way of the states and of `View`, so a game is the same whatever else is played beside it.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent
+from ttt_envs.core.batch import acting_players
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.view import View, check_actions
+from ttt_envs.wrappers.common import explain
+
+#: Called with (games finished since the start, all games).
+Progress = Callable[[int, int], None]
+
+_FIRST_CHUNK, _LARGEST_CHUNK, _CHUNK_SECONDS = 32, 4096, 4.0
+_MULTIPLIER = np.uint64(0x5851F42D4C957F2D)
+
+
+@dataclass
+class Record:
+    """One game, move by move.
+
+    Attributes:
+        states: structured (T + 1,), the start first, the end last.
+        actions: int64 (T, players), -1 for players who did not act.
+    """
+
+    states: np.ndarray
+    actions: np.ndarray
+
+
+@dataclass
+class Games:
+    """What became of n games.
+
+    Attributes:
+        rewards: float32 (n, players).
+        lengths: int64 (n,), in plies.
+        moves: uint64 (n,), a digest of each game's actions and of what its players see at the end: equal for
+            games that went the same way.
+        seconds: float64 (agents,), time spent in `act` by each agent.
+        decisions: int64 (agents,), positions answered by each agent.
+        records: the games that were to be recorded, by number.
+    """
+
+    rewards: np.ndarray
+    lengths: np.ndarray
+    moves: np.ndarray
+    seconds: np.ndarray
+    decisions: np.ndarray
+    records: dict[int, Record] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def game_seeds(seed: int, n: int) -> np.ndarray:
+    """uint64 (n,): the episode seeds of `Batch(game, n, seed=seed)`; the first ones are the same for any n.
+
+    Raises TypeError or ValueError for a wrong seed.
+    """
+    return episode_seeds(new_seed(seed), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64))
+
+
+def play_games(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: Any,
+    seeds: Any,
+    *,
+    record: Collection[int] = (),
+    chunk: int | None = None,
+    progress: Progress | None = None,
+) -> Games:
+    """Play n games to the end.
+
+    Args:
+        game: from `ttt_envs.load`; any number of players, simultaneous choices and teams included.
+        agents: who plays; each is one object, asked for all of its seats at once.
+        seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
+        seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
+        record: numbers of games to keep move by move.
+        chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
+        progress: told how many games are finished.
+
+    Raises:
+        TypeError, ValueError: arguments of a wrong type or shape; an agent's answer that is no legal action
+            (the error names the agent).
+    """
+    parts = list(iter_games(game, agents, seats, seeds, record=record, chunk=chunk, progress=progress))
+    return join(parts, game, len(agents))
+
+
+def iter_games(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: Any,
+    seeds: Any,
+    *,
+    record: Collection[int] = (),
+    chunk: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Games]:
+    """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished."""
+    seeds = np.ascontiguousarray(seeds, np.uint64)
+    seats = np.asarray(seats)
+    n, players = len(seeds), game.num_players
+    if seats.dtype.kind not in "iu" or seats.shape not in ((players,), (n, players)):
+        raise ValueError(f"seats must be whole numbers of shape {(n, players)}, not {seats.dtype} {seats.shape}")
+    if seats.size and not (seats.min() >= 0 and seats.max() < len(agents)):
+        raise ValueError(f"seats must name agents 0 to {len(agents) - 1}, not {seats.min()} to {seats.max()}")
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1, not {chunk}")
+    seats = np.broadcast_to(seats, (n, players))
+    size, first = chunk or _FIRST_CHUNK, 0
+    while first < n:
+        last = min(first + size, n)
+        started = time.perf_counter()
+        tell = None if progress is None else _shifted(progress, first, n)
+        wanted = [k - first for k in record if first <= k < last]
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], wanted, tell)
+        games.records = {k + first: kept for k, kept in games.records.items()}
+        yield games
+        if chunk is None:
+            pace = _CHUNK_SECONDS / max(time.perf_counter() - started, 1e-3)
+            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_CHUNK))
+        first = last
+
+
+def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
+    """Chunks put together in order; no chunks give no games."""
+    empty = np.zeros(0, np.int64)
+    return Games(
+        rewards=np.concatenate([np.zeros((0, game.num_players), np.float32), *(p.rewards for p in parts)]),
+        lengths=np.concatenate([empty, *(p.lengths for p in parts)]),
+        moves=np.concatenate([empty.astype(np.uint64), *(p.moves for p in parts)]),
+        seconds=sum((p.seconds for p in parts), np.zeros(agents)),
+        decisions=sum((p.decisions for p in parts), np.zeros(agents, np.int64)),
+        records={k: kept for p in parts for k, kept in p.records.items()},
+    )
+
+
+def name_of(agent: Agent) -> str:
+    """An agent's name for people."""
+    return str(getattr(agent, "name", type(agent).__name__))
+
+
+def checked(agent: Agent, view: View, answer: Any) -> np.ndarray:
+    """An agent's answer to `view` as int64 (n,).
+
+    Raises TypeError or ValueError, naming the agent, if it is not one legal action a position.
+    """
+    name, game = name_of(agent), view.game
+    try:
+        actions = check_actions(answer, (len(view),), game.num_actions)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"agent {name!r}: {error}") from None
+    # Action -1 would read the last column of the mask.
+    wrong = np.flatnonzero((actions < 0) | ~view.masks[np.arange(len(view)), actions])
+    if len(wrong):
+        k = int(wrong[0])
+        who = f"agent {name!r} as player {view.players[k]}"
+        if actions[k] < 0:
+            raise ValueError(f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}")
+        words = explain(game, who, int(actions[k]), view.masks[k])[0]
+        raise ValueError(f"{words}; the position:\n{view.text(k)}")
+    return actions
+
+
+def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
+    return lambda finished: progress(first + finished, n)
+
+
+def _play_chunk(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: np.ndarray,
+    seeds: np.ndarray,
+    record: Sequence[int],
+    progress: Callable[[int], None] | None,
+) -> Games:
+    n, players = seats.shape
+    states = np.repeat(game.prototype, n)
+    game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)
+    moves = np.zeros(n, np.uint64)
+    seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
+    kept_states = {k: [states[k : k + 1].copy()] for k in record}
+    kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
+    for _ in range(game.max_plies + 1):
+        rows = np.flatnonzero(~states["done"])
+        if progress is not None:
+            progress(n - len(rows))
+        if not len(rows):
+            break
+        joint = np.full((n, players), -1)
+        at, by = acting_players(game, states, rows)
+        for a in np.unique(seats[at, by]):
+            mine = seats[at, by] == a
+            view = View(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
+            started = time.perf_counter()
+            answer = agents[a].act(view)
+            seconds[a] += time.perf_counter() - started
+            decisions[a] += len(view)
+            joint[at[mine], by[mine]] = checked(agents[a], view, answer)
+        played = joint[rows]
+        game.loops.step_rows(states, rows, played)
+        moves[rows] = _digest(moves[rows], played)
+        for k in set(kept_states) & set(rows.tolist()):
+            kept_states[k].append(states[k : k + 1].copy())
+            kept_actions[k].append(joint[k])
+    else:
+        raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
+    return Games(
+        rewards=states["rewards"].copy(),
+        lengths=states["ply"].astype(np.int64),
+        moves=moves ^ _seen(game, states),
+        seconds=seconds,
+        decisions=decisions,
+        records={
+            k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
+            for k in record
+        },
+    )
+
+
+def _digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
+    """Fold the actions int64 (k, players) of a step into the digests uint64 (k,)."""
+    for column in (played + 2).astype(np.uint64).T:
+        moves = (moves ^ column) * _MULTIPLIER
+        moves ^= moves >> np.uint64(29)
+    return moves
+
+
+def _seen(game: Game, states: np.ndarray) -> np.ndarray:
+    """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
+    seen = np.empty((game.num_players, len(states), game.observation_size), np.int8)
+    for player in range(game.num_players):
+        game.loops.observe_rows(states, np.full(len(states), player), seen[player])
+    rows = np.ascontiguousarray(seen.transpose(1, 0, 2))
+    return np.array([zlib.crc32(row.data) for row in rows], np.uint64)
