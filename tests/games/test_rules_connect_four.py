@@ -68,8 +68,8 @@ class SlowConnectFour:
     def __init__(self, line: int) -> None:
         self.columns, self.line, self.plies = [""] * 7, line, 0
 
-    def legal(self) -> list[int]:
-        return [] if self.over() else [c for c, column in enumerate(self.columns) if len(column) < 6]
+    def free(self) -> list[int]:
+        return [c for c, column in enumerate(self.columns) if len(column) < 6]
 
     def drop(self, column: int) -> None:
         self.columns[column] += "XO"[self.plies % 2]
@@ -90,14 +90,11 @@ class SlowConnectFour:
                         return marks.pop()
         return None
 
-    def over(self) -> bool:
-        return self.plies == 42 or self.winner() is not None
-
 
 @pytest.mark.parametrize("line", [3, 4, 5])
 def test_fast_and_slow_agree(module, line):
     game = ttt_envs.load(ID, line=line)
-    play = play_batch(ttt_envs.Batch(game, 20 if jit.DISABLED else 300, seed=1), game.max_plies)
+    play = play_batch(ttt_envs.Batch(game, 20 if jit.DISABLED else 60, seed=1), game.max_plies)
     ends = set()
     for i in range(play.states.shape[1]):
         slow = SlowConnectFour(line)
@@ -105,12 +102,14 @@ def test_fast_and_slow_agree(module, line):
             board = [[".XO".index(slow.cell(5 - row, column)) for column in range(7)] for row in range(6)]
             assert state["cells"].tolist() == board
             mover = slow.plies % 2
-            assert np.flatnonzero(masks_of(game, play.states[ply, i : i + 1], mover)[0]).tolist() == slow.legal()
-            assert state["done"] == slow.over()
-            if slow.over():
-                rewards = {"X": [1, -1], "O": [-1, 1], None: [0, 0]}[slow.winner()]
-                assert state["rewards"].tolist() == rewards
-                ends.add(slow.winner())
+            winner = slow.winner()
+            over = winner is not None or slow.plies == 42
+            assert state["done"] == over
+            legal = np.flatnonzero(masks_of(game, play.states[ply, i : i + 1], mover)[0])
+            assert legal.tolist() == ([] if over else slow.free())
+            if over:
+                assert state["rewards"].tolist() == {"X": [1, -1], "O": [-1, 1], None: [0, 0]}[winner]
+                ends.add(winner)
                 break
             assert state["to_move"] == mover
             slow.drop(int(play.actions[ply, i].max()))
@@ -246,10 +245,11 @@ def test_a_game_of_another_name_is_refused(module):
 
 @needs_jit
 def test_a_tournament(module, tmp_path):
+    """Of the game named by its function, as a command must that has not imported it."""
     from ttt_envs.evaluation import tournament
 
     config = tournament.Config(
-        game=ID, option=("line=3",), agents=("random", "greedy", "mcts:simulations=20"), games=20, out=tmp_path / "x"
+        game=f"{ID}:make", option=("line=3",), agents=("random", "greedy", "mcts:simulations=20"), games=20, out=tmp_path / "x"
     )
     result = tournament.run(config, quiet=True)
     assert result.complete
