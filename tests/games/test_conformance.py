@@ -17,6 +17,7 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.games.tic_tac_dice import rules as dice_rules
 from ttt_envs.testing import CHECKS, check_game
 from ttt_envs.testing.positions import assert_same_distribution, masks_of, positions, worlds_of
 
@@ -93,6 +94,41 @@ def test_check_game_refuses_to_run_without_assertions():
 
 def test_every_mutant_is_tested():
     assert set(CAUGHT_BY) == set(mutants.CHANGES)
+
+
+def test_hidden_information_that_is_not_there_is_noticed():
+    with pytest.raises(AssertionError, match=r"no player is ever left in doubt"):
+        CHECKS["indistinguishable"](replace(mutants.sound(), hidden_information=True))
+
+
+# --- chance: what is drawn is symmetric only on average ---
+
+
+@kernel
+def step_and_sort(state, actions):
+    """A layout that is dealt within a match lies in order."""
+    left = state["owner"].sum()
+    dice_rules.step(state, actions)
+    if state["owner"].sum() < left:
+        state["rank"][:] = np.sort(state["rank"])
+
+
+@kernel
+def step_and_let_x_start(state, actions):
+    """X starts every round but the first."""
+    left = state["owner"].sum()
+    dice_rules.step(state, actions)
+    if state["owner"].sum() < left and not state["done"]:
+        state["to_move"] = 0
+
+
+@mutants.slow_if_compiled
+@pytest.mark.parametrize(("step", "check"), [(step_and_sort, "symmetries"), (step_and_let_x_start, "seats")])
+def test_checks_notice_lots_that_are_drawn_unfairly(step, check):
+    game = ttt_envs.load("tic_tac_dice")
+    CHECKS[check](game)
+    with pytest.raises(AssertionError, match="does not commute with a step, in distribution"):
+        CHECKS[check](replace(game, rules=game.rules._replace(step=step)))
 
 
 # --- the toy: what a guesser must not learn ---

@@ -249,7 +249,11 @@ def test_a_tournament(module, tmp_path):
     from ttt_envs.evaluation import tournament
 
     config = tournament.Config(
-        game=f"{ID}:make", option=("line=3",), agents=("random", "greedy", "mcts:simulations=20"), games=20, out=tmp_path / "x"
+        game=f"{ID}:make",
+        option=("line=3",),
+        agents=("random", "greedy", "mcts:simulations=20"),
+        games=20,
+        out=tmp_path / "x",
     )
     result = tournament.run(config, quiet=True)
     assert result.complete
