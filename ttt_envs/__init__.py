@@ -55,7 +55,7 @@ def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
     from ttt_envs.core.game import Game
 
     if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+        return load(game, **options)  # which says what is known
     if options:
         raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
