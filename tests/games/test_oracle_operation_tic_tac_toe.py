@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import COLOUR_SWAPS, masks_of, play_batch
 from slow_operation_solver import SlowMatch, SlowResponder, SlowSolver, matrix_game
 from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 
@@ -28,6 +27,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
+from ttt_envs.testing.positions import masks_of, play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -219,7 +219,7 @@ def test_finished_rounds_are_worth_what_they_paid(oracle):
 
 def test_who_is_called_player_0_does_not_matter(oracle):
     states = play(ROUND, 200, seed=4)
-    swapped = COLOUR_SWAPS[ID](states)
+    swapped = ROUND.rotate_seats(states)
     assert np.abs(oracle.value(states, 0) - oracle.value(swapped, 1)).max() < 1e-12
     # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
     for player in (0, 1):
