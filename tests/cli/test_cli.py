@@ -15,8 +15,8 @@ from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
 
-import conformance
 import pytest
+from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
@@ -374,7 +374,7 @@ class Count:
 
 @pytest.fixture
 def own_solver(monkeypatch):
-    monkeypatch.setattr(Game, "solve_commands", {"count": Count})
+    monkeypatch.setattr(Game, "solve_commands", property(lambda self: {"count": Count}))
 
 
 def test_solve_runs_the_game_s_own_solver(own_solver, capsys):
@@ -414,8 +414,8 @@ def test_solve_names_the_game_s_solver_where_the_tree_is_too_large(own_solver, t
 
 
 def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
-    assert not ttt_envs.load("tic_tac_match").solve_commands
-    assert main(["solve", "tic_tac_match", "--limit", "5", "--out", str(tmp_path / "out")]) == 2
+    assert not ttt_envs.load(SUPER).solve_commands
+    assert main(["solve", SUPER, "--limit", "5", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert "more than 5 positions" in error
     assert "its own solver" not in error
@@ -426,7 +426,7 @@ def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
 
 @pytest.mark.parametrize("game_id", IDS)
 def test_rules_are_in_plain_words(game_id):
-    for options in conformance.OPTIONS[game_id]:
+    for options in OPTIONS[game_id]:
         rules = ttt_envs.load(game_id, **options).rules_text
         assert len(rules) > 500
         for paragraph in filter(None, rules.split("\n")):

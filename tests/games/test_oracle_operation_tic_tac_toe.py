@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import COLOUR_SWAPS, masks_of, play_batch
 from slow_operation_solver import SlowMatch, SlowResponder, SlowSolver, matrix_game
 from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 
@@ -17,6 +16,7 @@ from ttt_envs.core.oracle import BadTable
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (
+    MatchOracle,
     RoundOracle,
     match,
     matrix,
@@ -27,6 +27,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
+from ttt_envs.testing.positions import masks_of, play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -218,7 +219,7 @@ def test_finished_rounds_are_worth_what_they_paid(oracle):
 
 def test_who_is_called_player_0_does_not_matter(oracle):
     states = play(ROUND, 200, seed=4)
-    swapped = COLOUR_SWAPS[ID](states)
+    swapped = ROUND.rotate_seats(states)
     assert np.abs(oracle.value(states, 0) - oracle.value(swapped, 1)).max() < 1e-12
     # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
     for player in (0, 1):
@@ -792,21 +793,11 @@ def test_hands_that_nobody_can_hold(oracle, hand, words):
         oracle.round_value(None, hand)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"max_idle_turns": 0}, ValueError, "max_idle_turns=0 must be from 1 to 99"),
-        ({"max_idle_turns": -3}, ValueError, "max_idle_turns=-3 must be from 1 to 99"),
-        ({"max_idle_turns": 2.5}, TypeError, "must be a whole number"),
-        ({"allow_pass": 1}, ValueError, "allow_pass=1 must be one of"),
-        ({"specialists": ("spy", None)}, ValueError, "unknown specialist 'spy'"),
-        ({"specialists": (("mole", "mole"), None)}, ValueError, "only one mole"),
-        ({"first_placer": 2}, ValueError, "first_placer=2 must be from 0 to 1"),
-    ],
-)
-def test_an_oracle_refuses_wrong_options_as_the_game_does(options, error, words):
-    with pytest.raises(error, match=words):
-        RoundOracle(**options)
+def test_an_oracle_refuses_a_game_of_the_other_mode():
+    with pytest.raises(ValueError, match="games with mode='round', not Game"):
+        RoundOracle(ttt_envs.load(ID))
+    with pytest.raises(ValueError, match="games with mode='match', not Game"):
+        MatchOracle(ROUND)
 
 
 def test_it_does_not_cover_two_specialists_of_a_player(oracle):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import play_batch
 from slow_dice_solver import ROWS, SlowRound
 
 import ttt_envs
@@ -21,6 +20,7 @@ from ttt_envs.games.tic_tac_dice.solver import oracle as oracles
 from ttt_envs.games.tic_tac_dice.solver.command import Layout, MatchValues
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, deal_layouts, rows
 from ttt_envs.games.tic_tac_dice.solver.tables import MATCH_VALUES, match_values
+from ttt_envs.testing.positions import play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 

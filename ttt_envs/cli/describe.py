@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import entries, paragraphs, table
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import Parameter, as_text
 from ttt_envs.core.oracle import TableMissing, without_building
 from ttt_envs.registry import options_of
 
@@ -38,7 +38,7 @@ class Describe(GameArguments):
         print("\n".join(paragraphs(". ".join(_facts(game)) + ".")))
         _show("A start position", _position(game, state[0]))
         _show("Rules", paragraphs(game.rules_text or "The game comes without a text of its rules."))
-        _show("Options (--option name=value ...)", _options(game))
+        _show("Options (--option name=value ...)", _options(game, options_of(self.game)))
         _show(f"Actions: {game.num_actions}", _actions(game))
         _show(f"Observation: {game.observation_size} features, each 0 or 1", _observation(game))
         _show("Best play", _best_play(game, state))
@@ -87,8 +87,7 @@ def _position(game: "Game", state: Any) -> Iterator[str]:
     yield game.format_state(state, viewer)
 
 
-def _options(game: "Game") -> Iterator[str]:
-    declared = options_of(game.id)
+def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
     if not declared:
         yield "none"
     yield from entries(

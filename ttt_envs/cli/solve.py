@@ -48,10 +48,11 @@ class Solve(Measuring):
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":
         """What to run instead if the words behind the verb name something that the game's own solver works out."""
-        if not arguments or arguments[0] not in ttt_envs.GAMES:
+        game_id, *rest = arguments or ("",)
+        try:
+            commands = ttt_envs.load(game_id).solve_commands
+        except ValueError:  # no such game, or `--help`
             return None
-        game_id, *rest = arguments
-        commands = ttt_envs.load(game_id).solve_commands
         if not commands or rest[:1] not in ([name] for name in (*commands, "-h", "--help")):
             return None
         given = parse(

@@ -70,6 +70,9 @@ class Game:
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own.
         make_symmetries: gives the board's symmetries, the identity left out or not.
+        rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
+            exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
+        seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
         make_oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
         make_solve_commands: gives what its solver can work out, by name; the same whatever the options.
     """
@@ -96,6 +99,8 @@ class Game:
     short_action_names: tuple[str, ...] = ()
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
+    rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
+    seats_differ: str = ""
     make_oracle: Callable[[], Oracle] | None = None
     make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
 

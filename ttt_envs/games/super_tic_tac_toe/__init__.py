@@ -10,7 +10,6 @@
   proved strategy and covers every position that lies on it.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -20,9 +19,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
-from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
-from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, text
+from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
 
 ID = "super_tic_tac_toe"
@@ -76,7 +74,8 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         draw=draw,
         rules_text=manual.rules_text(**options),
         factory=make,
-        make_symmetries=lambda: tuple(_symmetries()),
+        make_symmetries=lambda: tuple(symmetry.symmetries()),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
     )
 
@@ -85,23 +84,3 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.super_tic_tac_toe.solver import oracle_for
 
     return oracle_for(**options)
-
-
-def _symmetries() -> Iterator[Symmetry]:
-    """The 8 symmetries of the square, applied to the boards and to the cells in them alike."""
-    for name, turn in dihedral(3).items():
-        cells = (9 * turn[:, None] + turn[None, :]).ravel()
-        features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189]])
-        yield Symmetry(name, cells, features, partial(_turned, turn=turn))
-
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    new["cells"] = states["cells"][:, turn][:, :, turn]
-    for name in ("owner", "filled"):
-        new[name] = states[name][:, turn]
-    where = np.argsort(turn)
-    new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
-    board, cell = states["last_action"] // 9, states["last_action"] % 9
-    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, 9 * where[board] + where[cell])
-    return new

@@ -16,7 +16,7 @@
   `ttt solve big_tic_tac_dice layout`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,9 +26,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
-from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_dice import encoding, manual, rules, text
+from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import draw
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
@@ -97,7 +96,8 @@ def _make(
         rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=factory,
-        make_symmetries=lambda: tuple(_symmetries(size, target)),
+        make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
         make_solve_commands=_solve_commands,
     )
@@ -113,21 +113,3 @@ def _solve_commands() -> Mapping[str, type[SolveCommand]]:
     from ttt_envs.games.tic_tac_dice.solver.command import COMMANDS
 
     return COMMANDS
-
-
-def _symmetries(size: int, target: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
-    cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
-    for name, turn in dihedral(size).items():
-        features = np.arange(total)
-        for k in range(rules.RANKS + 3):  # ranks, both players' markers, what can be claimed
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        yield Symmetry(name, turn, features, partial(_turned, turn=turn))
-
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    for name in ("rank", "owner"):
-        new[name] = states[name][:, turn]
-    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(turn)[states["last_claim"]])
-    return new

@@ -15,15 +15,12 @@
 - **A best response** to any policy, and so its exploitability, is exact too (`response`).
 """
 
-from typing import Any
-
+from ttt_envs.core.game import Game
 from ttt_envs.games.operation_tic_tac_toe.solver.oracle import MatchOracle, RoundOracle
 
 __all__ = ["MatchOracle", "RoundOracle", "oracle_for"]
 
 
-def oracle_for(mode: str, specialists: Any, first_placer: Any, **options: Any) -> MatchOracle | RoundOracle:
-    """Best play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
-    if mode == "match":
-        return MatchOracle(**options)
-    return RoundOracle(specialists=specialists, first_placer=first_placer, **options)
+def oracle_for(game: Game) -> MatchOracle | RoundOracle:
+    """Best play of a game; raises NotImplementedError, naming the options, where there is none."""
+    return MatchOracle(game) if game.options["mode"] == "match" else RoundOracle(game)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Policy, Tell
-from ttt_envs.games.operation_tic_tac_toe import Hand, make, rules
+from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
 from ttt_envs.games.operation_tic_tac_toe.solver.match import (
@@ -24,6 +24,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, 
 from ttt_envs.games.operation_tic_tac_toe.solver.response import best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
+from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
@@ -42,13 +43,9 @@ class RoundOracle:
 
     error = 0.0
 
-    def __init__(self, **options: Any) -> None:
-        """Options of a game with mode="round", as for `make`.
-
-        Raises ValueError or TypeError for wrong ones, NotImplementedError for those without a solution.
-        """
-        self.game = make(mode="round", **options)
-        _refuse(self.game)
+    def __init__(self, game: Game) -> None:
+        """`game` has mode="round". Raises ValueError otherwise, NotImplementedError for options without a solution."""
+        self.game = _solved(game, "round")
         specialists = self.game.options["specialists"] or ()
         hands = tuple(standing_named(*_names(hand)) for hand in specialists)
         if max(map(in_hand, hands), default=1) <= 1:
@@ -129,13 +126,9 @@ class MatchOracle:
     #: 2.8e-4, those of overtime by up to 8.4e-4 (for the pair where it is most), and those of matches by up to 5.3e-5.
     error = 1.5e-3
 
-    def __init__(self, **options: Any) -> None:
-        """Options of a game with mode="match", as for `make`.
-
-        Raises ValueError or TypeError for wrong ones, NotImplementedError for those without a solution.
-        """
-        self.game = make(mode="match", **options)
-        _refuse(self.game)
+    def __init__(self, game: Game) -> None:
+        """`game` has mode="match". Raises ValueError otherwise, NotImplementedError for options without a solution."""
+        self.game = _solved(game, "match")
         self._solved: OrderedDict[tuple[float, int, int], Rounds] = OrderedDict()
 
     @cached_property
@@ -247,11 +240,15 @@ def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
         whole[rows] = piece
 
 
-def _refuse(game: Game) -> None:
+def _solved(game: Game, mode: str) -> Game:
+    """The game, if it has this mode and can be solved."""
+    if game.options["mode"] != mode:
+        raise ValueError(f"this oracle is of games with mode={mode!r}, not {game!r}")
     if game.options["draw_offers"] and not game.options["allow_pass"]:
         raise NotImplementedError(
             "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"
         )
+    return game
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
