@@ -4,13 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from conformance import OPTIONS, random_play
+from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
+from ttt_envs.testing.positions import random_play
 from ttt_envs.wrappers.common import forfeit
 
 FEW = 4

@@ -9,10 +9,7 @@ from ttt_envs.testing.positions import FEW, difference, players_of, positions
 
 
 def check_actions_as_text(game: Game) -> None:
-    """Names of actions are unique, also without regard to case, and they and their short forms are read back.
-
-    Numbers of actions are not: people take a number for that of a list.
-    """
+    """Names of actions are unique, also without regard to case, and are read back, as are action numbers."""
     names = game.action_names
     assert len({name.lower() for name in names}) == game.num_actions, "two actions have one name"
     for action, name in enumerate(names):
@@ -23,7 +20,7 @@ def check_actions_as_text(game: Game) -> None:
                 read = game.parse_action(str(action))
             except ValueError:
                 continue
-            raise AssertionError(f"the number {action} is read as action {read}")
+            raise AssertionError(f"the number {action} is read as the name of action {read}")
     for action, name in enumerate(game.short_action_names):
         assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
 
