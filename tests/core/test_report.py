@@ -12,9 +12,9 @@ from rich.console import Console
 
 import ttt_envs
 from ttt_envs.core.files import unused
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table, command_line
+from ttt_envs.core.report import Report, Settings, Table
 from ttt_envs.registry import parse_options
 
 

@@ -1,7 +1,8 @@
-"""Checks of a game's options: each error names the option, the wrong value and what would be right."""
+"""Options and settings: checks that name the wrong value and what would be right, and their form as text."""
 
+import shlex
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Union, get_args, get_origin
 
@@ -71,3 +72,25 @@ def parse_value(annotation: Any, text: str) -> Any:
         return text
     names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
     raise ValueError(f"{text!r} is not of type {' or '.join(names)}")
+
+
+def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """The command line that has these settings: `program`, then each setting that differs from its default.
+
+    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
+    several `name=value`.
+    """
+    words = list(program)
+    for name, value in settings.items():
+        if name in defaults and value == defaults[name]:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{name.replace('_', '-')}")
+        elif isinstance(value, Mapping):
+            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
+        elif isinstance(value, (list, tuple)):
+            words += [flag, *map(str, value)] if value else []
+        else:
+            words += [flag, str(value)]
+    return shlex.join(words)

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.console import Console
 import ttt_envs
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, command_line
 
 
 @dataclass
@@ -193,28 +192,6 @@ class Report:
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
-
-
-def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """The command line that has these settings: `program`, then each setting that differs from its default.
-
-    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`.
-    """
-    words = list(program)
-    for name, value in settings.items():
-        if name in defaults and value == defaults[name]:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{name.replace('_', '-')}")
-        elif isinstance(value, Mapping):
-            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
-        elif isinstance(value, (list, tuple)):
-            words += [flag, *map(str, value)] if value else []
-        else:
-            words += [flag, str(value)]
-    return shlex.join(words)
 
 
 def write_json(path: Path, data: Any) -> None:
