@@ -50,14 +50,14 @@ def load(game_id: str, **options: Any) -> "Game":
 def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
     """A game that is given as an id with options, or as a Game, which has its own.
 
-    Raises ValueError and TypeError as `load`, and TypeError for anything else, or for options beside a Game.
+    Raises ValueError and TypeError as `load`, and TypeError for options beside a Game.
     """
     if isinstance(game, str):
         return load(game, **(options or {}))
     from ttt_envs.core.game import Game
 
     if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+        return load(game)  # which says what is known
     if options:
         raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game

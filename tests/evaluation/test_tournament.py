@@ -284,5 +284,5 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
 def test_a_game_has_its_options():
     with pytest.raises(TypeError, match="has its options already: won_boards cannot be set here"):
         small(game=ttt_envs.load(SUPER), options={"won_boards": "closed"})
-    with pytest.raises(TypeError, match="a game is an id"):
+    with pytest.raises(ValueError, match="unknown game 7; known: super_tic_tac_toe"):
         small(game=7)
