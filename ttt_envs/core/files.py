@@ -27,9 +27,9 @@ def unused(folder: Path, *, numbered: bool = False) -> Path:
 
     Raises FileExistsError for a folder that holds files, so that no results are overwritten.
     """
-    numbers = (folder.with_name(f"{folder.name}-{k}") for k in count(2))
+    first, numbers = folder, count(2)
     while folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not numbered:
             raise FileExistsError(f"{folder} exists and is not empty: choose another folder, or delete this one first")
-        folder = next(numbers)
+        folder = first.with_name(f"{first.name}-{next(numbers)}")
     return folder
