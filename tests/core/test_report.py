@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conformance import OPTIONS
+from option_sets import OPTIONS
 from rich.console import Console
 
 import ttt_envs

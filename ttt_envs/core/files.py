@@ -33,3 +33,12 @@ def unused(folder: Path, *, numbered: bool = False) -> Path:
             raise FileExistsError(f"{folder} exists and is not empty: choose another folder, or delete this one first")
         folder = first.with_name(f"{first.name}-{next(numbers)}")
     return folder
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError if no file can be written at `path`, before the work rather than after it. Makes its folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"no file can be written in the folder {path.parent}")
