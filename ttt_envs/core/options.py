@@ -1,12 +1,10 @@
-"""Options of games and parameters of agents: checks of values, values given as text, and what each one means.
-
-Each error names the option, the wrong value and what would be right.
-"""
+"""Options, settings and parameters: checks that name the wrong value and what would be right, text, and meanings."""
 
 import inspect
 import re
+import shlex
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Union, get_args, get_origin
@@ -140,3 +138,25 @@ def _meanings(docstring: str) -> dict[str, str]:
         elif name:
             meanings[name] += f" {line.strip()}"
     return meanings
+
+
+def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """The command line that has these settings: `program`, then each setting that differs from its default.
+
+    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
+    several `name=value`.
+    """
+    words = list(program)
+    for name, value in settings.items():
+        if name in defaults and value == defaults[name]:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{name.replace('_', '-')}")
+        elif isinstance(value, Mapping):
+            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
+        elif isinstance(value, (list, tuple)):
+            words += [flag, *map(str, value)] if value else []
+        else:
+            words += [flag, str(value)]
+    return shlex.join(words)

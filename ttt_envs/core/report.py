@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.console import Console
 import ttt_envs
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, command_line
 
 
 @dataclass
@@ -72,11 +71,13 @@ class Settings(dict[str, Any]):
     Their names are those of the command line, on which agents are texts.
 
     Attributes:
+        game: the text that named the game, or None for a Game.
         defaults: of the function.
     """
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         """`given`: the function's arguments by their names."""
+        self.game = given["game"] if isinstance(given["game"], str) else None
         self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
         super().__init__({k: v for k, v in given.items() if k not in ("game", "options", "out", "quiet")})
 
@@ -112,9 +113,8 @@ class Report:
         """The command line that makes this report again."""
         usual = self.game.factory().options
         chosen = {name: as_text(value) for name, value in self.game.options.items() if value != usual.get(name)}
-        return command_line(
-            ["ttt", self.verb, self.game.id], {**self.settings, "option": chosen}, self.settings.defaults
-        )
+        program = ["ttt", self.verb, self.settings.game or self.game.id]
+        return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
 
     def facts(self) -> list[str]:
         """Sentences above the tables: how it was measured."""
@@ -193,28 +193,6 @@ class Report:
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
-
-
-def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """The command line that has these settings: `program`, then each setting that differs from its default.
-
-    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`.
-    """
-    words = list(program)
-    for name, value in settings.items():
-        if name in defaults and value == defaults[name]:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{name.replace('_', '-')}")
-        elif isinstance(value, Mapping):
-            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
-        elif isinstance(value, (list, tuple)):
-            words += [flag, *map(str, value)] if value else []
-        else:
-            words += [flag, str(value)]
-    return shlex.join(words)
 
 
 def write_json(path: Path, data: Any) -> None:
