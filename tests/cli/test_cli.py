@@ -275,7 +275,9 @@ def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
     arguments = ["describe", game.id, "--option", "repetition_limit=9", "max_plies=201"]
     assert main(arguments) == 0
     shown = capsys.readouterr()
-    assert "table of best play is not built yet" in " ".join(_part(shown.out, "Best play").split())
+    best = " ".join(_part(shown.out, "Best play").split())
+    assert "table of best play is not built yet" in best
+    assert "`ttt solve martian_tic_tac_toe --help`" in best
     assert not shown.err
     assert not (tmp_path / "empty").exists()
 

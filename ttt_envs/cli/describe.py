@@ -150,7 +150,7 @@ def _best_play(game: "Game", state: Any) -> Iterator[str]:
         yield from paragraphs(
             "An oracle exists, but its table of best play is not built yet. `game.oracle()` builds it when it is first "
             "needed, which can take minutes"
-            + (f"; `ttt solve {game.id}` does it beforehand." if game.solve_commands else ".")
+            + (f"; `ttt solve {game.id} --help` says how to do it beforehand." if game.solve_commands else ".")
         )
         return
     exact = "its values are exact" if oracle.error == 0 else f"its values may be off by {oracle.error:.2g} in reward"

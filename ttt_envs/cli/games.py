@@ -8,7 +8,10 @@ from ttt_envs.cli.layout import table
 
 @dataclass(frozen=True)
 class Games:
-    """List the games and their facts, with default options."""
+    """List the games and their facts, with default options.
+
+    Features: of an observation. Plies: at most. Kind: what sets the game apart from one of perfect information.
+    """
 
     def run(self) -> None:
         """Print a table, one row an id."""
