@@ -176,6 +176,15 @@ def test_a_reader_may_leave(verb):
     assert done.stderr == ""
 
 
+def test_a_reader_may_have_left_before_the_first_line():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*TTT, "games"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 2
+
+
 def test_a_module_is_the_command():
     done = subprocess.run([*TTT, "games", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0
