@@ -9,7 +9,7 @@ compiles nothing and registers the games with PettingZoo and Gymnasium.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register, register_built_in
+from ttt_envs.registry import GAMES, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -48,19 +48,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
-def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
-    """A Game, by its id and options or given as one."""
-    if isinstance(game, str):
-        return load(game, **options)
-    from ttt_envs.core.game import Game
-
-    if not isinstance(game, Game):
-        return load(game, **options)  # which says what is known
-    if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
-    return game
-
-
 def _opponents(opponent: Any) -> "Actor | list[Actor]":
     """Opponents as objects: one of whatever `agents.load` takes, or several."""
     from ttt_envs.agents import load as load_agent
@@ -93,7 +80,7 @@ def make_aec(
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_parallel(
@@ -107,7 +94,7 @@ def make_parallel(
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return ParallelGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_single(
@@ -139,7 +126,7 @@ def make_single(
     from ttt_envs.wrappers.single import SeatEnv
 
     return SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         opponent=_opponents(opponent),
         seat=seat,
         render_mode=render_mode,
@@ -178,7 +165,7 @@ def make_vec(
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     return SeatVectorEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,
@@ -203,7 +190,7 @@ def make_sb3(
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
     return SB3SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,22 @@ def load(game_id: str, **options: Any) -> "Game":
         game = make(**options)
     if game_id in GAMES and game.id != game_id:
         raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
+    return game
+
+
+def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
+    """A game that is given as an id with options, or as a Game, which has its own.
+
+    Raises ValueError and TypeError as `load`, and TypeError for options beside a Game.
+    """
+    if isinstance(game, str):
+        return load(game, **(options or {}))
+    from ttt_envs.core.game import Game
+
+    if not isinstance(game, Game):
+        return load(game)  # which says what is known
+    if options:
+        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
 
 
