@@ -5,10 +5,13 @@
 environments. Importing this package compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
+from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register
+from ttt_envs.core.extras import require
+from ttt_envs.registry import GAMES, load, register, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -46,17 +49,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
-def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
-    """A Game, by its id and options or given as one."""
-    if isinstance(game, str):
-        return load(game, **options)
-    from ttt_envs.core.game import Game
-
-    if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
-    if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
-    return game
+def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]) -> "Game":
+    """The game; an unknown option may be a misspelt argument of `maker`."""
+    arguments = [each.name for each in signature(maker).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    return resolve(game, options, arguments)
 
 
 def _opponents(opponent: Any) -> "Actor | list[Actor]":
@@ -91,7 +87,7 @@ def make_aec(
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(_game(game, options, make_aec), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_parallel(
@@ -105,7 +101,9 @@ def make_parallel(
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return ParallelGame(
+        _game(game, options, make_parallel), render_mode=render_mode, encoding=encoding, illegal=illegal
+    )
 
 
 def make_single(
@@ -137,7 +135,7 @@ def make_single(
     from ttt_envs.wrappers.single import SeatEnv
 
     return SeatEnv(
-        _game(game, options),
+        _game(game, options, make_single),
         opponent=_opponents(opponent),
         seat=seat,
         render_mode=render_mode,
@@ -176,7 +174,7 @@ def make_vec(
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     return SeatVectorEnv(
-        _game(game, options),
+        _game(game, options, make_vec),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,
@@ -197,11 +195,15 @@ def make_sb3(
     threads: int = 1,
     **options: Any,
 ) -> "SB3SeatEnv":
-    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`."""
+    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
+
+    Raises ImportError with the command that installs the extra `train` if it is missing.
+    """
+    require("train", "stable_baselines3")
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
     return SB3SeatEnv(
-        _game(game, options),
+        _game(game, options, make_sb3),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,

@@ -1,7 +1,7 @@
 """The games, one line an id. Nothing of a game is imported before it is asked for."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,14 @@ def load(game_id: str, **options: Any) -> "Game":
         ValueError: no such id or option (the known ones are listed), or a wrong value.
         TypeError: an option of a wrong type.
     """
+    return _load(game_id, options)
+
+
+def _load(game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = ()) -> "Game":
     make, known = _maker(game_id)
     for option in options:
         if option not in known:
-            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
+            raise ValueError(f"{game_id}: {unknown('option', option, [*known, *arguments])}")
     try:
         # With the types, because True, 1 and 1.0 are one key, and not one option.
         game: Game = _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
@@ -44,6 +48,23 @@ def load(game_id: str, **options: Any) -> "Game":
         if "unhashable" not in str(error):
             raise
         game = make(**options)
+    return game
+
+
+def resolve(game: "str | Game", options: Mapping[str, Any] | None = None, arguments: Iterable[str] = ()) -> "Game":
+    """A game that is given as an id with options, or as a Game, which has its own.
+
+    Raises ValueError and TypeError as `load`, and TypeError for anything else, or for options beside a Game. The
+    error of an unknown option names the known ones and `arguments`, which a caller takes beside them.
+    """
+    if isinstance(game, str):
+        return _load(game, options or {}, arguments)
+    from ttt_envs.core.game import Game
+
+    if not isinstance(game, Game):
+        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+    if options:
+        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
 
 
