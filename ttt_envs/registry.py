@@ -54,15 +54,13 @@ def _load(game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = (
 def resolve(game: "str | Game", options: Mapping[str, Any] | None = None, arguments: Iterable[str] = ()) -> "Game":
     """A game that is given as an id with options, or as a Game, which has its own.
 
-    Raises ValueError and TypeError as `load`, and TypeError for anything else, or for options beside a Game. The
-    error of an unknown option names the known ones and `arguments`, which a caller takes beside them.
+    Raises ValueError and TypeError as `load`, and TypeError for options beside a Game. The error of an unknown option
+    names the known ones and `arguments`, which a caller takes beside them.
     """
-    if isinstance(game, str):
-        return _load(game, options or {}, arguments)
     from ttt_envs.core.game import Game
 
     if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
+        return _load(game, options or {}, arguments)
     if options:
         raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
