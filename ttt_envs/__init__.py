@@ -55,13 +55,14 @@ def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]
     return resolve(game, options, arguments)
 
 
-def _opponents(opponent: Any) -> "Actor | list[Actor]":
-    """Opponents as objects: one of whatever `agents.load` takes, or several."""
+def _opponents(opponent: Any, game: "Game") -> "list[Actor]":
+    """Opponents as objects: of whatever `agents.load` takes, or of a list of these. Each must be able to play."""
     from ttt_envs.agents import load as load_agent
 
-    if isinstance(opponent, (list, tuple)):
-        return [load_agent(each) for each in opponent]
-    return load_agent(opponent)
+    found = [load_agent(each) for each in (opponent if isinstance(opponent, (list, tuple)) else [opponent])]
+    for agent in found:
+        agent.check(game)
+    return list(found)
 
 
 def make_aec(
@@ -129,14 +130,16 @@ def make_single(
         options: of the game, if `game` is an id.
 
     Raises:
-        ValueError: an unknown id, option or agent (the known ones are listed), or a wrong value.
+        ValueError: an unknown id, option or agent (the known ones are listed), a wrong value, or an opponent that
+            cannot play the game.
         TypeError: an argument of a wrong type, or options with a Game.
     """
     from ttt_envs.wrappers.single import SeatEnv
 
+    made = _game(game, options, make_single)
     return SeatEnv(
-        _game(game, options, make_single),
-        opponent=_opponents(opponent),
+        made,
+        opponent=_opponents(opponent, made),
         seat=seat,
         render_mode=render_mode,
         encoding=encoding,
@@ -173,10 +176,11 @@ def make_vec(
 
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
+    made = _game(game, options, make_vec)
     return SeatVectorEnv(
-        _game(game, options, make_vec),
+        made,
         num_envs,
-        opponent=_opponents(opponent),
+        opponent=_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
@@ -202,10 +206,11 @@ def make_sb3(
     require("train", "stable_baselines3")
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
+    made = _game(game, options, make_sb3)
     return SB3SeatEnv(
-        _game(game, options, make_sb3),
+        made,
         num_envs,
-        opponent=_opponents(opponent),
+        opponent=_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,

@@ -203,7 +203,7 @@ class PolicyAgent(Agent):
         import torch
 
         if self.encoding == "planes":
-            observations = game.to_planes(observations).reshape(len(observations), -1)
+            observations = game.to_planes(observations).reshape(len(observations), game.plane_index.size)
         weights = next(net.parameters(), None)
         inputs = torch.from_numpy(np.ascontiguousarray(observations)).float()
         with torch.inference_mode():
