@@ -81,7 +81,9 @@ def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
     assert library() <= names
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "constraints.txt", "tests/test_wheel.py"} <= names
     assert {"training/ppo.py", "tools/benchmark.py", "agents/heuristic.py", "agents/README.md"} <= names
-    assert not [name for name in names if re.match(r"(runs|dist|build|\.venv|\.git|\.pytest_cache)/|.*/__pycache__/", name)]
+    assert not [
+        name for name in names if re.match(r"(runs|dist|build|\.venv|\.git|\.pytest_cache)/|.*/__pycache__/", name)
+    ]
 
 
 def test_only_the_library_is_installed(installed: Path, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
 def own_draws(states, masks, out):
     """The action that each state's own generator chooses, as a random opening does."""
     for i in range(states.shape[0]):
-        out[i] = rng.choose(masks[i], rng.draw(states[i]))
+        out[i] = rng.pick(states[i], masks[i])
 
 
 @pytest.mark.parametrize("first_move", ["center_board", "anywhere"])

@@ -579,6 +579,11 @@ def test_crafted_positions_are_not_let_in():
             packed = pack_state(game, bad[0], nobody, np.uint64(0))
             fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
             assert env.get_state() == before
+            scripted = good.copy()
+            scripted["script"] = 1 << 32
+            packed = pack_state(game, scripted[0], nobody, np.uint64(0))
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "field `script`")
+            assert env.get_state() == before
     env = ttt_envs.make_aec(SUPER)
     wrong_choice = pack_state(game, good[0], np.array([500, -1]), np.uint64(0))
     fails(ValueError, lambda: env.set_state(wrong_choice), "no position of the game")

@@ -51,8 +51,8 @@ class Agent:
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no action.
 
-        By default 1 for what `act` answers, which is true of an agent that draws nothing: one that does must define
-        `policy` itself, or measures such as exploitability take it for another agent.
+        By default 1 for what `act` answers. An agent that draws at random should define it: what it does must otherwise
+        be estimated from many seeds.
         """
         if type(self).act is Agent.act:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
