@@ -2,7 +2,8 @@
 
 `load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
 `make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
-environments. Importing this package compiles nothing and registers the games with PettingZoo and Gymnasium.
+environments. `register` adds a game of your own, and `ttt_envs.testing.check_game` checks it. Importing this package
+compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ttt_envs.core.extras import require
-from ttt_envs.registry import GAMES, load, register, resolve
+from ttt_envs.registry import GAMES, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -37,6 +38,7 @@ __all__ = [
     "make_sb3",
     "make_single",
     "make_vec",
+    "register",
 ]
 
 # Numba is imported with the first of these, not with the package.
@@ -218,4 +220,4 @@ def make_sb3(
     )
 
 
-register()
+register_built_in()

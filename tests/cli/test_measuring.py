@@ -16,10 +16,11 @@ from ttt_envs.cli.tournament import Tournament
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
 DECK = ["colours=1", "copies=4", "flips=0", "wipe_outs=0", "double_plays=0", "hand_size=1", "max_turns=3"]
+EXPLOITABILITY = ["exploitability", "tic_tac_match", "--option", *DECK, "--agents", "random"]
 VERBS = {
     "tournament": ["super_tic_tac_toe", "--agents", "random", "greedy", "--games", "2"],
     "regret": [*DICE, "--agents", "random", "--games", "2"],
-    "exploitability": ["tic_tac_match", "--option", *DECK, "--agents", "random"],
+    "exploitability": EXPLOITABILITY[1:],
 }
 
 
@@ -69,7 +70,7 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
         (["tournament", "super_tic_tac_toe", "--agents", "random", "nobody"], "unknown agent 'nobody'"),
         (["tournament", "super_tic_tac", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
         (["regret", "tic_tac_dice", "--option", "size=4", "--agents", "random"], "no oracle for size=4"),
-        (["exploitability", "tic_tac_match", "--agents", "random", "--limit", "1000"], "more than 1000 positions"),
+        ([*EXPLOITABILITY, "--limit", "1000"], "more than 1000 positions"),
         (["regret", *DICE, "--agents", "ppo:missing"], "missing"),
     ],
 )
@@ -102,7 +103,7 @@ def interrupt_after(monkeypatch, calls):
     monkeypatch.setattr(Greedy, "policy", policy)
 
 
-@pytest.mark.parametrize(("verb", "calls"), [("tournament", 60), ("regret", 40), ("exploitability", 3)])
+@pytest.mark.parametrize(("verb", "calls"), [("tournament", 100), ("regret", 40), ("exploitability", 3)])
 def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, tmp_path):
     lineup = ["--agents", "random", "greedy"] if verb != "tournament" else []
     chunk = ["--chunk", "1"] if verb != "exploitability" else []

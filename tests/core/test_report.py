@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conformance import OPTIONS
+from option_sets import OPTIONS
 from rich.console import Console
 
 import ttt_envs
@@ -95,7 +95,7 @@ def test_command_lines():
 @pytest.mark.parametrize(("game_id", "options"), [(k, each) for k, sets in OPTIONS.items() for each in sets])
 def test_the_options_of_a_game_are_read_as_they_are_written(game_id, options):
     game = ttt_envs.load(game_id, **options)
-    texts = [f"{name}={as_text(value)}" for name, value in game.options.items() if value is not None]
+    texts = [f"{name}={as_text(value)}" for name, value in game.options.items()]
     assert ttt_envs.load(game_id, **parse_options(game_id, texts)).options == game.options
     words = count(game, ["random"]).command.partition(" --option ")[2].split()
     assert ttt_envs.load(game_id, **parse_options(game_id, words)).options == game.options

@@ -84,6 +84,8 @@ class PileOracle:
     `unknown`: pairs of (stones, action) of which it does not know the value.
     """
 
+    error = 0.0
+
     def __init__(self, players, most=8, unknown=()):
         self.most = most
         self.actions = np.full((9, 3, players), np.nan)  # [..., k]: of who moves k turns later
@@ -499,10 +501,9 @@ class Interrupts(Takes):
         return super().act(view)
 
 
-@pytest.mark.parametrize(("opponent", "calls", "left"), [(None, 8, 9), ("random", 5, 6)])
-def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, calls, left):
+@pytest.mark.parametrize(("opponent", "calls", "chunk", "left"), [(None, 8, 9, 18), ("random", 5, 7, 6)])
+def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, calls, chunk, left):
     """Whole chunks of games, and of these whole seeds: with an opponent 7 games are 3 pairs."""
-    chunk = left if opponent is None else left + 1
     report = small(agents=["random", Interrupts(calls), "greedy"], opponent=opponent, chunk=chunk, out=tmp_path / "r")
     assert not report.complete
     whole = small(opponent=opponent)

@@ -5,13 +5,13 @@ from itertools import product
 import mutants
 import numpy as np
 import pytest
-from conformance import play_batch
 from slow_super_tic_tac_toe import SlowSuperTicTacToe
 
 import ttt_envs
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import play_batch
 
 OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
 

@@ -43,14 +43,12 @@ class Measuring(GameArguments):
     def run(self) -> int:
         """Exit status: of success, or of an interrupt after which there was something to report."""
         module, name = self.function.split(":")
-        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _OF_THE_GAME}
-        folder = self.out or unused(Path("runs") / name, numbered=True)
-        report = getattr(import_module(module), name)(self.load(), **{**settings, "out": folder})
+        arguments = {each.name: getattr(self, each.name) for each in fields(self)}
+        arguments["options"] = parse_options(self.game, arguments.pop("option"))
+        arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
+        report = getattr(import_module(module), name)(**arguments)
         report.show()
         return DONE if report.complete else INTERRUPTED
-
-
-_OF_THE_GAME = [each.name for each in fields(GameArguments)]
 
 
 @dataclass(frozen=True, kw_only=True)

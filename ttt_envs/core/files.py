@@ -27,9 +27,18 @@ def unused(folder: Path, *, numbered: bool = False) -> Path:
 
     Raises FileExistsError for a folder that holds files, so that no results are overwritten.
     """
-    numbers = (folder.with_name(f"{folder.name}-{k}") for k in count(2))
+    first, numbers = folder, count(2)
     while folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not numbered:
             raise FileExistsError(f"{folder} exists and is not empty: choose another folder, or delete this one first")
-        folder = next(numbers)
+        folder = first.with_name(f"{first.name}-{next(numbers)}")
     return folder
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError if no file can be written at `path`, before the work rather than after it. Makes its folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"no file can be written in the folder {path.parent}")

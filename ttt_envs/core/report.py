@@ -71,11 +71,13 @@ class Settings(dict[str, Any]):
     Their names are those of the command line, on which agents are texts.
 
     Attributes:
+        game: the text that named the game, or None for a Game.
         defaults: of the function.
     """
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         """`given`: the function's arguments by their names."""
+        self.game = given["game"] if isinstance(given["game"], str) else None
         self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
         super().__init__({k: v for k, v in given.items() if k not in ("game", "options", "out", "quiet")})
 
@@ -111,9 +113,8 @@ class Report:
         """The command line that makes this report again."""
         usual = self.game.factory().options
         chosen = {name: as_text(value) for name, value in self.game.options.items() if value != usual.get(name)}
-        return command_line(
-            ["ttt", self.verb, self.game.id], {**self.settings, "option": chosen}, self.settings.defaults
-        )
+        program = ["ttt", self.verb, self.settings.game or self.game.id]
+        return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
 
     def facts(self) -> list[str]:
         """Sentences above the tables: how it was measured."""

@@ -7,12 +7,13 @@ the figures come out too high, the less so the more samples. Whether the seeds m
 positions, and if they do in one of them, then all are asked with all seeds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Policy
 from ttt_envs.core.rng import fold_rows
 from ttt_envs.core.view import View
 
@@ -21,9 +22,6 @@ _ROUNDING = 1e-6
 
 # To see whether seeds make a difference, an agent is asked again with so many others, in so many positions with each.
 _TRIALS, _TRIED = 4, 256
-
-#: `policy(states, players)` gives float64 (n, num_actions) for states structured (n,) and players int64 (n,).
-Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class SeedsMatter(Exception):

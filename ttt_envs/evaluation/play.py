@@ -160,7 +160,7 @@ def iter_games(
         last = min(first + size, n)
         started = time.perf_counter()
         tell = None if progress is None else _shifted(progress, first, n)
-        wanted = [k - first for k in record if first <= k < last]
+        wanted = [k - first for k in range(first, last) if k in record]
         games = _play_chunk(game, agents, seats[first:last], seeds[first:last], wanted, tell, strict)
         games.records = {k + first: kept for k, kept in games.records.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]

@@ -40,8 +40,9 @@ import numpy as np
 
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.files import unused
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.options import at_least
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
 from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games

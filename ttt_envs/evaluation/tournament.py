@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -125,14 +126,10 @@ class TournamentReport(Report):
         return [each for pairing in self.pairings for each in pairing.games.failures]
 
     @cached_property
-    def seconds_by_agent(self) -> np.ndarray:
-        """float64 (agents,): time spent on decisions."""
-        return sum((p.games.seconds for p in self.pairings), np.zeros(len(self.agents)))
-
-    @cached_property
-    def moves(self) -> np.ndarray:
-        """int64 (agents,): decisions made."""
-        return sum((p.games.decisions for p in self.pairings), np.zeros(len(self.agents), np.int64))
+    def time(self) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds spent on decisions, float64 (agents,), and decisions, int64 (agents,)."""
+        games = [pairing.games for pairing in self.pairings]
+        return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
 
     def facts(self) -> list[str]:
         """How many games were to be played."""
@@ -206,30 +203,28 @@ class TournamentReport(Report):
             mine = [each for each in self.failures if each.agent == self.agents[i]]
             if mine:
                 played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
-                reasons = [each.reason.splitlines()[0] for each in mine]
+                reasons = [shorten(each.reason, 70, placeholder=" …") for each in mine]
                 usual = max(reasons, key=reasons.count)
-                rows.append([self.agents[i], f"{len(mine)} of {played}", f"{reasons.count(usual)}", usual])
-        note = "Games that an agent lost by an error or an illegal action, and the most frequent reason."
-        return Table("Failures", ["agent", "games", "of which", "reason"], rows, note)
+                rows.append([self.agents[i], f"{len(mine)} of {played}", usual, str(reasons.count(usual))])
+        note = (
+            "Games that an agent lost by an error or an illegal action, the most frequent reason, and how often it was."
+        )
+        return Table("Failures", ["agent", "games lost", "reason", "times"], rows, note)
 
     def _time(self) -> Table:
-        rows = [
-            [self.agents[i], f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)]
-            for i in self.order
-            for seconds, moves in [(self.seconds_by_agent[i], self.moves[i])]
-        ]
+        each = [(self.agents[i], self.time[0][i], self.time[1][i]) for i in self.order]
+        rows = [[name, f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)] for name, seconds, moves in each]
         note = "Of many games side by side. The only table that differs from run to run."
         return Table("Time", ["agent", "µs a move", "moves"], rows, note)
 
     def texts(self) -> list[tuple[str, str]]:
         """The first failures."""
-        return [
-            (
-                f"{each.agent} as player_{each.player} failed at ply {each.ply} of game {each.game}, seed {each.seed}",
-                f"{each.reason}\n\n{each.position}",
-            )
-            for each in self.failures[:_SHOWN]
-        ]
+        found = []
+        for each in self.failures[:_SHOWN]:
+            who = f"{each.agent} as player_{each.player}"
+            heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
+            found.append((heading, f"{each.reason}\n\n{each.position}"))
+        return found
 
     def remarks(self) -> list[str]:
         """Which agents failed."""
@@ -257,8 +252,8 @@ class TournamentReport(Report):
                 for p in self.pairings
             ],
             "failures": [asdict(each) for each in self.failures],
-            "moves": self.moves,
-            "seconds_by_agent": self.seconds_by_agent,
+            "seconds_by_agent": self.time[0],
+            "moves": self.time[1],
         }
 
     def save(self, folder: Path) -> None:
