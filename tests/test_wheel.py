@@ -137,6 +137,14 @@ COMMANDS = (
 
 
 @pytest.mark.slow
+def test_the_command_finds_agents_in_the_current_folder(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def first(observation, mask):\n    return int(mask.argmax())\n")
+    for name in ("mine.py:first", "mine:first"):
+        words = "tournament", "super_tic_tac_toe", "--agents", "random", name, "--games", "2"
+        assert name in call(installed / "ttt", *words, folder=tmp_path)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
 def test_the_commands_run(command: str, installed: Path, tmp_path: Path) -> None:
     assert "random" in call(installed / "ttt", *command.split(), folder=tmp_path)
