@@ -176,7 +176,8 @@ def test_a_reader_may_leave(verb):
     assert done.stderr == ""
 
 
-def test_a_reader_may_have_left_before_the_first_line():
+def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([*TTT, "games"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)

@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int | None:
+    if "" not in sys.path:
+        # As `python -m ttt_envs` has it: package.module:Name may lie in the current folder.
+        sys.path.append("")
     repeated = _repeated(arguments)
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: write its values behind each other, as in {repeated} A B")

@@ -5,27 +5,25 @@ from pathlib import Path
 
 import numpy as np
 
-MISSING = "pictures need the extra 'render': pip install 'ttt-envs[render]'"
+from ttt_envs.core.extras import require
 
 
 def rasterise(svg: str, width: int | None = None) -> np.ndarray:
     """SVG text as an image: uint8 (height, width, 3). `width` in pixels; None keeps the drawing's own.
 
-    Raises ImportError, naming the command that helps, if the extra `render` is not installed.
+    Raises ImportError with the command that installs the extra `render` if it is missing.
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError(MISSING) from error
+    require("render", "PIL")
+    from PIL import Image
+
     return np.asarray(Image.open(io.BytesIO(png(svg, width))).convert("RGB"))
 
 
 def png(svg: str, width: int | None = None) -> bytes:
     """SVG text as a PNG file; arguments and errors as for `rasterise`."""
-    try:
-        import resvg_py
-    except ImportError as error:
-        raise ImportError(MISSING) from error
+    require("render", "resvg_py", "pygame")
+    import resvg_py
+
     # Text looks the same on every machine: the font is the one that pygame-ce carries.
     found = resvg_py.svg_to_bytes(
         svg_string=svg, width=width, background="#ffffff", skip_system_fonts=True, font_files=[str(_font())]
@@ -37,6 +35,6 @@ def _font() -> Path:
     from importlib.util import find_spec
 
     spec = find_spec("pygame")  # located, not imported: importing it starts SDL
-    if spec is None or spec.origin is None:
-        raise ImportError(MISSING)
+    assert spec is not None
+    assert spec.origin is not None
     return Path(spec.origin).parent / "freesansbold.ttf"
