@@ -138,10 +138,17 @@ def test_modules_import_each_other_in_no_circle():
 
 #: Only what an extra installs, and who may need it: all the rest works without.
 EXTRAS = {
-    "torch": {"ttt_envs.agents.adapters", "ttt_envs.agents.policy", "ttt_envs.agents.ppo", "training", "tools"},
-    "stable_baselines3": {"training", "ttt_envs.wrappers.sb3"},
-    "sb3_contrib": {"training"},
-    "matplotlib": {"training", "ttt_envs.solvers.cfr"},
+    "torch": {
+        "ttt_envs.agents.adapters",
+        "ttt_envs.agents.policy",
+        "ttt_envs.agents.ppo",
+        "training.checkpoint",
+        "training.ppo",
+        "tools",
+    },
+    "stable_baselines3": {"training.ppo", "ttt_envs.wrappers.sb3"},
+    "sb3_contrib": {"training.ppo"},
+    "matplotlib": {"training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing"},

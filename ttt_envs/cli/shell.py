@@ -54,9 +54,9 @@ def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: 
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{name.replace('_', '-')}")
         elif isinstance(value, Mapping):
-            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
+            words += [flag, *(f"{key}={each}" for key, each in value.items())]
         elif isinstance(value, (list, tuple)):
-            words += [flag, *map(str, value)] if value else []
+            words += [flag, *map(str, value)]
         else:
             words += [flag, str(value)]
     return shlex.join(words)
