@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ttt_envs.agents import Agent
+from ttt_envs.agents import as_agent
 from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
 from ttt_envs.cli.shell import command_line, python
 from ttt_envs.core.files import write_whole
@@ -170,7 +170,7 @@ def _settings(config: Any) -> dict[str, Any]:
             return {name: plain(each) for name, each in value.items()}
         if isinstance(value, (list, tuple)):
             return [plain(each) for each in value]
-        return value.name if isinstance(value, Agent) else value
+        return value if value is None or isinstance(value, (str, int, float)) else as_agent(value).name
 
     values = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _OF_A_CALL}
     return {name: plain(value) for name, value in values.items()}

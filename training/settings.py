@@ -12,7 +12,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 import ttt_envs
 from training import checkpoint
 from training.probes import Exploitability, Probe, Regret, Score
-from ttt_envs.agents import Agent
+from ttt_envs.agents import as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import whole
 from ttt_envs.registry import parse_options
@@ -24,7 +24,7 @@ Agents = Annotated[
         metavar="[AGENT ...]",
         instance_from_str=tuple,
         is_instance=lambda given: isinstance(given, tuple),
-        str_from_instance=lambda given: [each.name if isinstance(each, Agent) else str(each) for each in given],
+        str_from_instance=lambda given: [each if isinstance(each, str) else as_agent(each).name for each in given],
     ),
 ]
 """Agents: texts on the command line; in Python also agents."""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def scalars(folder: Path, name: str) -> list[tuple[int, float]]:
     for path in sorted((folder / "tensorboard").glob("events*"), key=lambda path: path.stat().st_mtime_ns):
         events = EventAccumulator(str(path))
         events.Reload()
-        found += [(each.step, each.value) for each in events.Scalars(name)]
+        if name in events.Tags()["scalars"]:  # a call with nothing left to do writes none
+            found += [(each.step, each.value) for each in events.Scalars(name)]
     return found
 
 
@@ -72,11 +74,10 @@ def test_policy_changes_while_it_learns(run: Path) -> None:
 
 
 def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
-    train(tiny(tmp_path / "again"))
-    train(tiny(tmp_path / "other", seed=1))
-    mine, again, other = (
-        load_policy(folder / "policy.safetensors")[1] for folder in (run, tmp_path / "again", tmp_path / "other")
-    )
+    train(tiny(tmp_path / "again", steps=256))
+    train(tiny(tmp_path / "other", steps=256, seed=1))
+    mine = load_policy(run / "snapshots" / "000000000256.safetensors")[1]
+    again, other = (load_policy(tmp_path / name / "policy.safetensors")[1] for name in ("again", "other"))
     assert all(torch.equal(mine[name], again[name]) for name in mine)
     assert any(not torch.equal(mine[name], other[name]) for name in mine)
 
@@ -133,19 +134,30 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
 
 def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the policy nor the speed depends on it."""
-    plain = train(tiny(tmp_path / "plain", **{**EXPLOITED, "exploitability_every": 0}))
+    config = tiny(tmp_path / "plain", steps=256, **{**EXPLOITED, "exploitability_every": 0})
+    plain = train(config)
     assert not (plain.folder / "exploitability.csv").exists()
+    within, seen = [], []
 
-    def slow(*_, **__):
-        time.sleep(0.5)
+    @contextmanager
+    def training(bar):
+        within.append(True)
+        with timed(bar):
+            yield
+        within.clear()
+
+    def measured(*_):
+        seen.append(bool(within))
         return 0.5, 0.25
 
-    monkeypatch.setattr("training.probes.Exploitability._of", slow)
-    watched = train(tiny(tmp_path / "watched", **EXPLOITED))
-    assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 3
+    timed = ppo.Bar.training
+    monkeypatch.setattr(ppo.Bar, "training", training)
+    monkeypatch.setattr("training.probes.Exploitability._of", measured)
+    watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
+    assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
+    assert seen == [False] * 4, "what is measured within counts as training"
     files = [folder / "policy.safetensors" for folder in (plain.folder, watched.folder)]
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert watched.steps_per_second > 512 / 3, "6 measurements take 3 seconds"
 
 
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
@@ -164,23 +176,22 @@ def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
 # --- schedules ---
 
 
-@pytest.mark.parametrize(("last", "rest"), [(0.0, [0.05, 0.0]), (0.3, [0.2, 0.3])])
-def test_the_weight_of_entropy_changes_linearly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: float, rest: list[float]
-) -> None:
+def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over an interruption: the line is drawn to the end of the whole run."""
     used = []
     update = ppo.MaskablePPO.train
     monkeypatch.setattr(ppo.MaskablePPO, "train", lambda model: (used.append(model.ent_coef), update(model))[1])
-    train(tiny(tmp_path / "x", entropy=0.1, steps=256))
-    falling = tiny(tmp_path / "y", entropy=0.1, entropy_final=last, steps=256)
-    train(falling)
-    assert used[:2] == [0.1, 0.1]
-    assert used[2:] == pytest.approx(rest)
-    one, other = ((tmp_path / name / "policy.safetensors").read_bytes() for name in "xy")
+    train(tiny(tmp_path / "constant", entropy=0.1, steps=256))
+    assert used == [0.1, 0.1]
+    train(tiny(tmp_path / "rising", entropy=0.1, entropy_final=0.3, steps=256))
+    assert used[2:] == pytest.approx([0.2, 0.3])
+    one, other = ((tmp_path / name / "policy.safetensors").read_bytes() for name in ("constant", "rising"))
     assert one != other
+    used.clear()
+    falling = tiny(tmp_path / "falling", entropy=0.1, entropy_final=0.0, steps=256)
+    train(falling)
     train(replace(falling, resume=True, steps=512))
-    assert used[4:] == pytest.approx([0.1 + (last - 0.1) * share for share in (0.75, 1.0)])
+    assert used == pytest.approx([0.05, 0.0, 0.025, 0.0])
 
 
 def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
@@ -282,7 +293,7 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
         ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
         ({"exploitability_starts": 1}, "exploitability_starts must be at least 2"),
         ({"exploitability_every": -1}, "exploitability_every must be at least 0, not -1"),
-        ({"exploitability_every": 9, "game": "tic_tac_dice"}, "chance in Game('tic_tac_dice', "),
+        ({"exploitability_every": 9, "game": "tic_tac_match", "options": {"players": 4}}, "two players"),
         ({"entropy": -0.1}, "entropy must be at least 0, not -0.1"),
         ({"entropy_final": -0.1}, "entropy_final must be at least 0, not -0.1"),
         ({"entropy_final": float("nan")}, "entropy_final must be at least 0, not nan"),

@@ -189,8 +189,8 @@ def test_probes_that_cannot_measure_are_refused(tmp_path: Path) -> None:
             Counted(game, every)
     with pytest.raises(ValueError, match="two probes would write the same files: length, length"):
         Probes([Counted(game, 1), Length(game, 1)], tmp_path)
-    with pytest.raises(ValueError, match="chance"):
-        Exploitability(game, every=1)
+    with pytest.raises(ValueError, match="two players"):
+        Exploitability(ttt_envs.load("tic_tac_match", players=4), every=1)
     with pytest.raises(ValueError, match="regret cannot be measured"):
         Regret(ttt_envs.load("tic_tac_match"), every=1)
 
@@ -215,7 +215,7 @@ def test_regret_where_the_oracle_knows_little() -> None:
 def test_score_counts_each_seat_equally() -> None:
     game = ttt_envs.load("super_tic_tac_toe")
     (row,) = Score(game, every=1, agents=["random"], games=200).measure(agents.load("greedy"), 3)
-    assert row.win > 0.6
+    assert row.win > 0.5
     assert row.score == pytest.approx(row.win + row.draw / 2)
     (row,) = Score(game, every=1, agents=["greedy"], games=200).measure(agents.load("greedy"), 3)
     assert abs(row.score - 0.5) < 3 * row.half_width
