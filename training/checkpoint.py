@@ -14,8 +14,9 @@ import torch
 
 from ttt_envs.agents import as_agent
 from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
-from ttt_envs.cli.shell import command_line, python
+from ttt_envs.cli.shell import python
 from ttt_envs.core.files import write_whole
+from ttt_envs.core.options import as_text, command_line
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
@@ -83,9 +84,10 @@ class Run:
         config = self.config
         defaults = {each.name: each.default for each in fields(config)}
         given = {name: value for name, value in _settings(config).items() if name not in ("game", "options")}
+        options = {name: as_text(value) for name, value in config.options.items()}
         words = ["python", "-m", self.module, config.game]
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
-        return command_line(words, {"option": config.options, **given, "out": config.out}, {**plain, "option": {}})
+        return command_line(words, {"option": options, **given, "out": config.out}, {**plain, "option": {}})
 
     @property
     def resume_command(self) -> str:
@@ -108,10 +110,16 @@ def saved(kind: Callable[..., Config], folder: Path) -> Config:
     """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
     try:
         settings = _read(folder)["settings"].items()
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings}
-        return kind(**values, out=folder, resume=True)
+        return kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
     except (AttributeError, TypeError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another training script: {error}") from None
+
+
+def _with_tuples(value: Any) -> Any:
+    """Values of JSON with its lists as tuples."""
+    if isinstance(value, dict):
+        return {name: _with_tuples(each) for name, each in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def save(folder: Path, steps: int, parts: Parts) -> None:

@@ -24,12 +24,14 @@ from training import checkpoint, ppo
 from ttt_envs import agents
 from ttt_envs.cli import shell
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_gif
-from ttt_envs.evaluation import tournament
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation import game_seeds, play_games, tournament
 from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
+#: Decisions to train on, where 4 million take much more than two minutes.
+STEPS = {"tic_tac_match": 2_000_000, "operation_tic_tac_toe": 1_500_000}
 DEFAULT_GAME = next(iter(ttt_envs.GAMES))
 
 
@@ -41,8 +43,8 @@ class Config:
     """Id of the game; `ttt games` lists them."""
     option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
-    steps: int = 4_000_000
-    """Decisions to train on."""
+    steps: int | None = None
+    """Decisions to train on; by default what takes about two minutes."""
     games: int = 100
     """Games of each pairing of the tournament."""
     rivals: tuple[str, ...] = ()
@@ -72,7 +74,7 @@ def demo(config: Config) -> Path:
 
     console.rule("2/3  Tournament")
     ours = f"ppo:{training}"
-    rated = rate(config, [*rivals, ours])
+    rated = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
     if not rated.complete:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
     rated.save(folder / "tournament")
@@ -106,20 +108,6 @@ def demo(config: Config) -> Path:
     return folder
 
 
-def rate(config: Config, names: Sequence[str]) -> tournament.Result:
-    """A tournament between these agents."""
-    return tournament.run(
-        tournament.Config(
-            game=config.game,
-            option=config.option,
-            agents=tuple(names),
-            games=config.games,
-            seed=config.seed,
-            out=None,
-        )
-    )
-
-
 def default_rivals(game: Game) -> list[str]:
     """Those of the usual agents that can play the game."""
     search = agents.search_for(game)
@@ -135,9 +123,8 @@ def default_rivals(game: Game) -> list[str]:
 
 def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> ppo.Config:
     """The settings of the training."""
-    return ppo.Config(
-        game=config.game, options=options, steps=config.steps, seed=config.seed, out=folder, resume=resume
-    )
+    steps = config.steps or STEPS.get(config.game, 4_000_000)
+    return ppo.Config(game=config.game, options=options, steps=steps, seed=config.seed, out=folder, resume=resume)
 
 
 def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
@@ -160,8 +147,9 @@ def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
 
 def play_command(config: Config, game: Game, ours: str) -> str:
     """The command to play against the trained agent."""
-    words = [shell.python(), "-m", "ttt_envs.cli.play", "--game", config.game]
-    return shell.command_line(words, {"agents": ["human", *[ours] * (game.num_players - 1)]}, {})
+    words = [shell.python(), "-m", "ttt_envs", "play", config.game]
+    rest = {"option": config.option, "agents": ["human", *[ours] * (game.num_players - 1)]}
+    return command_line(words, rest, {"option": ()})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -236,7 +236,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """What the agent's decisions lose against best play; see `ttt_envs.evaluation.regret.Result`."""
+    """What the agent's decisions lose against best play; see `ttt_envs.evaluation.regret.Measurement`."""
 
     steps: int
     per_game: float
@@ -297,7 +297,7 @@ class Regret(Probe):
 
 @dataclass
 class ExploitabilityRow:
-    """What a best response wins, on average over both seats; see `ttt_envs.evaluation.exploitability.Result`.
+    """What a best response wins, on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
 
     Attributes:
         steps: trained on.

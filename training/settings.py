@@ -14,7 +14,7 @@ from training import checkpoint
 from training.probes import Exploitability, Probe, Regret, Score
 from ttt_envs.agents import as_agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import whole
+from ttt_envs.core.options import as_text, whole
 from ttt_envs.registry import parse_options
 
 Agents = Annotated[
@@ -36,7 +36,7 @@ Options = Annotated[
         metavar="[NAME=VALUE ...]",
         instance_from_str=lambda texts: {"": texts},  # their types are the game's, see `command_line`
         is_instance=lambda given: isinstance(given, Mapping),
-        str_from_instance=lambda given: [f"{name}={value}" for name, value in given.items()],
+        str_from_instance=lambda given: [f"{name}={as_text(value)}" for name, value in given.items()],
     ),
     tyro.conf.arg(name="option"),
 ]

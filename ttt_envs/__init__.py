@@ -2,13 +2,14 @@
 
 `load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
 `make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
-environments. Importing this package compiles nothing and registers the games with PettingZoo and Gymnasium.
+environments. `register` adds a game of your own, and `ttt_envs.testing.check_game` checks it. Importing this package
+compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register
+from ttt_envs.registry import GAMES, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -34,6 +35,7 @@ __all__ = [
     "make_sb3",
     "make_single",
     "make_vec",
+    "register",
 ]
 
 # Numba is imported with the first of these, not with the package.
@@ -44,19 +46,6 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(f"ttt_envs.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
-
-
-def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
-    """A Game, by its id and options or given as one."""
-    if isinstance(game, str):
-        return load(game, **options)
-    from ttt_envs.core.game import Game
-
-    if not isinstance(game, Game):
-        raise TypeError(f"a game is an id, one of {', '.join(GAMES)}, or a Game from load, not {game!r}")
-    if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
-    return game
 
 
 def _opponents(opponent: Any) -> "Actor | list[Actor]":
@@ -91,7 +80,7 @@ def make_aec(
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_parallel(
@@ -105,7 +94,7 @@ def make_parallel(
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return ParallelGame(resolve(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_single(
@@ -137,7 +126,7 @@ def make_single(
     from ttt_envs.wrappers.single import SeatEnv
 
     return SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         opponent=_opponents(opponent),
         seat=seat,
         render_mode=render_mode,
@@ -176,7 +165,7 @@ def make_vec(
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     return SeatVectorEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,
@@ -201,7 +190,7 @@ def make_sb3(
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
     return SB3SeatEnv(
-        _game(game, options),
+        resolve(game, options),
         num_envs,
         opponent=_opponents(opponent),
         seat=seat,
@@ -211,4 +200,4 @@ def make_sb3(
     )
 
 
-register()
+register_built_in()

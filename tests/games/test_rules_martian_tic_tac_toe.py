@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conformance import after, masks_of, observations_of
 from mutants import rules_with, slow_if_compiled
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
@@ -17,6 +16,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.testing.positions import after, masks_of, observations_of
 
 ID = "martian_tic_tac_toe"
 

@@ -16,7 +16,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from conformance import Play, difference, masks_of, observations_of, play_batch, positions
 from mutants import slow_if_compiled
 from slow_tic_tac_dice import (
     LISTED,
@@ -34,6 +33,7 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.tic_tac_dice import rules
+from ttt_envs.testing.positions import Play, difference, masks_of, observations_of, play_batch, positions
 
 #: Positions, rolls or deals in one statistic.
 MANY = 2000 if jit.DISABLED else 40_000

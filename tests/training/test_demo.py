@@ -44,7 +44,7 @@ def test_an_interrupted_demo_continues_and_a_finished_one_stays(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(demo, "rate", interrupt)
+        patch.setattr(demo, "tournament", interrupt)
         with pytest.raises(KeyboardInterrupt):
             demo.demo(config)
     trained = policy.stat().st_mtime_ns

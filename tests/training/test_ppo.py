@@ -375,7 +375,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 @pytest.mark.slow
 def test_demo_agent_beats_random(tmp_path: Path) -> None:
     """What `make demo` trains wins at least 90 % against random, both seats together."""
-    result = train(Config(game=GAME, steps=demo.Config().steps, out=tmp_path / "x", quiet=True))
+    result = train(replace(demo.training_config(demo.Config(), {}, tmp_path / "x", resume=False), quiet=True))
     (found,) = Score(ttt_envs.load(GAME), every=1, agents=["random"], games=2000, seed=7).measure(
         agents.load(f"ppo:{result.folder}"), 0
     )

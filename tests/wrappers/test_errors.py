@@ -123,12 +123,12 @@ def test_wrong_argument_of_an_environment(make, arguments, words):
         ({"seat": 2}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 2"]),
         ({"seat": "X"}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 'X'"]),
         ({"seat": True}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not True"]),
-        ({"opponent": "random"}, TypeError, ["not text", "agents.load('random')"]),
-        ({"opponent": RandomAgent}, TypeError, ["an opponent needs a method act(view)"]),
+        ({"opponent": "randam"}, ValueError, ["unknown agent 'randam'", "'random'"]),
+        ({"opponent": RandomAgent}, TypeError, ["not the class RandomAgent: write RandomAgent()"]),
         ({"seat": 1.0}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 1.0"]),
         ({"seat": np.array([0, 1])}, ValueError, ["seat must be 'alternate' or one of 0, 1"]),
         ({"opponent": []}, ValueError, ["at least one opponent"]),
-        ({"opponent": [RandomAgent(), 3]}, TypeError, ["an opponent needs a method act(view)", "not 3"]),
+        ({"opponent": [RandomAgent(), 3]}, TypeError, ["an object with act(view)", "not 3"]),
     ],
     ids=case,
 )
@@ -175,7 +175,7 @@ def test_wrong_seed(seed, kind, words):
         before = env.get_state()
         fails(kind, lambda env=env: env.reset(seed=seed), *words)
         assert env.get_state() == before
-    fails(kind, lambda: SeatVectorEnv(game, 2).reset(seed=seed), *words)
+    fails(kind, lambda: SeatVectorEnv(game, 2, opponent=RandomAgent()).reset(seed=seed), *words)
 
 
 def test_seeds_of_all_sizes():
@@ -271,7 +271,7 @@ def test_wrong_actions_of_many(actions, kind, words):
     before = batch.states.tobytes()
     fails(kind, lambda: batch.step(actions), *words)
     assert batch.states.tobytes() == before
-    games = SeatGames(game, 3, seat=0)
+    games = SeatGames(game, 3, seat=0, opponent=RandomAgent())
     games.reset(0)
     before = games.batch.states.tobytes()
     words = [word for word in words if word != "-1"]
@@ -316,7 +316,7 @@ def test_wrong_sizes(arguments, words):
     game = ttt_envs.load(SUPER)
     fails(ValueError, lambda: Batch(game, **arguments), *words)
     sizes = {"num_envs": arguments["n"], **{k: v for k, v in arguments.items() if k != "n"}}
-    fails(ValueError, lambda: SeatVectorEnv(game, **sizes), *words)
+    fails(ValueError, lambda: SeatVectorEnv(game, **sizes, opponent=RandomAgent()), *words)
 
 
 def test_wrong_players():
@@ -556,7 +556,7 @@ def test_an_opponent_s_wrong_answer(answer):
 
 def test_copies_of_what_misbehaved_still_work():
     """An error in mid-game leaves an environment that can be copied and played on."""
-    env = SeatEnv(ttt_envs.load(SUPER), seat=0, illegal="raise")
+    env = SeatEnv(ttt_envs.load(SUPER), seat=0, illegal="raise", opponent=RandomAgent())
     env.reset(seed=0)
     fails(ValueError, lambda: env.step(0), "cannot play '0/0'")
     other = copy.deepcopy(env)
@@ -578,6 +578,11 @@ def test_crafted_positions_are_not_let_in():
             before = env.get_state()
             packed = pack_state(game, bad[0], nobody, np.uint64(0))
             fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
+            assert env.get_state() == before
+            scripted = good.copy()
+            scripted["script"] = 1 << 32
+            packed = pack_state(game, scripted[0], nobody, np.uint64(0))
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "field `script`")
             assert env.get_state() == before
     env = ttt_envs.make_aec(SUPER)
     wrong_choice = pack_state(game, good[0], np.array([500, -1]), np.uint64(0))

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 import gymnasium
@@ -10,9 +11,8 @@ import numpy as np
 import pettingzoo
 import pytest
 import toy_coin
-from conformance import GAMES as MANY
-from conformance import OPTIONS, seldom_won
 from gymnasium.utils.env_checker import check_env
+from option_sets import OPTIONS
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 
 import ttt_envs
@@ -20,6 +20,7 @@ from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.registry import gymnasium_id
+from ttt_envs.testing.positions import GAMES as MANY
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import IllegalAction, forfeit
 from ttt_envs.wrappers.parallel import ParallelGame
@@ -136,7 +137,7 @@ def test_render(make, monkeypatch):
 def test_pictures_and_text(game, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     shown = {}
-    for kind in (AECGame, ParallelGame, SeatEnv):
+    for kind in (AECGame, ParallelGame, partial(SeatEnv, opponent=RandomAgent())):
         for mode in ("rgb_array", "ansi", "human"):
             env = kind(game, render_mode=mode)
             env.reset(seed=1)
@@ -358,7 +359,7 @@ def test_gymnasium_checks(game_id, encoding):
 def test_gymnasium_checks_other_games(game):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_env(SeatEnv(game), skip_render_check=True)
+        check_env(SeatEnv(game, opponent=RandomAgent()), skip_render_check=True)
 
 
 @pytest.mark.parametrize("game_id", GAME_IDS)
@@ -440,7 +441,7 @@ def test_seats_alternate_and_opponents_have_the_others(game):
 @each_game
 def test_a_fixed_seat_stays(game):
     for seat in range(game.num_players):
-        games = SeatGames(game, 8, seat=seat, seed=1)
+        games = SeatGames(game, 8, seat=seat, seed=1, opponent=RandomAgent())
         games.reset()
         for _ in range(60):
             games.step(learner_choice(games.masks(), np.random.default_rng(0)))
@@ -452,9 +453,7 @@ def test_a_fixed_seat_stays(game):
 @pytest.mark.parametrize("auto_reset", [True, False])
 def test_a_loss_arrives(game, auto_reset):
     """Every reward of a finished game reaches the learner with his last action, losses as often as wins."""
-    if seldom_won(game):
-        pytest.skip("random play seldom wins this game")
-    games = SeatGames(game, MANY, auto_reset=auto_reset)
+    games = SeatGames(game, MANY, auto_reset=auto_reset, opponent=RandomAgent())
     games.reset(5)
     rewards = []
     generator = np.random.default_rng(5)
@@ -464,7 +463,7 @@ def test_a_loss_arrives(game, auto_reset):
             rewards.extend(games.rewards[games.done].tolist())
         assert not games.rewards[~games.done].any()
     if not auto_reset:
-        single = SeatGames(game, 1, auto_reset=False)
+        single = SeatGames(game, 1, auto_reset=False, opponent=RandomAgent())
         for seed in range(MANY):
             single.reset(seed)
             while not single.done[0]:
@@ -520,7 +519,7 @@ def test_opponents_change_only_at_resets():
 
 def test_weights_of_opponents():
     pool = [First(), Last(), RandomAgent()]
-    games = SeatGames(ttt_envs.load(SUPER), 4000)
+    games = SeatGames(ttt_envs.load(SUPER), 4000, opponent=RandomAgent())
     games.set_opponents(pool, [1, 0, 3])
     games.reset(0)
     drawn = [pool.index(games.opponent_of(i)) for i in range(4000)]
@@ -537,7 +536,7 @@ def test_weights_of_opponents():
 def test_learner_games_are_the_same_for_any_number_and_threads(game):
     traces = []
     for n, threads in ((1, 1), (16, 1), (16, 3)):
-        games = SeatGames(game, n, threads=threads)
+        games = SeatGames(game, n, threads=threads, opponent=RandomAgent())
         games.reset(9)
         trace = []
         for _ in range(40):
@@ -550,7 +549,7 @@ def test_learner_games_are_the_same_for_any_number_and_threads(game):
 
 @each_game
 def test_single_and_vector_agree(game):
-    single, vector = SeatEnv(game), SeatVectorEnv(game, 5)
+    single, vector = SeatEnv(game, opponent=RandomAgent()), SeatVectorEnv(game, 5, opponent=RandomAgent())
     seen, info = single.reset(seed=4)
     observations, infos = vector.reset(seed=4)
     for _ in range(3 * game.max_plies):
@@ -573,7 +572,7 @@ def test_single_and_vector_agree(game):
 @each_game
 def test_a_single_environment_goes_on_as_one_of_many(game):
     """The second game after reset() is the one that a vector environment begins by itself."""
-    single, vector = SeatEnv(game), SeatVectorEnv(game, 2)
+    single, vector = SeatEnv(game, opponent=RandomAgent()), SeatVectorEnv(game, 2, opponent=RandomAgent())
     seen, _ = single.reset(seed=4)
     observations, _ = vector.reset(seed=4)
     for _ in range(4):
@@ -597,11 +596,11 @@ def test_sb3_environment(game):
 
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
-    raw = SB3SeatEnv(game, 12)
+    raw = SB3SeatEnv(game, 12, opponent=RandomAgent())
     env = VecMonitor(raw)
     env.seed(3)
     observations = env.reset()
-    vector = SeatVectorEnv(game, 12)
+    vector = SeatVectorEnv(game, 12, opponent=RandomAgent())
     expected, _ = vector.reset(seed=3)
     ended = 0
     for _ in range(80):
@@ -635,7 +634,9 @@ def test_maskable_ppo_learns(game, encoding):
 
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
-    raw = SB3SeatEnv(game, 8, encoding=encoding, illegal="raise")  # a mask that fails would be raised
+    raw = SB3SeatEnv(
+        game, 8, encoding=encoding, illegal="raise", opponent=RandomAgent()
+    )  # a mask that fails would be raised
     env = VecMonitor(raw)
     model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
     before = [parameter.clone() for parameter in model.policy.parameters()]

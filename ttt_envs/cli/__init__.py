@@ -17,6 +17,9 @@ DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe."
 #: Verb -> "module:dataclass", in the order of the help.
 VERBS: dict[str, str] = {
     "games": "ttt_envs.cli.games:Games",
+    "tournament": "ttt_envs.cli.tournament:Tournament",
+    "regret": "ttt_envs.cli.regret:Regret",
+    "exploitability": "ttt_envs.cli.exploitability:Exploitability",
 }
 
 

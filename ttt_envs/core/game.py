@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.symmetry import Symmetry
 
@@ -37,22 +38,6 @@ class Block:
         return int(np.prod(self.shape))
 
 
-class Oracle(Protocol):
-    """Best play. `states` is a structured array (n,); `player` an int or int (n,)."""
-
-    def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): the states that it answers: exactly, or with an error that the oracle states."""
-
-    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by all; nan where not covered."""
-
-    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): the same after each action; nan where illegal or not known."""
-
-    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Game:
     """One game with its options settled. Make one with `ttt_envs.load`.
@@ -78,7 +63,11 @@ class Game:
         draw: (state record, viewer) -> SVG text.
         factory: called with the options, gives this game again.
         make_symmetries: gives the board's symmetries, the identity left out or not.
-        make_oracle: gives the oracle, or raises NotImplementedError in words.
+        rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
+            exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
+        seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
+        make_oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
+        make_solve_commands: gives what its solver can work out, by name; the same whatever the options.
     """
 
     id: str
@@ -100,7 +89,10 @@ class Game:
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
+    rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
+    seats_differ: str = ""
     make_oracle: Callable[[], Oracle] | None = None
+    make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
 
     def __post_init__(self) -> None:
         # One game serves all environments of a process.
@@ -155,8 +147,13 @@ class Game:
         return self.make_oracle()
 
     def oracle(self) -> Oracle:
-        """Best play for this game and these options; NotImplementedError in words where there is none."""
+        """Best play for this game and these options; raises NotImplementedError where there is none."""
         return self._oracle
+
+    @cached_property
+    def solve_commands(self) -> Mapping[str, type[SolveCommand]]:
+        """What the game's solver can work out, by name; run one with `command.run(game.options, tell)`."""
+        return self.make_solve_commands()
 
     def describe_feature(self, index: int) -> str:
         """What feature `index` of a flat observation means, such as 'own pieces[4, 3]: ...'."""

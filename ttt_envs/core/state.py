@@ -13,11 +13,13 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]]) -> np.dtype:
     """The dtype of a game's states.
 
     Header: `to_move` int8 (acting player or SIMULTANEOUS), `ply` int32 (steps so far), `done` bool, `rewards`
-    float32 (players,) (zero until the end), `rng` uint64. `fields` are the game's own. Rule options are fields too,
-    so that a state is complete by itself: copying a record clones a game, and its bytes are its hash and its file.
+    float32 (players,) (zero until the end), `rng` uint64 (the generator), `script` uint64 (what is to be drawn instead
+    of it; 0 but while `core.chance` enumerates). `fields` are the game's own. Rule options are fields too, so that a
+    state is complete by itself: copying a record clones a game, and its bytes are its hash and its file.
     """
     header: list[tuple[Any, ...]] = [
         ("rng", np.uint64),
+        ("script", np.uint64),
         ("rewards", np.float32, (players,)),
         ("ply", np.int32),
         ("to_move", np.int8),

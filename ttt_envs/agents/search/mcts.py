@@ -116,11 +116,11 @@ def follow(state, tree, index, node, memory):
 def recognise(state, tree, index, node, memory):
     """The position of that record, the memory of `state` as uint64 (words,).
 
-    All but the generator, the first field of every state, makes a position. The count of plies is in it too, so that
-    no simulation comes back to one where it has been.
+    All but the generator and its script, the first two fields of every state, makes a position. The count of plies is
+    in it too, so that no simulation comes back to one where it has been.
     """
     digest = np.uint64(0)
-    for k in range(1, memory.shape[0]):
+    for k in range(2, memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
     return find(tree, index, digest)
 

@@ -36,6 +36,10 @@ MARKS = "XO"
 ROOM_NAMES = "ABCDEFGHI"
 SPECIALIST_NAMES = KIND_NAMES[1:]
 
+#: What a player holds in a single round: nothing, one specialist or two.
+Hand = str | tuple[str, str] | None
+
+
 #: How a round ended, in the order of `rules.ENDS`.
 ENDS = ("", "line of X", "line of O", "both lines", "no room", "idle", "agreed")
 

@@ -42,7 +42,7 @@ def reset(state, seed):
     actions = np.empty(2, np.int64)
     for _ in range(state["random_opening_plies"]):
         legal_mask(state, state["to_move"], legal)
-        actions[:] = rng.choose(legal, rng.draw(state))
+        actions[:] = rng.pick(state, legal)
         step(state, actions)
         state["ply"] += 1
 
