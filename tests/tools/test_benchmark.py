@@ -38,7 +38,7 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=("toy_coin",))))
     assert all(m.value > 0 for m in found) == (part != "search")
     if part == "search":
-        assert "skipped: agent mcts plays only games" in found[0].note
+        assert "skipped: agent mcts:simulations=1000 plays only games" in found[0].note
 
 
 def test_benchmark_of_training(monkeypatch):

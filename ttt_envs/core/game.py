@@ -1,5 +1,6 @@
 """Game: a frozen record of a game's facts, kernels and text functions."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -50,6 +51,7 @@ class Game:
         num_actions: actions are 0..num_actions-1.
         action_names: one text an action, unique.
         action_format: how to read and write these names, for people.
+        short_action_names: the same as the game's texts and pictures abbreviate them, one an action; or none.
         observation: the blocks of an observation, in order.
         rules: the kernels.
         simultaneous: some states let several players act at once.
@@ -61,6 +63,9 @@ class Game:
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
         parse_state: text of everything -> structured (1,); ValueError in words.
         draw: (state record, viewer) -> SVG text.
+        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
+            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
+            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
         factory: called with the options, gives this game again.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
@@ -88,6 +93,8 @@ class Game:
     parse_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
+    short_action_names: tuple[str, ...] = ()
+    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
@@ -195,16 +202,28 @@ class Game:
         return np.take(padded, self.plane_index, axis=-1)
 
     def parse_action(self, text: str) -> int:
-        """The action of that name, or of that number; ValueError with the closest names otherwise."""
-        wanted = text.strip().lower()
+        """The action of that name. The number of an action is not a name.
+
+        Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
+        name will do. Raises ValueError naming the closest names.
+        """
         for action, name in enumerate(self.action_names):
-            if name.lower() == wanted:
+            if name.lower() == text.strip().lower():
                 return action
-        if wanted.isdecimal() and int(wanted) < self.num_actions:
-            return int(wanted)
-        close = get_close_matches(wanted, self.action_names, n=3)
+        found = self._actions_by_name.get(_plain(text), set())
+        if len(found) == 1:
+            return next(iter(found))
+        close = closest(text, self.action_names)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
         raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.action_format}")
+
+    @cached_property
+    def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
+        found: dict[tuple[str, ...], set[int]] = {}
+        for names in (self.action_names, self.short_action_names):
+            for action, name in enumerate(names):
+                found.setdefault(_plain(name), set()).add(action)
+        return found
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
@@ -212,6 +231,18 @@ class Game:
         first = np.zeros(1, np.uint64)
         self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
         return states
+
+
+def closest(text: str, names: Sequence[str]) -> list[str]:
+    """At most three of `names` that are most like `text`, whatever the case."""
+    lower = {name.lower(): name for name in names}
+    return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
+
+
+def _plain(name: str) -> tuple[str, ...]:
+    """The words that a name is known by."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    return tuple(word for word in words if word not in ("to", "and")) or tuple(words)
 
 
 def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:

@@ -15,7 +15,14 @@ def check_actions_as_text(game: Game) -> None:
     for action, name in enumerate(names):
         for text in (name, f" {name.upper()} "):
             assert game.parse_action(text) == action, f"{text!r} is read as {game.parse_action(text)}, not {action}"
-        assert game.parse_action(str(action)) == action or str(action) in names, f"number {action} is not read"
+        if str(action) not in names:
+            try:
+                read = game.parse_action(str(action))
+            except ValueError:
+                continue
+            raise AssertionError(f"the number {action} is read as the name of action {read}")
+    for action, name in enumerate(game.short_action_names):
+        assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
 
 
 def check_positions_as_text(game: Game) -> None:

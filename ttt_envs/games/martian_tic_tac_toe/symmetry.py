@@ -22,13 +22,15 @@ def symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> I
 
 
 def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
+    new, where = states.copy(), np.argsort(turn)
     new["piece"] = states["piece"][:, turn]
+    cell, size = states["last_action"] // rules.SIZES, states["last_action"] % rules.SIZES
+    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, rules.SIZES * where[cell] + size)
     # In the log a cell is the leading digit.
     players = states["stash"].shape[1]
     base = players * (rules.SIZES * players + 1)
     log = states["log"].astype(np.int64)
-    turned = np.argsort(turn)[log // base] * base + log % base
+    turned = where[log // base] * base + log % base
     new["log"] = np.where(np.arange(log.shape[1]) < states["logged"][:, None], turned, 0)
     return new
 

@@ -113,6 +113,7 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        finished_round=text.finished_round,
         factory=make,
         make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
         rotate_seats=symmetry.rotate_seats,

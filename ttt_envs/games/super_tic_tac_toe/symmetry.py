@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
+from ttt_envs.games.super_tic_tac_toe import rules
 
 
 def symmetries() -> Iterator[Symmetry]:
@@ -23,6 +24,8 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
         new[name] = states[name][:, turn]
     where = np.argsort(turn)
     new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
+    board, cell = states["last_action"] // 9, states["last_action"] % 9
+    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, 9 * where[board] + where[cell])
     return new
 
 

@@ -82,6 +82,7 @@ def _make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        finished_round=text.finished_round,
         factory=factory,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
         rotate_seats=symmetry.rotate_seats,

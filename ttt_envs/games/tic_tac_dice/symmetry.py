@@ -32,6 +32,7 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     new = states.copy()
     for name in ("rank", "owner"):
         new[name] = states[name][:, turn]
+    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(turn)[states["last_claim"]])
     return new
 
 

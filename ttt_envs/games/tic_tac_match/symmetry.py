@@ -29,9 +29,13 @@ def symmetries(players: int, deck: list[int], hand_size: int, history: int) -> I
 def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
     new["top"] = states["top"][:, turn]
-    played = states["event"][:, :, 1].astype(np.int64) - 1
-    turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
-    new["event"][:, :, 1] = np.where((played >= 0) & (played < laid), turned, played) + 1
+
+    def renamed(played: np.ndarray) -> np.ndarray:
+        turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
+        return np.where((played >= 0) & (played < laid), turned, played)
+
+    new["event"][:, :, 1] = renamed(states["event"][:, :, 1].astype(np.int64) - 1) + 1
+    new["last_action"] = renamed(states["last_action"])
     return new
 
 
@@ -43,4 +47,5 @@ def rotate_seats(states: np.ndarray) -> np.ndarray:
         new[name] = np.roll(states[name], 1, axis=1)
     happened = states["event"][:, :, 1] > 0
     new["event"][:, :, 0] = np.where(happened, (states["event"][:, :, 0] + 1) % players, 0)
+    new["last_player"] = np.where(states["last_player"] < 0, -1, (states["last_player"] + 1) % players)
     return new
