@@ -28,8 +28,8 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
 	@echo "Python 3.11 to 3.13 is needed; choose one with PYTHON=python3.12."
 
-demo: $(READY) ## train an agent, rate it in a tournament, save the results under runs/demo
-	$(VPYTHON) -m training.demo
+demo: $(READY) ## train an agent, rate it in a tournament, save the results under runs/demo; GAME=tic_tac_dice
+	$(VPYTHON) -m training.demo $(GAME)
 
 test: check ## check, then all tests but the long proofs
 	$(VPYTHON) -m pytest $(WORKERS)

@@ -138,10 +138,17 @@ def test_modules_import_each_other_in_no_circle():
 
 #: Only what an extra installs, and who may need it: all the rest works without.
 EXTRAS = {
-    "torch": {"ttt_envs.agents.adapters", "ttt_envs.agents.policy", "ttt_envs.agents.ppo", "training", "tools"},
-    "stable_baselines3": {"training", "ttt_envs.wrappers.sb3"},
-    "sb3_contrib": {"training"},
-    "matplotlib": {"training", "ttt_envs.solvers.cfr"},
+    "torch": {
+        "ttt_envs.agents.adapters",
+        "ttt_envs.agents.policy",
+        "ttt_envs.agents.ppo",
+        "training.checkpoint",
+        "training.ppo",
+        "tools",
+    },
+    "stable_baselines3": {"training.ppo", "ttt_envs.wrappers.sb3"},
+    "sb3_contrib": {"training.ppo"},
+    "matplotlib": {"training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing"},
@@ -299,3 +306,15 @@ def test_the_first_reset_is_quick(game_id, tmp_path):
     assert quickest(code, 1, **cache) < 12
     assert list(tmp_path.rglob("*.nbc")), "nothing was kept"
     assert quickest(code, 3, **cache) < 2
+
+
+#: Modules of the library of more than 450 lines, and why they are one.
+LONG = {
+    "ttt_envs.games.operation_tic_tac_toe.rules": "the rules of a game stand in one file",
+    "ttt_envs.games.operation_tic_tac_toe.text": "positions as text, written and read by the same tables",
+}
+
+
+def test_modules_are_short():
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in modules("ttt_envs")}
+    assert {name for name, length in lengths.items() if length > 450} == set(LONG)

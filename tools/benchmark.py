@@ -16,7 +16,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -263,9 +263,9 @@ def train(game_id: str, rollouts: int) -> float:
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        settings = ppo.Config(game=game_id, games=_TRAINING_GAMES, out=Path(folder) / "run", eval_games=2, quiet=True)
-        steps = rollouts * settings.games * settings.rollout
-        result = ppo.train(ppo.Config(**{**asdict(settings), "steps": steps}))
+        out = Path(folder) / "run"
+        settings = ppo.Config(game=game_id, num_envs=_TRAINING_GAMES, out=out, eval_games=2, quiet=True)
+        result = ppo.train(replace(settings, steps=rollouts * settings.num_envs * settings.rollout))
     return result.steps_per_second
 
 

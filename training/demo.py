@@ -1,14 +1,17 @@
-"""The whole job once, in about three minutes on two cores: train an agent by self-play, rate it, see the result.
+"""Train an agent by self-play, rate it in a tournament, and film a game: about three minutes on two cores.
 
-    python -m training.demo
+    python -m training.demo tic_tac_dice
 
-Interrupted, the next call goes on with what was trained.
+With the same seed, machine and library versions the figures are the same. After an interrupt, the same command
+continues with what was trained.
 """
 
-import json
 import shutil
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -17,135 +20,155 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
-from training import ppo
+from training import checkpoint, ppo
 from ttt_envs import agents
-from ttt_envs.agents.policy import load_policy
-from ttt_envs.cli.shell import python
+from ttt_envs.cli import shell
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_gif
 from ttt_envs.evaluation import game_seeds, play_games, tournament
 from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
+#: Decisions to train on, where 4 million take much more than two minutes.
+STEPS = {"tic_tac_match": 2_000_000, "operation_tic_tac_toe": 1_500_000}
+DEFAULT_GAME = next(iter(ttt_envs.GAMES))
 
 
 @dataclass(frozen=True)
 class Config:
     """Settings of the demo."""
 
-    game: str = next(iter(ttt_envs.GAMES))
-    """Id of the game."""
-    option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
-    """An option of the game, as name=value; may be repeated."""
-    steps: int = 4_000_000
-    """Decisions to train on."""
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")] = DEFAULT_GAME
+    """Id of the game; `ttt games` lists them."""
+    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+    steps: int | None = None
+    """Decisions to train on; by default what takes about two minutes."""
     games: int = 100
     """Games of each pairing of the tournament."""
-    rivals: tuple[str, ...] = ("random", "greedy", "mcts:simulations=200", "oracle")
-    """Agents that the trained one is rated against; those that cannot play this game are left out."""
+    rivals: tuple[str, ...] = ()
+    """Agents that the trained one is rated against; by default random, greedy, a tree search and best play, as far as
+    they can play the game."""
     seed: int = 0
-    """Fixes everything that is random."""
+    """Seed of all random numbers."""
     out: Path = Path("runs/demo")
-    """Folder for the results."""
+    """Folder for the results; gets a number if it holds others."""
 
 
-def run(config: Config) -> None:
-    """Train, rate, film; print where everything is."""
+def demo(config: Config) -> Path:
+    """Train, rate, film; returns the folder with the results. Raises KeyboardInterrupt if it is interrupted."""
     console = Console()
     started = time.perf_counter()
-    game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
-    folder = config.out / "training"
+    options = parse_options(config.game, config.option)
+    game = ttt_envs.load(config.game, **options)
+    rivals = config.rivals or default_rivals(game)
+    folder, resume = folder_for(config, options)
 
     console.rule(f"1/3  Training by self-play: {game.title}")
-    going_on = _unfinished(config)
-    if not going_on:
-        shutil.rmtree(folder, ignore_errors=True)
-        (config.out / FILM).unlink(missing_ok=True)
-    trained = ppo.train(
-        ppo.Config(
-            game=config.game,
-            option=config.option,
-            steps=config.steps,
-            seed=config.seed,
-            out=folder,
-            resume=going_on,
-        )
-    )
+    training = folder / "training"
+    trained = ppo.train(training_config(config, options, training, resume))
     if not trained.finished:
-        raise KeyboardInterrupt
-    shutil.copyfile(folder / "curve.png", config.out / "curve.png")
+        raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
+    shutil.copyfile(training / "curve.png", folder / "curve.png")
 
     console.rule("2/3  Tournament")
-    ours = f"ppo:{folder}"
-    rivals = [spec for spec in config.rivals if _plays(spec, game)]
-    result = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
-    result.save(config.out / "tournament")
-    if not result.complete:
-        raise KeyboardInterrupt
-    for table in result.tables()[:2]:
+    ours = f"ppo:{training}"
+    rated = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
+    if not rated.complete:
+        raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
+    rated.save(folder / "tournament")
+    for table in rated.tables()[:2]:
         console.print(table.rich())
 
     console.rule("3/3  A game on film")
-    strongest = next(result.agents[i] for i in result.order if result.agents[i] != ours)
-    lineup = [agents.load(ours), agents.load(strongest)]
+    strongest = next(rated.agents[i] for i in rated.order if rated.agents[i] != ours)
     seats = np.minimum(np.arange(game.num_players), 1)
-    film = play_games(game, lineup, seats, game_seeds(config.seed, 1), record=[0])
-    save_gif(config.out / FILM, game, film.records[0].states, film.records[0].actions)
+    film = play_games(game, [agents.load(ours), agents.load(strongest)], seats, game_seeds(config.seed, 1), record=[0])
+    save_gif(folder / FILM, game, film.records[0].states, film.records[0].actions)
     console.print(
         f"player_0 is {ours}, the others are {strongest}: "
-        f"{film.lengths[0]} plies, rewards {', '.join(f'{r:+g}' for r in film.rewards[0])}"
+        f"{film.lengths[0]} plies, rewards {', '.join(f'{r:+g}' for r in film.rewards[0])}",
+        highlight=False,
+        soft_wrap=True,
     )
 
-    score = result.ratings.score[result.agents.index(ours)]
+    score = rated.ratings.score[rated.agents.index(ours)]
+    scores = [f"{score[k]:.0%} against {name}" for k, name in enumerate(rated.agents) if name != ours]
     lines = [
         "",
         f"Done in {time.perf_counter() - started:.0f} s. Scores of the trained agent, from all seats: "
+<<<<<<< HEAD
         + ", ".join(f"{score[k]:.0%} against {name}" for k, name in enumerate(result.agents) if name != ours),
         f"  training curve   {config.out / 'curve.png'}",
         f"  crosstable       {config.out / 'tournament' / 'report.md'}",
         f"  a game           {config.out / 'game.gif'}",
         f"  play against it  {python()} -m ttt_envs play {config.game} --agents human {ours}",
+=======
+        + ", ".join(scores),
+        f"  training curve   {folder / 'curve.png'}",
+        f"  crosstable       {folder / 'tournament' / 'report.md'}",
+        f"  a game           {folder / FILM}",
+        f"  play against it  {play_command(config, game, ours)}",
+>>>>>>> training
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
+    return folder
 
 
-def _unfinished(config: Config) -> bool:
-    """Whether the folder holds the training of an interrupted demo with the same settings. The film comes last."""
-    folder = config.out / "training"
-    if (config.out / FILM).exists() or not (folder / "resume.safetensors").is_file():
-        return False
-    try:
-        saved = json.loads((folder / "config.json").read_text())
-        load_policy(folder / "policy.safetensors")
-    except (OSError, ValueError):
-        return False
-    return (saved.get("game"), saved.get("option"), saved.get("seed")) == (
-        config.game,
-        list(config.option),
-        config.seed,
-    )
+def default_rivals(game: Game) -> list[str]:
+    """Those of the usual agents that can play the game."""
+    search = agents.search_for(game)
+    found = []
+    for name in ("random", "greedy", *([f"{search}:simulations=200"] if search else []), "oracle"):
+        try:
+            agents.load(name).check(game)
+        except ValueError:
+            continue
+        found.append(name)
+    return found
 
 
-def _plays(spec: str, game: ttt_envs.Game) -> bool:
-    """Whether an agent can play this game: it is asked for one move."""
-    try:
-        batch = ttt_envs.Batch(game, 1, seed=0)
-        player = next(p for p in range(game.num_players) if batch.acting(p)[0])
-        agents.load(spec).act(batch.view(player))
-    except (NotImplementedError, ValueError):
-        return False
-    return True
+def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> ppo.Config:
+    """The settings of the training."""
+    steps = config.steps or STEPS.get(config.game, 4_000_000)
+    return ppo.Config(game=config.game, options=options, steps=steps, seed=config.seed, out=folder, resume=resume)
 
 
-def main() -> None:
-    """Command line."""
-    config = tyro.cli(Config, description=__doc__)
-    try:
-        run(config)
-    except (ValueError, TypeError, FileNotFoundError) as error:
-        raise SystemExit(f"error: {error}") from None
-    except KeyboardInterrupt:
-        raise SystemExit(f"interrupted; what is finished is in {config.out}, and the next call goes on") from None
+def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
+    """The first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
+
+    Returns also whether to resume. The film is made last: a demo without it was interrupted.
+    """
+    for number in count(1):
+        folder = config.out if number == 1 else config.out.with_name(f"{config.out.name}-{number}")
+        if not folder.exists() or not any(folder.iterdir()):
+            return folder, False
+        if not (folder / FILM).exists():
+            try:
+                checkpoint.Run(training_config(config, options, folder / "training", resume=True), ppo.NAME)
+            except (ValueError, OSError):
+                continue
+            return folder, True
+    raise AssertionError
+
+
+def play_command(config: Config, game: Game, ours: str) -> str:
+    """The command to play against the trained agent."""
+    words = [shell.python(), "-m", "ttt_envs", "play", config.game]
+    rest = {"option": config.option, "agents": ["human", *[ours] * (game.num_players - 1)]}
+    return command_line(words, rest, {"option": ()})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    config = tyro.cli(Config, prog="python -m training.demo", description=__doc__, args=arguments)
+
+    def run() -> None:
+        demo(config)
+
+    return shell.run(run)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

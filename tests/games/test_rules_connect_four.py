@@ -261,7 +261,7 @@ def test_learning(module, tmp_path):
     from training.ppo import Config, train
     from ttt_envs import agents
 
-    small = {"games": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
+    small = {"num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
     result = train(Config(game=ID, steps=256, eval_every=256, snapshot_every=128, out=tmp_path / "x", **small))
     assert result.finished
     policy = agents.load(f"ppo:{tmp_path / 'x'}")

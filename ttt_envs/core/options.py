@@ -144,19 +144,19 @@ def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: 
     """The command line that has these settings: `program`, then each setting that differs from its default.
 
     Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`.
+    several `name=value`. What has no default is left out if it is empty.
     """
     words = list(program)
     for name, value in settings.items():
-        if name in defaults and value == defaults[name]:
+        if value == defaults[name] if name in defaults else value in ((), [], {}):
             continue
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{name.replace('_', '-')}")
         elif isinstance(value, Mapping):
-            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
+            words += [flag, *(f"{key}={each}" for key, each in value.items())]
         elif isinstance(value, (list, tuple)):
-            words += [flag, *map(str, value)] if value else []
+            words += [flag, *map(str, value)]
         else:
             words += [flag, str(value)]
     return shlex.join(words)

@@ -1,0 +1,117 @@
+"""What a run folder keeps: settings, versions, what a resumed run needs."""
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from small_training import GAME, copy_files, tiny
+
+import ttt_envs
+from training import checkpoint, ppo
+from training.curves import read_rows
+from training.ppo import Config, train
+from training.probes import ScoreRow
+from training.settings import command_line
+from ttt_envs.agents.policy import BadPolicyFile, load_policy
+
+
+def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
+    found = json.loads((run / "config.json").read_text())
+    assert found["versions"]["ttt_envs"] == ttt_envs.__version__
+    assert found["versions"]["torch"] == torch.__version__
+    assert {"python", "numpy", "numba", "stable_baselines3", "sb3_contrib"} < set(found["versions"])
+    assert found["seconds"] > 0
+    assert found["settings"]["hidden"] == [16]
+    assert not {"out", "resume", "quiet"} & set(found["settings"])
+    words = shlex.split(found["command"])
+    assert words[:4] == ["python", "-m", "training.ppo", GAME]
+    assert command_line(Config, "x", None, [*words[3:], "--quiet"]) == tiny(run)
+
+
+def test_a_command_with_every_kind_of_setting() -> None:
+    options = {"rounds": "single", "size": 3}
+    config = tiny(Path("a b"), game="tic_tac_dice", options=options, opponents=(), anneal=True, entropy_final=0.5)
+    words = shlex.split(checkpoint.Run(config, "training.ppo").command)
+    assert command_line(Config, "x", None, [*words[3:], "--quiet"]) == config
+
+
+def test_resume_continues(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "x", steps=256)
+    train(config)
+    seconds = json.loads((config.out / "config.json").read_text())["seconds"]
+    result = train(replace(config, resume=True, steps=512))
+    assert result.steps == 512
+    curve = read_rows(config.out / "curve.csv", ScoreRow)
+    assert curve == result.rows["score"]
+    assert [e.steps for e in curve] == [0, 0, 256, 256, 512, 512]
+    found = json.loads((config.out / "config.json").read_text())
+    assert found["settings"]["steps"] == 512
+    assert found["seconds"] > seconds
+
+
+def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
+    fresh = ppo.make_model(tiny(run, seed=9), ttt_envs.load(GAME))
+    steps = checkpoint.restore(run, ppo.parts_of(fresh))
+    assert steps == 512
+    checkpoint.save(tmp_path, steps, ppo.parts_of(fresh))
+    # The optimiser's moments are there too: the file written back is the same.
+    assert (tmp_path / "resume.safetensors").read_bytes() == (run / "resume.safetensors").read_bytes()
+
+
+def test_resume_of_a_finished_run_does_nothing(run: Path) -> None:
+    before = {path: path.read_bytes() for path in run.glob("*.*")}
+    assert train(tiny(run, resume=True)).steps == 512
+    assert {path: path.read_bytes() for path in run.glob("*.*")} == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gamma": 0.5}, "gamma is 0.99 there and 0.5 here"),
+        ({"hidden": (8, 8), "seed": 3}, "seed is 0 there and 3 here; hidden is [16] there and [8, 8] here"),
+        ({"options": {"won_boards": "closed"}}, 'options is {} there and {"won_boards": "closed"} here'),
+        ({"opponents": ("greedy",)}, 'opponents is ["random"] there and ["greedy"] here'),
+    ],
+)
+def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"the run in {run} has other settings: {words}")):
+        train(tiny(run, resume=True, steps=1024, **changes))
+
+
+def test_a_run_is_not_overwritten(run: Path) -> None:
+    before = (run / "policy.safetensors").read_bytes()
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(tiny(run))
+    assert (run / "policy.safetensors").read_bytes() == before
+
+
+def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nothing to resume: no file \S+config\.json"):
+        train(tiny(tmp_path, resume=True))
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    with pytest.raises(FileNotFoundError, match=r"nothing to resume: no file \S+resume\.safetensors"):
+        train(tiny(tmp_path, resume=True))
+
+
+def test_damaged_files(run: Path, tmp_path: Path) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    path = folder / "resume.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BadPolicyFile, match="damaged"):
+        train(tiny(folder, resume=True, steps=1024))
+    for text in ("{", "[]", '{"settings": {}}'):
+        (folder / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=r"config\.json is damaged"):
+            train(tiny(folder, resume=True, steps=1024))
+    (folder / "config.json").write_text('{"settings": {"tables": 3}, "seconds": 1}')
+    with pytest.raises(ValueError, match="damaged, or of another training script"):
+        checkpoint.saved(Config, folder)
+    path.write_bytes((run / "resume.safetensors").read_bytes())
+    other = ppo.make_model(tiny(run, hidden=(8,)), ttt_envs.load(GAME))
+    with pytest.raises(BadPolicyFile, match="does not fit"):
+        checkpoint.restore(folder, ppo.parts_of(other))
+    assert load_policy(folder / "policy.safetensors")[0].steps == 512

@@ -1,0 +1,66 @@
+"""The demo: every game, and what happens to results that are there already."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ttt_envs
+from training import demo
+from ttt_envs import agents
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    config = demo.Config(
+        game="tic_tac_dice",
+        option=("rounds=single",),
+        steps=10_000,
+        games=4,
+        rivals=("random", "mcts:simulations=2", "oracle"),
+        out=tmp_path / "demo",
+    )
+    folder = demo.demo(config)
+    assert folder == config.out
+    printed = capsys.readouterr().out
+    for name in ("curve.png", "tournament/report.md", "game.gif"):
+        assert (folder / name).is_file()
+        assert str(folder / name) in printed
+    assert "oracle" in (folder / "tournament" / "report.md").read_text()
+    film = Image.open(folder / "game.gif")
+    assert film.n_frames > 5  # no round is shorter
+    colours = np.asarray(film.convert("RGB")).reshape(-1, 3)
+    assert len(np.unique(colours, axis=0)) > 3
+
+
+def test_an_interrupted_demo_continues_and_a_finished_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = demo.Config("tic_tac_dice", ("rounds=single",), 5000, 2, ("random",), out=tmp_path / "demo")
+    policy = config.out / "training" / "policy.safetensors"
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(demo, "tournament", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            demo.demo(config)
+    trained = policy.stat().st_mtime_ns
+    numbered = tmp_path / "demo-2", False
+    assert demo.folder_for(replace(config, seed=1), {"rounds": "single"}) == numbered, "another demo is not this one"
+    assert demo.folder_for(config, {}) == numbered
+    assert demo.demo(config) == config.out
+    assert policy.stat().st_mtime_ns == trained
+    # Done: asked again, it leaves the results alone.
+    assert demo.folder_for(config, {"rounds": "single"}) == numbered
+
+
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_every_game_has_rivals_that_can_play_it(game_id: str) -> None:
+    game = ttt_envs.load(game_id)
+    rivals = demo.default_rivals(game)
+    assert {"random", "greedy"} < set(rivals)
+    for name in rivals:
+        agents.load(name).check(game)

@@ -1,0 +1,184 @@
+"""What a run folder keeps so that a run can be repeated and resumed: config.json and resume.safetensors."""
+
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from ttt_envs.agents import as_agent
+from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
+from ttt_envs.cli.shell import python
+from ttt_envs.core.files import write_whole
+from ttt_envs.core.options import as_text, command_line
+
+CONFIG, RESUME = "config.json", "resume.safetensors"
+RESUME_FORMAT = "ttt-envs resume 1"
+
+#: Installed packages whose versions may change what is learned: module -> distribution.
+_LIBRARIES = {
+    "ttt_envs": "ttt-envs",
+    "numpy": "numpy",
+    "numba": "numba",
+    "torch": "torch",
+    "stable_baselines3": "stable-baselines3",
+    "sb3_contrib": "sb3-contrib",
+}
+
+# Where a run is, and what it prints, belongs to a call.
+_OF_A_CALL = ("out", "resume", "quiet")
+
+Config = TypeVar("Config")
+Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
+
+
+class Run:
+    """A run folder that is trained in: its settings, the command that repeats them, and the time spent so far."""
+
+    def __init__(self, config: Any, module: str) -> None:
+        """Check the folder `config.out`; nothing is written yet.
+
+        Args:
+            config: a dataclass with fields as those of `training.settings.Settings`.
+            module: name of the training script, such as "training.ppo".
+
+        Raises:
+            FileExistsError: the folder holds a run, and `resume` is not set.
+            FileNotFoundError: `resume` is set, and there is nothing to resume.
+            ValueError: the run was started with other settings than those given now, or its files are damaged.
+        """
+        self.config, self.module, self.folder = config, module, config.out
+        self._clock, self._before = time.perf_counter(), 0.0
+        if config.resume:
+            found = _read(self.folder)
+            self._before = float(found["seconds"])
+            now, then = _settings(config), found["settings"]
+            changed = [
+                f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
+                for name in {**now, **then}
+                if name not in config.MAY_CHANGE and now.get(name) != then.get(name)
+            ]
+            if changed:
+                raise ValueError(f"the run in {self.folder} has other settings: {'; '.join(changed)}")
+            if not (self.folder / RESUME).is_file():
+                raise FileNotFoundError(f"nothing to resume: no file {self.folder / RESUME}")
+        elif (self.folder / RESUME).exists():
+            raise FileExistsError(
+                f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent on the run, earlier calls included."""
+        return self._before + time.perf_counter() - self._clock
+
+    @property
+    def command(self) -> str:
+        """The command that does the same training."""
+        config = self.config
+        defaults = {each.name: each.default for each in fields(config)}
+        given = {name: value for name, value in _settings(config).items() if name not in ("game", "options")}
+        options = {name: as_text(value) for name, value in config.options.items()}
+        words = ["python", "-m", self.module, config.game]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
+        return command_line(words, {"option": options, **given, "out": config.out}, {**plain, "option": {}})
+
+    @property
+    def resume_command(self) -> str:
+        """The command that continues the run."""
+        return f"{python()} -m {self.module} --resume --out {self.folder}"
+
+    def write_config(self) -> None:
+        """Bring config.json up to date."""
+        versions = {module: metadata.version(name) for module, name in _LIBRARIES.items() if module in sys.modules}
+        found = {
+            "command": self.command,
+            "settings": _settings(self.config),
+            "versions": {"python": platform.python_version(), **versions},
+            "seconds": round(self.seconds, 1),
+        }
+        write_whole(self.folder / CONFIG, json.dumps(found, indent=2) + "\n")
+
+
+def saved(kind: Callable[..., Config], folder: Path) -> Config:
+    """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
+    try:
+        settings = _read(folder)["settings"].items()
+        return kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"{folder / CONFIG} is damaged, or of another training script: {error}") from None
+
+
+def _with_tuples(value: Any) -> Any:
+    """Values of JSON with its lists as tuples."""
+    if isinstance(value, dict):
+        return {name: _with_tuples(each) for name, each in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+
+
+def save(folder: Path, steps: int, parts: Parts) -> None:
+    """Write what training goes on with, modules and optimisers by name, whole or not at all."""
+    tensors = {}
+    for part, found in parts.items():
+        if isinstance(found, torch.nn.Module):
+            tensors.update({f"{part}.{name}": tensor for name, tensor in found.state_dict().items()})
+        else:
+            for index, state in found.state_dict()["state"].items():
+                tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
+    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, tensors)
+
+
+def restore(folder: Path, parts: Parts) -> int:
+    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadPolicyFile if damaged."""
+    path = folder / RESUME
+    if not path.is_file():
+        raise FileNotFoundError(f"nothing to resume: no file {path}")
+    facts, tensors = read_tensors(path, RESUME_FORMAT)
+    try:
+        for part, found in parts.items():
+            mine = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
+            if isinstance(found, torch.nn.Module):
+                found.load_state_dict(mine)
+                continue
+            state: dict[int, dict[str, torch.Tensor]] = {}
+            for key, tensor in mine.items():
+                index, _, name = key.partition(".")
+                state.setdefault(int(index), {})[name] = tensor
+            found.load_state_dict({**found.state_dict(), "state": state})
+        return int(facts["steps"])
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadPolicyFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """The contents of config.json."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"nothing to resume: no file {path}")
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(found, dict) or not {"settings", "seconds"} <= set(found):
+        raise ValueError(f"{path} is damaged: it has no settings")
+    return found
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """Settings as JSON's types, without those that belong to a call; of an agent its name."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: plain(each) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(each) for each in value]
+        return value if value is None or isinstance(value, (str, int, float)) else as_agent(value).name
+
+    values = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _OF_A_CALL}
+    return {name: plain(value) for name, value in values.items()}

@@ -1,0 +1,147 @@
+"""The settings that all training scripts share, and their command line."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import tyro
+from tyro.constructors import PrimitiveConstructorSpec
+
+import ttt_envs
+from training import checkpoint
+from training.probes import Exploitability, Probe, Regret, Score
+from ttt_envs.agents import as_agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text, whole
+from ttt_envs.registry import parse_options
+
+Agents = Annotated[
+    tuple[Any, ...],
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[AGENT ...]",
+        instance_from_str=tuple,
+        is_instance=lambda given: isinstance(given, tuple),
+        str_from_instance=lambda given: [each if isinstance(each, str) else as_agent(each).name for each in given],
+    ),
+]
+"""Agents: texts on the command line; in Python also agents."""
+
+Options = Annotated[
+    Mapping[str, Any],
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[NAME=VALUE ...]",
+        instance_from_str=lambda texts: {"": texts},  # their types are the game's, see `command_line`
+        is_instance=lambda given: isinstance(given, Mapping),
+        str_from_instance=lambda given: [f"{name}={as_text(value)}" for name, value in given.items()],
+    ),
+    tyro.conf.arg(name="option"),
+]
+"""Options of a game: name=value on the command line; a dict in Python."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a training run that do not depend on the method."""
+
+    #: Settings that may differ when a run is resumed.
+    MAY_CHANGE: ClassVar[tuple[str, ...]] = ("steps", "out", "resume", "quiet", "eval_every", "exploitability_every")
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """Id of the game; `ttt games` lists them."""
+    options: Options = field(default_factory=dict)
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+    steps: int = 3_000_000
+    """Decisions of the learner to train on, those before --resume included."""
+    out: Path = Path("runs/training")
+    """Run folder."""
+    resume: bool = False
+    """Continue the run in the folder. Settings that are not given are those of the run."""
+    seed: int = 0
+    """Seed of all random numbers."""
+    eval_every: int = 500_000
+    """Decisions between two measurements of score and regret."""
+    eval_agents: Agents = ("random", "greedy")
+    """Agents that the score is measured against."""
+    eval_games: int = 200
+    """Games played against each of them for a score, shared out over the seats."""
+    regret_games: int = 0
+    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle."""
+    exploitability_every: int = 0
+    """Decisions between two measurements of exploitability, of the policy and of the average of the latest half of its
+    snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
+    exploitability_starts: int = 20
+    """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
+    quiet: bool = False
+    """Print nothing."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        self.at_least(steps=1, eval_every=1, eval_games=2, exploitability_every=0, exploitability_starts=2)
+        if self.regret_games and self.regret_games < 2:
+            raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {self.regret_games}")
+        whole("seed", self.seed, 0, 2**32 - 1)
+
+    def at_least(self, **lowest: float) -> None:
+        """Raise ValueError for a setting below its lowest value; None passes."""
+        for name, low in lowest.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value < float("inf"):
+                raise ValueError(f"{name} must be at least {low}, not {value}")
+
+    def load(self) -> Game:
+        """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
+        return ttt_envs.load(self.game, **self.options)
+
+    def probes(self, game: Game, average: Any = None) -> list[Probe]:
+        """The probes that the settings ask for; `average` as for `Exploitability`.
+
+        Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
+        """
+        found: list[Probe] = [
+            Score(game, every=self.eval_every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)
+        ]
+        if self.regret_games:
+            found.append(Regret(game, every=self.eval_every, games=self.regret_games, seed=self.seed))
+        if self.exploitability_every:
+            found.append(
+                Exploitability(
+                    game,
+                    every=self.exploitability_every,
+                    starts=self.exploitability_starts,
+                    seed=self.seed,
+                    average=average,
+                    quiet=self.quiet,
+                )
+            )
+        return found
+
+
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+def command_line(
+    kind: type[AnySettings], program: str, description: str | None, arguments: Sequence[str] | None
+) -> AnySettings:
+    """The settings that a command line gives; with --resume the rest are those of the run in --out.
+
+    Args:
+        kind: the script's settings.
+        program: name of its module.
+        description: what it does, for --help.
+        arguments: None for those of the process.
+
+    Raises FileNotFoundError if there is nothing to resume, ValueError for an unknown game or option.
+    """
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--resume", action="store_true")
+    early.add_argument("--out", type=Path, default=next(each.default for each in fields(kind) if each.name == "out"))
+    known, _ = early.parse_known_args(arguments)
+    default = checkpoint.saved(kind, known.out) if known.resume else tyro.MISSING_NONPROP
+    prog = f"python -m {program}"
+    found = tyro.cli(kind, prog=prog, args=arguments, description=description, default=default)
+    texts = found.options.get("")
+    return found if texts is None else replace(found, options=parse_options(found.game, texts))
