@@ -98,19 +98,11 @@ def demo(config: Config) -> Path:
     lines = [
         "",
         f"Done in {time.perf_counter() - started:.0f} s. Scores of the trained agent, from all seats: "
-<<<<<<< HEAD
-        + ", ".join(f"{score[k]:.0%} against {name}" for k, name in enumerate(result.agents) if name != ours),
-        f"  training curve   {config.out / 'curve.png'}",
-        f"  crosstable       {config.out / 'tournament' / 'report.md'}",
-        f"  a game           {config.out / 'game.gif'}",
-        f"  play against it  {python()} -m ttt_envs play {config.game} --agents human {ours}",
-=======
         + ", ".join(scores),
         f"  training curve   {folder / 'curve.png'}",
         f"  crosstable       {folder / 'tournament' / 'report.md'}",
         f"  a game           {folder / FILM}",
         f"  play against it  {play_command(config, game, ours)}",
->>>>>>> training
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
     return folder
