@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import conformance
 import pytest
+from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs.core import jit
@@ -211,14 +211,26 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_game_s_folder_is_like_the_others(game_id):
     files = {path.name for path in folder_of(game_id).glob("*.py")}
-    assert {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py"} <= files
-    assert files <= {"__init__.py", "rules.py", "encoding.py", "text.py", "drawing.py", "solver.py"}
+    assert {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py"} <= files
+    assert files <= {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py"}
     assert ttt_envs.load(game_id).id == game_id
 
 
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_a_solver_is_a_package_like_the_others(game_id):
+    game = ttt_envs.load(game_id)
+    files = {path.name for path in (folder_of(game_id) / "solver").glob("*.py")}
+    if game.make_oracle is None:
+        assert not files
+    else:
+        assert {"__init__.py", "oracle.py", "answers.py"} <= files
+    assert ("command.py" in files) == bool(game.solve_commands)
+    assert "__main__.py" not in files
+
+
 def test_no_game_without_tests():
-    assert set(conformance.OPTIONS) == set(ttt_envs.GAMES)
-    for game_id, option_sets in conformance.OPTIONS.items():
+    assert set(OPTIONS) == set(ttt_envs.GAMES)
+    for game_id, option_sets in OPTIONS.items():
         tested = {(name, repr(value)) for options in option_sets for name, value in options.items()}
         for name in ttt_envs.load(game_id).options:
             assert any(name == each for each, _ in tested), f"{game_id}: option {name} is never tested"

@@ -98,7 +98,7 @@ def run(config: Config) -> None:
     lineup = [agents.load(ours), agents.load(strongest)]
     seats = np.minimum(np.arange(game.num_players), 1)
     film = play_games(game, lineup, seats, game_seeds(config.seed, 1), record=[0])
-    save_gif(config.out / FILM, game, film.records[0].states)
+    save_gif(config.out / FILM, game, film.records[0].states, film.records[0].actions)
     console.print(
         f"player_0 is {ours}, the others are {strongest}: "
         f"{film.lengths[0]} plies, rewards {', '.join(f'{r:+g}' for r in film.rewards[0])}"

@@ -2,13 +2,14 @@
 
 `load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
 `make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
-environments. Importing this package compiles nothing and registers the games with PettingZoo and Gymnasium.
+environments. `register` adds a game of your own, and `ttt_envs.testing.check_game` checks it. Importing this package
+compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register
+from ttt_envs.registry import GAMES, load, register, register_built_in
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -34,6 +35,7 @@ __all__ = [
     "make_sb3",
     "make_single",
     "make_vec",
+    "register",
 ]
 
 # Numba is imported with the first of these, not with the package.
@@ -211,4 +213,4 @@ def make_sb3(
     )
 
 
-register()
+register_built_in()

@@ -1,6 +1,7 @@
 """The games, one line an id. Nothing of a game is imported before it is asked for."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
@@ -14,8 +15,8 @@ from ttt_envs.core.options import parse_value, unknown
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from ttt_envs.core.game import Game
 
-#: id -> "module:function", which takes the options and gives the Game.
-GAMES: dict[str, str] = {
+#: id -> "module:function", or the function itself. It takes the options and gives the Game.
+GAMES: dict[str, "str | Callable[..., Game]"] = {
     "super_tic_tac_toe": "ttt_envs.games.super_tic_tac_toe:make",
     "martian_tic_tac_toe": "ttt_envs.games.martian_tic_tac_toe:make",
     "tic_tac_dice": "ttt_envs.games.tic_tac_dice:make",
@@ -28,6 +29,11 @@ GAMES: dict[str, str] = {
 
 def load(game_id: str, **options: Any) -> "Game":
     """The game with that id and these options; its page says what options there are.
+
+    Args:
+        game_id: an id of `GAMES`; or "module:function" for a game that is not registered, so that a command can name
+            it too.
+        options: of the game.
 
     Raises:
         ValueError: no such id or option (the known ones are listed), or a wrong value.
@@ -44,6 +50,8 @@ def load(game_id: str, **options: Any) -> "Game":
         if "unhashable" not in str(error):
             raise
         game = make(**options)
+    if game_id in GAMES and game.id != game_id:
+        raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
     return game
 
 
@@ -75,12 +83,26 @@ def parse_options(game_id: str, texts: Iterable[str]) -> dict[str, Any]:
 
 def _maker(game_id: str) -> tuple[Callable[..., "Game"], dict[str, Any]]:
     """The function that makes a game, and its options with their annotated types; ValueError for an unknown id."""
-    if not isinstance(game_id, str) or game_id not in GAMES:
+    entry = GAMES.get(game_id) if isinstance(game_id, str) else None
+    if entry is None and isinstance(game_id, str) and _ENTRY.fullmatch(game_id):
+        entry = game_id
+    if entry is None:
         raise ValueError(unknown("game", game_id, list(GAMES)))
-    module, name = GAMES[game_id].split(":")
-    make = getattr(import_module(module), name)
+    make = entry if callable(entry) else _import(entry)
     parameters = inspect.signature(make, eval_str=True).parameters.values()
     return make, {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _import(entry: str) -> Callable[..., "Game"]:
+    module, name = entry.split(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and lacks something that it imports
+        raise ValueError(f"game {entry!r}: there is no module {error.name!r} on Python's path") from None
+    except AttributeError:
+        raise ValueError(f"game {entry!r}: module {module!r} has no {name!r}") from None
 
 
 @lru_cache(maxsize=64)
@@ -94,19 +116,54 @@ def gymnasium_id(game_id: str) -> str:
     return f"ttt_envs/{''.join(word.capitalize() for word in game_id.split('_'))}-v0"
 
 
-def register() -> None:
-    """Enter all games into PettingZoo's and Gymnasium's registries. `import ttt_envs` does it."""
+_ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
+    """Add a game of your own, for this process: `load`, environments and commands then know it by its id.
+
+    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0".
+
+    Args:
+        game_id: lower-case words with underscores between them; the `id` of the Game.
+        entry: the function that makes the Game, whose keyword-only arguments are the game's options; or
+            "package.module:function", which is imported when the game is first asked for.
+
+    Raises:
+        ValueError: the id is taken or no such words, or the entry is no "package.module:function".
+        TypeError: an argument of another type.
+    """
+    if not isinstance(game_id, str):
+        raise TypeError(f"a game's id must be text, not {game_id!r}")
+    if not _ID.fullmatch(game_id):
+        raise ValueError(f"a game's id must be lower-case words with underscores between them, not {game_id!r}")
+    if not isinstance(entry, str) and not callable(entry):
+        raise TypeError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
+    if isinstance(entry, str) and not _ENTRY.fullmatch(entry):
+        raise ValueError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
+    if game_id in GAMES:
+        raise ValueError(f"the game id {game_id!r} is taken, by {GAMES[game_id]!r}")
+    if gymnasium_id(game_id) in gymnasium.registry:
+        raise ValueError(f"the game id {game_id!r} is taken: Gymnasium knows {gymnasium_id(game_id)!r}")
+    GAMES[game_id] = entry
+    _register_environments(game_id)
+
+
+def _register_environments(game_id: str) -> None:
+    """Enter a game into PettingZoo's and Gymnasium's registries."""
+    name, game = f"ttt_envs/{game_id}-v0", {"game": game_id}
+    pettingzoo.register("aec", name, entry_point="ttt_envs:make_aec", kwargs=game)
+    pettingzoo.register("parallel", name, entry_point="ttt_envs:make_parallel", kwargs=game)
+    gymnasium.register(
+        gymnasium_id(game_id),
+        entry_point="ttt_envs:make_single",
+        vector_entry_point="ttt_envs:make_vec",
+        kwargs=game,
+    )
+
+
+def register_built_in() -> None:
+    """Enter all games of `GAMES` into these registries. `import ttt_envs` does it."""
     for game_id in GAMES:
-        pettingzoo.register("aec", f"ttt_envs/{game_id}-v0", entry_point="ttt_envs:make_aec", kwargs={"game": game_id})
-        pettingzoo.register(
-            "parallel",
-            f"ttt_envs/{game_id}-v0",
-            entry_point="ttt_envs:make_parallel",
-            kwargs={"game": game_id},
-        )
-        gymnasium.register(
-            gymnasium_id(game_id),
-            entry_point="ttt_envs:make_single",
-            vector_entry_point="ttt_envs:make_vec",
-            kwargs={"game": game_id},
-        )
+        _register_environments(game_id)

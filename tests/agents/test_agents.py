@@ -1,6 +1,7 @@
 """Agents: one contract for all that load without files, and what each one promises."""
 
 import math
+import re
 import subprocess
 import sys
 import time
@@ -616,29 +617,30 @@ def ended(child: pexpect.spawn) -> int | None:
 def test_a_person_plays_a_game_to_the_end() -> None:
     child = spawn("--agents", "human", "random")
     child.expect("X to move in board 4")
-    child.expect("player 0 chooses; legal: 4/0, 4/1")
+    child.expect("player 0 chooses:.*1: 4/0 +2: 4/1")
     for answer, words in {
-        "": "a name or a number.*legal: 4/0, 4/1",
-        "?": "a name or a number.*legal: 4/0, 4/1",
+        "": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
+        "?": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
         "4/9": "'4/9' is no action; did you mean 4/8",
-        "north": "'north' is no action. Wanted: a name or a number",
-        "99": "'99' is no action",
+        "north": "'north' is no action. Wanted: the name of an action",
+        "44": "44 is not a number of the list, which has 1 to 9",
+        "0": "0 is not a number of the list",
         "5/4": "5/4 is not legal now; did you mean 4/4",
     }.items():
         child.expect("your move")
         child.sendline(answer)
         child.expect(words)
-    child.sendline("40")  # a number will do
+    child.sendline("5")  # of the list
     child.expect(r"human \(player 0\): 4/4")
     child.expect(r"random \(player 1\): 4/\d")
     for _ in range(80):
-        found = child.expect([r"legal: (\d/\d)", r"over: (X wins|O wins|draw)"])
+        found = child.expect([r"chooses:\s+1: (\d/\d)", r"over: (X wins with|O wins with|draw)"])
         if found == 1:
             break
         move = child.match.group(1)
         child.sendline(move)
         child.expect_exact(f"human (player 0): {move}")
-    child.expect(r"(player [01]\) wins: player 0 [-+]1, player 1 [-+]1|a draw)")
+    child.expect(r"(player [01]\) wins: [XO] wins with boards.*; player 0 [-+]1, player 1 [-+]1|draw)")
     assert ended(child) == 0
 
 
@@ -656,6 +658,82 @@ def test_a_person_leaves() -> None:
     child.sendintr()
     child.expect("interrupted: game left")
     assert ended(child) == 130
+
+
+def test_two_people_see_nothing_of_each_others_secret_choices() -> None:
+    child = spawn("--game", "operation_tic_tac_toe", "--agents", "human", "human")
+    clear = "\x1b[H\x1b[2J\x1b[3J"
+    child.expect("player 0 chooses")  # who places first: one decides, and all may look on
+    assert clear not in child.before
+    child.sendline("place first")
+    for offered in (r"1: (choose \w+)", "1: (spy to A)"):
+        child.expect_exact("player 0 takes the seat")
+        child.sendline("")
+        child.expect(offered)
+        first = child.match.group(1)
+        child.expect("your move")
+        child.sendline(first)
+        child.expect_exact(clear)
+        child.expect_exact("player 1 takes the seat")
+        assert first not in child.before
+        child.sendline("")
+        child.expect("your move")
+        assert "player 1 chooses" in child.before
+        child.sendline("1")
+        child.expect_exact(clear)
+        # Then both are shown.
+        child.expect_exact(f"human (player 0): {first}")
+        child.expect_exact("human (player 1): ")
+    child.expect("your move|takes the seat")
+    child.sendline("q")
+    assert ended(child) == 0
+
+
+def test_two_people_do_not_see_each_others_hands() -> None:
+    child = spawn("--game", "tic_tac_match", "--agents", "human", "human")
+    clear = "\x1b[H\x1b[2J\x1b[3J"
+    for player in (1, 0, 1):
+        child.expect_exact(f"player {player} takes the seat")
+        assert "hand" not in child.before
+        child.sendline("")
+        child.expect(rf"hand {1 - player}: \d hidden|hand {1 - player}: .*hidden")
+        child.expect(r"1: (\w+) (\w) to (\w)")
+        colour, symbol, cell = child.match.groups()
+        child.expect("your move")
+        # As the screen writes it.
+        child.sendline(f"{colour[0]}{symbol} {cell}".upper())
+        child.expect_exact(clear)
+        child.expect_exact(f"human (player {player}): {colour} {symbol} to {cell}")
+    child.sendline("q")
+    assert ended(child) == 0
+
+
+def test_without_a_terminal_a_line_separates_the_players() -> None:
+    answers = "1\n\n1\n\n1\n"
+    command = [
+        sys.executable,
+        "-m",
+        "ttt_envs.cli.play",
+        "--game",
+        "operation_tic_tac_toe",
+        "--agents",
+        "human",
+        "human",
+    ]
+    done = subprocess.run(
+        [*command, "--seed", "1"], cwd=ROOT, input=answers, capture_output=True, text=True, timeout=60
+    )
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("=" * 72) == 2
+
+
+def test_the_finished_board_of_a_round_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for game, words in (("tic_tac_dice", "round over: "), ("operation_tic_tac_toe", "round over: ")):
+        assert play.main(["--game", game, "--agents", "random", "random", "--seed", "2"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.count(words) >= 2
+        assert shown.index(words) < shown.index("last round: ")
+        assert re.search(r"random \(player [01]\) wins: [XO] wins, .*; player 0 [-+]1, player 1 [-+]1\n", shown)
 
 
 def test_play_in_a_pipe() -> None:

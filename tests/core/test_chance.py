@@ -6,20 +6,18 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 import toy_coin
 import toy_kuhn
 
 import ttt_envs
-from ttt_envs.core import chance, jit, rng, scripted_rng
+from ttt_envs.core import chance, jit, rng
 from ttt_envs.core.chance import chance_of
-from ttt_envs.core.rng import below as named_otherwise
 
 KUHN = toy_kuhn.make()
 
-TOO_MANY = scripted_rng.MOST
+TOO_MANY = rng.MOST_OUTCOMES
 
 #: A deck with a card of each special kind, small enough to be dealt in all ways.
 MATCH = {
@@ -198,15 +196,6 @@ def test_steps_are_as_often_as_drawn():
         assert_as_often(game, after[mine], probabilities[mine], copies)
 
 
-def test_the_game_s_own_kernels_stay_as_they_are():
-    fresh = toy_coin.make(tosses=1)
-    before = fresh.new_state(7).tobytes()
-    chance_of(fresh).starts()
-    source = getattr(toy_coin.reset, "py_func", toy_coin.reset)
-    assert source.__globals__["rng"] is rng
-    assert fresh.new_state(7).tobytes() == before
-
-
 CODE = """
 import numpy as np, toy_coin, toy_kuhn
 from ttt_envs.core.chance import chance_of
@@ -230,7 +219,7 @@ print(probabilities.tobytes().hex(), states.tobytes().hex())
 def test_the_same_without_the_jit():
     answers = []
     for disabled in ("0", "1"):
-        path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [os.path.dirname(toy_coin.__file__), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": path}
         done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
         assert not done.returncode, done.stderr
@@ -262,74 +251,56 @@ def test_a_number_of_outcomes_that_depends_on_the_draws():
 
 
 @jit.kernel
-def number(state):
-    """A random number, handed on."""
-    return rng.draw(state)
-
-
-@jit.kernel
-def reset_by_all_names(state, seed):
-    """All ways to draw, and numbers that are no draws."""
+def reset_in_all_ways(state, seed):
+    """Both ways to draw, and numbers that are no draws."""
     rng.start(state, seed)
     mask = np.zeros(4, np.bool_)
     mask[1] = mask[3] = True
-    state["card"][0] = rng.choose(mask, rng.draw(state))
+    state["card"][0] = rng.pick(state, mask)
     if rng.mix(rng.fold(np.uint64(3), np.uint64(4))) > 0:
-        state["card"][1] = rng.scale(number(state), 2) + 10 * named_otherwise(state, 2)
+        state["card"][1] = rng.below(state, 2) + 10 * rng.below(state, 2)
+    mask[:] = False
+    state["ply"] = rng.pick(state, mask)
 
 
-def test_draws_by_any_name():
-    assert cards(started(reset_by_all_names)) == {(a, b): Fraction(1, 8) for a in (1, 3) for b in (0, 1, 10, 11)}
+def test_all_ways_to_draw():
+    assert cards(started(reset_in_all_ways)) == {(a, b): Fraction(1, 8) for a in (1, 3) for b in (0, 1, 10, 11)}
+    _, states = chance_of(started(reset_in_all_ways)).starts()
+    assert (states["ply"] == -1).all()
 
 
-# Not kept on disk: Numba crashes when it calls machine code from there that calls itself.
-@numba.njit
-def count_down(state, left):
-    """Draws, calling itself."""
-    if left > 0:
-        state["card"][0] += rng.below(state, 2)
-        count_down(state, left - 1)
+def test_pick_without_a_script_takes_the_next_number_of_the_generator():
+    one, two = KUHN.new_state(3), KUHN.new_state(3)
+    masks = np.random.default_rng(0).random((50, 9)) < 0.3
+    masks[7] = False
+    drawn = [rng.pick(one[0], mask) for mask in masks]
+    assert drawn == [rng.choose(mask, np.uint64(rng.draw(two[0]))) for mask in masks]
+    assert all(mask[k] if k >= 0 else not mask.any() for k, mask in zip(drawn, masks, strict=True))
+    assert one.tobytes() == two.tobytes()
 
 
-@numba.njit
-def reset_recursively(state, seed):
-    """The sum of three coins."""
-    rng.start(state, seed)
-    count_down(state, 3)
-
-
-def test_a_kernel_that_calls_itself():
-    eighths = {0: 1, 1: 3, 2: 3, 3: 1}
-    assert cards(started(reset_recursively)) == {(a, 0): Fraction(n, 8) for a, n in eighths.items()}
-
-
-@jit.kernel
-def reset_in_another_module(state, seed):
-    """Calls a kernel as an attribute of a module."""
-    toy_kuhn.reset(state, seed)
-    state["card"][0] = 2 - state["card"][0]
-
-
-def test_a_kernel_of_another_module():
-    found = cards(started(reset_in_another_module))
-    assert found == {(2 - a, b): Fraction(1, 6) for a in range(3) for b in range(3) if a != b}
-
-
-def closure(sides):
-    """A start that is a closure over a number and over a kernel."""
-    draw = toy_kuhn.deal
-
-    def reset(state, seed):
-        rng.start(state, seed)
-        state["card"][0] = rng.below(state, sides)
-        draw(state, 1)
-
-    return jit.kernel(reset)
-
-
-def test_a_closure():
-    found = cards(started(closure(2)))
-    assert found == {(a, b): Fraction(1, 4) for a in range(2) for b in range(3) if a != b}
+@pytest.mark.parametrize("id", ttt_envs.GAMES)
+def test_every_game_follows_a_script(id):
+    """Starts and steps leave the generator alone, unless the script breaks: no game draws in another way."""
+    game = ttt_envs.load(id)
+    for tape in range(3 if jit.DISABLED else 200):
+        states = game.prototype.copy()
+        states["script"] = rng.SCRIPT | np.uint64(7919 * tape)
+        prototype = states.copy()
+        game.loops.reset_one(states, 0, prototype, tape)
+        assert states["rng"][0] == 0 or states["script"][0] == rng.BROKEN
+    batch = ttt_envs.Batch(game, 8 if jit.DISABLED else 200, seed=2)
+    joint = np.empty((game.num_players, batch.n), np.int64)
+    seeds = np.arange(batch.n, dtype=np.uint64)
+    for ply in range(12):
+        for player in range(game.num_players):
+            rng.choose_rows(batch.masks(player), seeds + np.uint64(1000 * ply), joint[player])
+        scripted = batch.states.copy()
+        scripted["script"] = rng.SCRIPT | (seeds * np.uint64(7919 + ply))
+        game.loops.step_rows(scripted, np.arange(batch.n), joint.T.copy())
+        kept = scripted["rng"] == batch.states["rng"]
+        assert (kept | (scripted["script"] == rng.BROKEN)).all()
+        batch.step(joint.T)
 
 
 # --- refusals ---
@@ -343,6 +314,13 @@ def reset_with_a_raw_number(state, seed):
 
 
 @jit.kernel
+def reset_with_a_scaled_number(state, seed):
+    """The same numbers as those of `below`, but not by it."""
+    rng.start(state, seed)
+    state["card"][0] = rng.scale(rng.draw(state), 3)
+
+
+@jit.kernel
 def reset_with_a_number_unused(state, seed):
     """A random number that nothing is made of."""
     rng.start(state, seed)
@@ -351,9 +329,16 @@ def reset_with_a_number_unused(state, seed):
 
 @jit.kernel
 def reset_with_the_generator(state, seed):
-    """The generator itself."""
-    state["rng"] = seed
+    """The generator seeded by hand."""
+    state["rng"] = seed + np.uint64(1)
     state["card"][0] = rng.below(state, 3)
+
+
+@jit.kernel
+def reset_with_the_generator_read(state, seed):
+    """The generator read and not moved on."""
+    rng.start(state, seed)
+    state["card"][0] = state["rng"] % np.uint64(3)
 
 
 @jit.kernel
@@ -368,7 +353,7 @@ def reset_with_the_seed(state, seed):
 def reset_from_too_many(state, seed):
     """More than can be told apart."""
     rng.start(state, seed)
-    state["card"][0] = rng.below(state, TOO_MANY)
+    state["ply"] = rng.below(state, TOO_MANY)
 
 
 @jit.kernel
@@ -386,22 +371,14 @@ def reset_with_many(state, seed):
     state["ply"] = rng.below(state, 2000)
 
 
-@jit.kernel
-def reset_with_an_unknown_draw(state, seed):
-    """A function of `rng` that has no scripted form."""
-    rng.start(state, seed)
-    masks, seeds, out = np.ones((1, 3), np.bool_), np.zeros(1, np.uint64), np.zeros(1, np.int64)
-    seeds[0] = seed
-    rng.choose_rows(masks, seeds, out)
-    state["card"][0] = out[0]
-
-
 @pytest.mark.parametrize(
     ("reset", "words"),
     [
         (reset_with_a_raw_number, "draws otherwise than by rng.below"),
+        (reset_with_a_scaled_number, "draws otherwise than by rng.below"),
         (reset_with_a_number_unused, "draws otherwise than by rng.below"),
-        (reset_with_the_generator, "uses the field rng"),
+        (reset_with_the_generator, "draws otherwise than by rng.below"),
+        (reset_with_the_generator_read, "depends on the seed"),
         (reset_with_the_seed, "depends on the seed"),
         (reset_from_too_many, "too many outcomes"),
         pytest.param(
@@ -410,12 +387,37 @@ def reset_with_an_unknown_draw(state, seed):
             marks=pytest.mark.skipif(jit.DISABLED, reason="minutes without the JIT"),
         ),
         (reset_with_many, "leads to 1500 different states or more"),
-        (reset_with_an_unknown_draw, "draws otherwise than by rng.below"),
     ],
     ids=lambda each: getattr(each, "__name__", "").removeprefix("reset_"),
 )
-def test_what_cannot_be_enumerated_is_refused_in_words(reset, words, monkeypatch):
+def test_what_cannot_be_enumerated_is_refused(reset, words, monkeypatch):
     monkeypatch.setattr(chance, "MOST_STATES", 1500)
     with pytest.raises(ValueError, match=r"the chance in Game\('toy_kuhn'\) cannot be enumerated") as caught:
         chance_of(started(reset)).starts()
     assert words in str(caught.value)
+
+
+@jit.kernel
+def step_with_a_raw_number(state, actions):
+    """A random number used as such, in a step."""
+    state["card"][0] = rng.draw(state) % np.uint64(3)
+
+
+def test_a_step_with_a_raw_draw_is_refused():
+    game = replace(KUHN, rules=KUHN.rules._replace(step=step_with_a_raw_number))
+    with pytest.raises(ValueError, match="draws otherwise than"):
+        chance_of(game).outcomes(KUHN.new_state(5), np.zeros((1, 2), np.int64))
+
+
+def test_the_generator_of_a_state_means_nothing():
+    game = toy_coin.make(tosses=1)
+    _, states = chance_of(game).starts()
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+    expected = chance_of(game).outcomes(states, joint)
+    states["rng"] = 77, 78
+    for one, other in zip(chance_of(game).outcomes(states, joint), expected, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert (expected[2]["rng"] == 0).all()
+    assert (expected[2]["script"] == 0).all()
+    assert (states["script"] == 0).all()

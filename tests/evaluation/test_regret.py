@@ -84,6 +84,8 @@ class PileOracle:
     `unknown`: pairs of (stones, action) of which it does not know the value.
     """
 
+    error = 0.0
+
     def __init__(self, players, most=8, unknown=()):
         self.most = most
         self.actions = np.full((9, 3, players), np.nan)  # [..., k]: of who moves k turns later

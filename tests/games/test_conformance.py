@@ -1,5 +1,7 @@
 """Every game keeps to what core, agents and training rely on; and the checks notice a broken game."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -7,7 +9,7 @@ import mutants
 import numpy as np
 import pytest
 import toy_coin
-from conformance import CHECKS, OPTIONS, all_games, assert_same_distribution, masks_of, positions, worlds_of
+from option_sets import OPTIONS, all_games
 
 import ttt_envs
 from ttt_envs.core import rng
@@ -15,10 +17,14 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.games.tic_tac_dice import rules as dice_rules
+from ttt_envs.testing import CHECKS, check_game
+from ttt_envs.testing.positions import assert_same_distribution, masks_of, positions, worlds_of
 
 
-@pytest.mark.parametrize("game", list(all_games()), ids=repr)
+# All checks of one game in a row: they share its random games and its compiled kernels.
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize("game", list(all_games()), ids=repr)
 def test_game(game: Game, check: Callable[[Game], None]) -> None:
     check(game)
 
@@ -32,6 +38,8 @@ CAUGHT_BY = {
     "winner swapped": {"positions_as_text"},
     "a line missing": {"positions_as_text", "symmetries"},
     "observation not egocentric": {"egocentric"},
+    "O wins nothing": {"seats", "positions_as_text"},
+    "a feature not written": {"observations"},
     "mask leaked to the waiting player": {"masks"},
     "rewards all zero": {"rewards"},
     "start not seeded": {"starts"},
@@ -49,14 +57,78 @@ def noticed(game: Game, names: set[str]) -> set[str]:
     return found
 
 
+@mutants.slow_if_compiled
 @pytest.mark.parametrize(("name", "checks"), CAUGHT_BY.items(), ids=CAUGHT_BY)
 def test_checks_notice_a_mutant(name, checks):
     assert noticed(mutants.mutant(name), checks) == checks
     assert noticed(mutants.sound(), checks) == set()
 
 
+def test_a_missing_exchange_of_seats_is_no_pass():
+    """Without the declaration nobody would notice that O is shown X's board."""
+    silent = replace(mutants.mutant("observation not egocentric"), rotate_seats=None)
+    for check in ("egocentric", "seats"):
+        with pytest.raises(AssertionError, match=r"give Game rotate_seats.*; or, .* seats_differ"):
+            CHECKS[check](silent)
+    both = replace(mutants.sound(), seats_differ="they do not")
+    assert noticed(both, {"egocentric"}) == {"egocentric"}
+    assert noticed(replace(silent, seats_differ="a reason"), {"egocentric", "seats"}) == set()
+
+
+def test_check_game_names_the_check_that_fails():
+    with pytest.raises(AssertionError, match=r"super_tic_tac_toe.* fails the check 'masks' .*player 0's legal actions"):
+        check_game(mutants.mutant("mask leaked to the waiting player"))
+    # An exception within the game is a failure too.
+    with pytest.raises(AssertionError, match=r"fails the check 'kernels_only_read' .*ZeroDivisionError"):
+        check_game(replace(toy_coin.make(), draw=lambda state, viewer: 1 / 0))
+    with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['to move"):
+        CHECKS["observations"](mutants.mutant("a feature not written"))
+
+
+def test_check_game_refuses_to_run_without_assertions():
+    code = "from ttt_envs.testing import check_game; check_game(None)"
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "RuntimeError: check_game needs assertions" in done.stderr
+
+
 def test_every_mutant_is_tested():
     assert set(CAUGHT_BY) == set(mutants.CHANGES)
+
+
+def test_hidden_information_that_is_not_there_is_noticed():
+    with pytest.raises(AssertionError, match=r"no player is ever left in doubt"):
+        CHECKS["indistinguishable"](replace(mutants.sound(), hidden_information=True))
+
+
+# --- chance: what is drawn is symmetric only on average ---
+
+
+@kernel
+def step_and_sort(state, actions):
+    """A layout that is dealt within a match lies in order."""
+    left = state["owner"].sum()
+    dice_rules.step(state, actions)
+    if state["owner"].sum() < left:
+        state["rank"][:] = np.sort(state["rank"])
+
+
+@kernel
+def step_and_let_x_start(state, actions):
+    """X starts every round but the first."""
+    left = state["owner"].sum()
+    dice_rules.step(state, actions)
+    if state["owner"].sum() < left and not state["done"]:
+        state["to_move"] = 0
+
+
+@mutants.slow_if_compiled
+@pytest.mark.parametrize(("step", "check"), [(step_and_sort, "symmetries"), (step_and_let_x_start, "seats")])
+def test_checks_notice_lots_that_are_drawn_unfairly(step, check):
+    game = ttt_envs.load("tic_tac_dice")
+    CHECKS[check](game)
+    with pytest.raises(AssertionError, match="does not commute with a step, in distribution"):
+        CHECKS[check](replace(game, rules=game.rules._replace(step=step)))
 
 
 # --- the toy: what a guesser must not learn ---
@@ -84,7 +156,7 @@ def nothing_redrawn(state, player, seed):
 
 @kernel
 def coin_in_mask(state, player, out):
-    """Who guesses may only guess right."""
+    """A guesser may only guess right."""
     toy_coin.legal_mask(state, player, out)
     if player > 0 and state["phase"] == toy_coin.CLAIM:
         out[1 - state["coin"]] = False
@@ -97,6 +169,7 @@ def _spoil(**changes) -> Game:
     return replace(game, rules=game.rules._replace(**kernels), **texts)
 
 
+@mutants.slow_if_compiled
 @pytest.mark.parametrize(
     ("changes", "checks"),
     [

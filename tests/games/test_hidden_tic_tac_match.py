@@ -1,11 +1,11 @@
-"""Tic-Tac Match leaks nothing: what a player is shown does not change with what is hidden from him."""
+"""Tic-Tac Match leaks nothing: what a player is shown does not change with what is hidden from them."""
 
 import numpy as np
 import pytest
-from conformance import TWINS, masks_of, observations_of, play_batch
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
+from ttt_envs.testing.positions import masks_of, observations_of, play_batch
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import pack_state
 from ttt_envs.wrappers.parallel import ParallelGame
@@ -13,12 +13,31 @@ from ttt_envs.wrappers.parallel import ParallelGame
 ID = "tic_tac_match"
 
 
+def other_cards(states: np.ndarray, player: int) -> np.ndarray:
+    """Cards of other players for cards of the pile; the player to move keeps theirs, so that they can play."""
+    new, players = states.copy(), states["hand"].shape[1]
+    generator = np.random.default_rng(player)
+    for state in new:
+        for _ in range(4):
+            other = (player + generator.integers(1, players)) % players
+            held, lying = (np.flatnonzero(cards) for cards in (state["hand"][other], state["pile"]))
+            moves = other == state["to_move"] and not state["done"]
+            if moves or not len(held) or not len(lying):
+                continue
+            out, back = generator.choice(held), generator.choice(lying)
+            state["hand"][other, out] -= 1
+            state["hand"][other, back] += 1
+            state["pile"][out] += 1
+            state["pile"][back] -= 1
+    return new
+
+
 def exchanged(options: dict, n: int) -> tuple:
     """A game, n random positions, and of each player the same positions with other hidden cards."""
     game = ttt_envs.load(ID, **options)
     states = np.concatenate(play_batch(Batch(game, 300, seed=5), 40).states)
     states = states[np.random.default_rng(0).permutation(len(states))[:n]]
-    return game, states, [TWINS[ID](states, player) for player in range(game.num_players)]
+    return game, states, [other_cards(states, player) for player in range(game.num_players)]
 
 
 @pytest.mark.parametrize("options", [{"history": 4}, {"players": 4}, {"players": 4, "teams": False}])

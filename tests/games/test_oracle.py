@@ -8,8 +8,8 @@ from slow_super_tic_tac_toe import SlowSuperTicTacToe, strategy_layers, strategy
 
 import ttt_envs
 from ttt_envs.core.game import Game
-from ttt_envs.games.super_tic_tac_toe import solver
 from ttt_envs.games.super_tic_tac_toe.rules import EMPTY
+from ttt_envs.games.super_tic_tac_toe.solver import positions, strategy
 
 X_TO_MOVE, O_TO_MOVE, FINISHED = 46153, 16767, 1040
 
@@ -64,14 +64,14 @@ def random_positions(game: Game, games: int, seed: int) -> np.ndarray:
 
 def test_the_table_is_the_slow_walk(walked: np.ndarray, known: set[Fingerprint]) -> None:
     # Two walks that share no code: the same positions, no more and no fewer.
-    table, counts = solver.positions()
+    table, counts = strategy.positions()
     assert len(walked) == len(known) == X_TO_MOVE + O_TO_MOVE + FINISHED
     # One more to move for X: the start with first_move="anywhere".
     assert counts.tolist() == [X_TO_MOVE + 1, O_TO_MOVE, FINISHED, 29, 43]
     assert (table[:, 0] >= 0).sum() == len(walked) + 1
     keys = np.empty((len(walked), 3), np.int64)
     for i in range(len(walked)):
-        solver.pack(walked[i], keys[i])
+        positions.pack(walked[i], keys[i])
     assert {tuple(key) for key in keys.tolist()} < {tuple(key) for key in table.tolist()}
     assert len({tuple(key) for key in keys.tolist()}) == len(walked)
 
@@ -96,7 +96,7 @@ def test_every_game_is_won_by_x_in_29_to_43_plies(walked: np.ndarray) -> None:
 def test_the_walk_notices_rules_under_which_the_strategy_fails() -> None:
     starts = ttt_envs.load("super_tic_tac_toe", won_boards="closed").new_state(0)
     table = np.full((1 << 17, 3), -1, np.int64)
-    assert not solver.walk(starts, table, np.empty(5, np.int64))
+    assert not strategy.walk(starts, table, np.empty(5, np.int64))
 
 
 def test_x_plays_the_strategy(game: Game, walked: np.ndarray, moves: list[bytes]) -> None:

@@ -17,10 +17,14 @@ from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.oracle import BadTable
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.games.martian_tic_tac_toe import rules, solver
-from ttt_envs.games.martian_tic_tac_toe.solver import BOARDS, CELLS, DRAWN, SIZES, BadTable
+from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver import command, positions, tables
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS
+from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -75,11 +79,11 @@ def _cells() -> list[str]:
 
 def test_the_page_of_facts_is_what_the_command_prints():
     """The openings, the counts of positions and the picture."""
-    table, docs = solver.load_table(False), Path(__file__).resolve().parents[2] / "docs"
+    table, docs = tables.load_table(False), Path(__file__).resolve().parents[2] / "docs"
     page = (docs / "martian_tic_tac_toe.md").read_text()
-    for line in solver.facts(table):
+    for line in command.facts(table):
         assert line in page
-    assert (docs / "martian_tic_tac_toe_drawn.svg").read_text() == solver.drawn_picture(table) + "\n"
+    assert (docs / "martian_tic_tac_toe_drawn.svg").read_text() == command.drawn_picture(table) + "\n"
 
 
 def test_best_play_takes_145_plies_whatever_the_seed():
@@ -118,7 +122,7 @@ def test_with_same_size_swaps_every_opening_is_a_draw():
 def bellman(table, weights, wrong):
     """Check each position of the table against its successors, made by the rules; wrong int64 (3,) by kind."""
     digits, after = np.empty(CELLS, np.int64), np.empty(CELLS, np.int64)
-    counts = np.empty(solver.DIGITS, np.int64)
+    counts = np.empty(positions.DIGITS, np.int64)
     at = 0
     for word in range(table.present.shape[0]):
         for bit in range(64):
@@ -126,21 +130,21 @@ def bellman(table, weights, wrong):
                 continue
             value = np.int64(table.values[at])
             at += 1
-            solver.digits_of(64 * word + bit, digits)
-            solver.count_digits(digits, counts)
+            positions.digits_of(64 * word + bit, digits)
+            positions.count_digits(digits, counts)
             best_lost, worst_won, drawn, moves = 1000, 0, 0, 0
             for cell in range(CELLS):
                 for size in range(1, SIZES + 1):
-                    if not solver.is_move(digits, counts, cell, size, False):
+                    if not positions.is_move(digits, counts, cell, size, False):
                         continue
                     moves += 1
                     for other in range(CELLS):
-                        after[other] = solver.swapped(digits[other])
+                        after[other] = positions.swapped(digits[other])
                     after[cell] = size + SIZES
-                    if solver.line_of(after, SIZES + 1):
+                    if positions.line_of(after, SIZES + 1):
                         best_lost = min(best_lost, 1)
                         continue
-                    found = solver.find(after, weights, table)
+                    found = tables.find(after, weights, table)
                     if found == -1:
                         wrong[2] += 1
                     elif found == DRAWN:
@@ -162,19 +166,19 @@ def bellman(table, weights, wrong):
 
 @pytest.mark.slow
 def test_every_position_of_the_table_satisfies_its_bellman_equation():
-    table, wrong = solver.load_table(False), np.zeros(3, np.int64)
-    assert bellman(table, solver._weights(), wrong) == len(table.values) > 3_900_000
+    table, wrong = tables.load_table(False), np.zeros(3, np.int64)
+    assert bellman(table, positions.weights_of_images(), wrong) == len(table.values) > 3_900_000
     assert wrong.tolist() == [0, 0, 0]
 
 
 def table_boards(n: int, seed: int) -> np.ndarray:
     """Random boards of the table, as digits seen by the mover: int64 (n, 9), in random mirror images."""
-    present = solver.load_table(False).present
+    present = tables.load_table(False).present
     bits = np.unpackbits(present.view(np.uint8), bitorder="little")
     generator = np.random.default_rng(seed)
     boards = generator.choice(np.flatnonzero(bits), n, replace=False)
     digits = boards[:, None] // 7 ** np.arange(9) % 7
-    turns = solver._TURNS[generator.integers(8, size=n)]
+    turns = positions._TURNS[generator.integers(8, size=n)]
     return np.take_along_axis(digits, turns, axis=1)
 
 
@@ -457,20 +461,21 @@ def test_as_second_player_it_wins_when_the_other_errs(spec):
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """An empty cache folder, and a table that is built in no time."""
-    small = solver.load_table(False)
+    small = tables.load_table(False)
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(solver, "build_table", lambda same_size_swap, tell=None: small)
+    for module in (tables, command):
+        monkeypatch.setattr(module, "build_table", lambda same_size_swap, tell=None: small)
     return tmp_path / "cache"
 
 
 def test_the_file_is_small_and_read_back(folder, capsys):
-    table = solver.load_table(False)
+    table = tables.load_table(False)
     (path,) = folder.iterdir()
     assert path.stat().st_size < 15e6
     said = capsys.readouterr().err
     assert "Building the table" in said
     assert str(path) in said.replace("\n", "")
-    again = solver.load_table(False)
+    again = tables.load_table(False)
     assert not capsys.readouterr().err, "a table at hand is not built again"
     assert all(np.array_equal(one, other) for one, other in zip(table, again, strict=True))
     assert not again.values.flags.writeable
@@ -496,29 +501,63 @@ def _damage(path: Path, how: str) -> None:
         start = data.index(b'"positions": ') + len(b'"positions": ')
         path.write_bytes(data[:start] + b"null   " + data[start + 7 :])
     elif how == "head":
-        path.write_bytes(data[: len(solver._MAGIC)] + b"}" + data[len(solver._MAGIC) + 1 :])
+        path.write_bytes(data[: len(tables._MAGIC)] + b"}" + data[len(tables._MAGIC) + 1 :])
 
 
 @pytest.mark.parametrize(
     "how", ["truncated", "empty", "altered", "foreign", "version", "other rules", "head", "count", "number"]
 )
 def test_a_wrong_file_is_noticed_and_made_anew(folder, how, capsys):
-    solver.load_table(False)
+    tables.load_table(False)
     (path,) = folder.iterdir()
     good = path.read_bytes()
     _damage(path, how)
     with pytest.raises(BadTable, match=r"martian_tic_tac_toe\.table"):
-        solver.read_table(path, False)
+        tables.read_table(path, False)
     capsys.readouterr()
-    solver.load_table(False)
+    tables.load_table(False)
     assert "Building the table" in capsys.readouterr().err
     assert path.read_bytes() == good
     assert list(folder.iterdir()) == [path]
 
 
+def test_the_command_writes_a_table_and_a_picture(folder, tmp_path, capsys):
+    picture = tmp_path / "new" / "drawn.svg"
+    printed = command.BuildTable(picture=picture).run(GAME.options, lambda what, share: None)
+    assert "opening on b2: won in 145 plies" in printed
+    assert f"wrote {folder / 'martian_tic_tac_toe.table'}: " in printed
+    assert picture.read_text() == command.drawn_picture(tables.load_table(False)) + "\n"
+    assert not capsys.readouterr().err, "the table is where the oracle looks for it"
+    command.BuildTable(out=tmp_path / "elsewhere").run(GAME.options, lambda what, share: None)
+    assert (tmp_path / "elsewhere").read_bytes() == (folder / "martian_tic_tac_toe.table").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "error", "words"),
+    [
+        ({"out": Path(".")}, {}, IsADirectoryError, "is a folder"),
+        ({"picture": Path("/dev/null/drawn.svg")}, {}, OSError, "/dev/null"),
+        ({}, {"size": 4}, NotImplementedError, "size=4 and players=2"),
+    ],
+)
+def test_the_command_refuses_before_the_work(folder, monkeypatch, fields, options, error, words):
+    monkeypatch.setattr(command, "build_table", None)
+    with pytest.raises(error, match=words):
+        command.BuildTable(**fields).run(ttt_envs.load(GAME.id, **options).options, lambda what, share: None)
+
+
+def test_an_interrupted_command_writes_nothing(tmp_path, monkeypatch):
+    def interrupt(what, share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        command.BuildTable(out=tmp_path / "table").run(GAME.options, interrupt)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys):
     folder.write_text("a file where the folder should be")
-    table = solver.load_table(False)
+    table = tables.load_table(False)
     assert "cannot be kept" in capsys.readouterr().err
     assert len(table.values) > 3_000_000
 
@@ -527,9 +566,9 @@ def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys
 def test_the_table_is_built_in_minutes_and_little_memory(tmp_path):
     """In a fresh process, compiling included: under 3 minutes of processor time, and 1.5 GB."""
     code = (
-        "import resource, sys, time; from ttt_envs.games.martian_tic_tac_toe import solver; "
-        "start = time.process_time(); status = solver.main([]); "
-        "print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(status)"
+        "import resource, time, ttt_envs; game = ttt_envs.load('martian_tic_tac_toe'); start = time.process_time(); "
+        "print(game.solve_commands['table']().run(game.options, lambda what, share: None)); "
+        "print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     environment = {**os.environ, "TTT_ENVS_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
@@ -538,6 +577,6 @@ def test_the_table_is_built_in_minutes_and_little_memory(tmp_path):
     assert seconds < 180
     assert kilobytes < 1.5e6
     (path,) = tmp_path.iterdir()
-    head = json.loads(path.read_bytes()[len(solver._MAGIC) : solver._HEAD])
-    assert head["sha256"] == hashlib.sha256(path.read_bytes()[solver._HEAD :]).hexdigest()
+    head = json.loads(path.read_bytes()[len(tables._MAGIC) : tables._HEAD])
+    assert head["sha256"] == hashlib.sha256(path.read_bytes()[tables._HEAD :]).hexdigest()
     assert BOARDS == 7**9

@@ -6,17 +6,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import COLOUR_SWAPS, masks_of, play_batch
 from slow_operation_solver import SlowMatch, SlowResponder, SlowSolver, matrix_game
 from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.oracle import BadTable
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
-from ttt_envs.games.operation_tic_tac_toe.solver import RoundOracle, match, matrix, positions, response, rounds, tables
-from ttt_envs.games.operation_tic_tac_toe.solver.__main__ import main
+from ttt_envs.games.operation_tic_tac_toe.solver import (
+    MatchOracle,
+    RoundOracle,
+    match,
+    matrix,
+    positions,
+    response,
+    rounds,
+    tables,
+)
+from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
+from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
+from ttt_envs.testing.positions import masks_of, play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -208,7 +219,7 @@ def test_finished_rounds_are_worth_what_they_paid(oracle):
 
 def test_who_is_called_player_0_does_not_matter(oracle):
     states = play(ROUND, 200, seed=4)
-    swapped = COLOUR_SWAPS[ID](states)
+    swapped = ROUND.rotate_seats(states)
     assert np.abs(oracle.value(states, 0) - oracle.value(swapped, 1)).max() < 1e-12
     # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
     for player in (0, 1):
@@ -264,7 +275,7 @@ def certify(states, book, solution, turns, work):  # type: ignore[no-untyped-def
     own = book.standing[positions.standing_of(states[0], 0)]
     other = book.standing[positions.standing_of(states[0], 1)]
     idle_turns, worst, games = int(work[0]), 0.0, 0.0
-    mix, cover, hit = np.empty(rounds.MOST_PLACEMENTS), np.empty(ROOMS), np.empty(ROOMS)
+    mix, cover, hit = np.empty(MOST_PLACEMENTS), np.empty(ROOMS), np.empty(ROOMS)
     for board in range(book.code.shape[0]):
         first = book.first[own, other, book.group[board]] + board
         if first < 0 or book.over[board]:
@@ -273,7 +284,7 @@ def certify(states, book, solution, turns, work):  # type: ignore[no-untyped-def
         worth = np.zeros(2)
         counts = np.empty(2, np.int64)
         for k in range(2):
-            counts[k] = rounds.fill_turn(states, k, (book.lookup, solution.values), turns[k])
+            counts[k] = fill_turn(states, k, (book.lookup, solution.values), turns[k])
         for _ in range(idle_turns):
             before = worth.copy()
             for k in range(2):
@@ -310,7 +321,7 @@ def certificate(solved: rounds.Rounds, pairs: list[tuple[int, int]]) -> tuple[fl
     """The largest gain in all positions that follow from these pairs of standings, and how many games were solved."""
     states = solved.posed(np.zeros(2, rules.STATE))
     states["phase"], states["to_move"], states["pending"], states["placer"] = TURN, -1, -1, [0, 1]
-    turns = rounds.make_turn(1), rounds.make_turn(1)
+    turns = make_turn(1), make_turn(1)
     todo, worst, games = set(), 0.0, 0
     for own, other in pairs:
         solved.ensure(own, other)
@@ -358,7 +369,7 @@ def lopsided(numbers: np.ndarray, player: int, pieces: np.ndarray, idle: np.ndar
 
 
 def lopsided_policy(game):
-    """As `response.Policy`."""
+    """As `core.oracle.Policy`."""
 
     def policy(states, players):
         pieces = (states["board"] != 0).sum(axis=1)[:, None]
@@ -396,7 +407,7 @@ def test_the_best_response_is_that_of_the_slow_one(hands, idle_turns, player):
         found.append(block)
     states = np.repeat(responder.states(2), 40)
     block = some(np.concatenate(found), 40, 7)
-    rounds.put_positions(states, block, responder.book)
+    positions.put_positions(states, block, responder.book)
     states["placer"], states["idle"] = np.arange(len(states)) % 2, 0
     late = (states["board"] != 0).sum(axis=1) >= 5
     assert late.sum() > 30
@@ -667,12 +678,12 @@ def test_a_table_is_made_once(folder, capsys):
     assert not capsys.readouterr().err, "a table at hand is not made again"
     for data in (b"", path.read_bytes()[:-100], path.read_bytes().replace(b"single", b"simple")):
         path.write_bytes(data)
-        with pytest.raises(tables.BadTable, match="is damaged"):
+        with pytest.raises(BadTable, match="is damaged"):
             tables.read_tables(path)
         tables.load_tables(1, False)
         assert "is damaged" in capsys.readouterr().err
     tables.write_tables(path, np.zeros((2, 2, 3)), np.empty((0, 0, 1)))
-    with pytest.raises(tables.BadTable, match=r"shape \(2, 2, 3\)"):
+    with pytest.raises(BadTable, match=r"shape \(2, 2, 3\)"):
         tables.read_tables(path)
 
 
@@ -681,7 +692,7 @@ def test_a_table_of_another_version_is_not_used(folder, monkeypatch):
     monkeypatch.setattr(tables, "VERSION", 99)
     tables.write_tables(path, np.zeros((8, 8, 3)), np.empty((0, 0, 1)))
     monkeypatch.undo()
-    with pytest.raises(tables.BadTable, match="of version 99, not of 1"):
+    with pytest.raises(BadTable, match="of version 99, not of 1"):
         tables.read_tables(path)
 
 
@@ -693,10 +704,15 @@ def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys
     assert pairs.shape == (0, 0, 1)
 
 
-def test_the_command_writes_a_table(folder, capsys):
-    path = folder / "some" / "table.npz"
-    assert main(["--max-idle-turns", "1", "--allow-pass", "--overtime", "--out", str(path)]) == 0
-    assert str(path) in capsys.readouterr().out
+def test_the_command_writes_a_table(folder):
+    path, told = folder / "some" / "table.npz", []
+    options = ttt_envs.load(ID, max_idle_turns=1, allow_pass=True).options
+    printed = RoundValues(overtime=True, out=path).run(options, lambda what, share: told.append(what))
+    assert str(path) in printed
+    assert list(dict.fromkeys(told)) == [
+        "rounds with one specialist a player",
+        "rounds with two specialists a player",
+    ]
     single, pairs = tables.read_tables(path)
     assert single.shape == (8, 8, 3)
     assert pairs.shape == (2, 2, 3)
@@ -705,17 +721,33 @@ def test_the_command_writes_a_table(folder, capsys):
     assert abs(game.oracle().round_value(*hands) - pairs[0, 1, 1]) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--max-idle-turns", "0"], "max_idle_turns=0 must be from 1 to 99"),
-        (["--out", "."], "is a folder"),
-        (["--out", "/dev/null/table.npz"], "/dev/null"),
-    ],
-)
-def test_the_command_refuses_in_words(arguments, words, capsys):
-    assert main(arguments) == 2
-    assert words in capsys.readouterr().err
+def test_the_command_writes_where_the_oracle_looks(folder, capsys):
+    game = ttt_envs.load(ID, max_idle_turns=1)
+    RoundValues().run(game.options, lambda what, share: None)
+    assert [path.name for path in folder.iterdir()] == ["operation_tic_tac_toe-1.npz"]
+    game.oracle().start_value()
+    assert not capsys.readouterr().err, "a table at hand is not made again"
+
+
+@pytest.mark.parametrize(("out", "words"), [(".", "is a folder, not a file"), ("/dev/null/table.npz", "/dev/null")])
+def test_the_command_refuses_a_place_before_the_work(out, words):
+    with pytest.raises(OSError, match=words):
+        RoundValues(out=Path(out)).run(ttt_envs.load(ID).options, lambda what, share: pytest.fail("at work"))
+
+
+def test_the_command_does_not_overwrite_the_table_in_the_package():
+    with pytest.raises(ValueError, match="come with the package"):
+        RoundValues().run(ttt_envs.load(ID).options, lambda what, share: pytest.fail("at work"))
+
+
+def test_an_interrupted_command_writes_nothing(folder):
+    def interrupt(what, share):
+        raise KeyboardInterrupt
+
+    folder.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        RoundValues().run(ttt_envs.load(ID, max_idle_turns=1).options, interrupt)
+    assert not list(folder.iterdir())
 
 
 # --- what it refuses ---
@@ -761,21 +793,11 @@ def test_hands_that_nobody_can_hold(oracle, hand, words):
         oracle.round_value(None, hand)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"max_idle_turns": 0}, ValueError, "max_idle_turns=0 must be from 1 to 99"),
-        ({"max_idle_turns": -3}, ValueError, "max_idle_turns=-3 must be from 1 to 99"),
-        ({"max_idle_turns": 2.5}, TypeError, "must be a whole number"),
-        ({"allow_pass": 1}, ValueError, "allow_pass=1 must be one of"),
-        ({"specialists": ("spy", None)}, ValueError, "unknown specialist 'spy'"),
-        ({"specialists": (("mole", "mole"), None)}, ValueError, "only one mole"),
-        ({"first_placer": 2}, ValueError, "first_placer=2 must be from 0 to 1"),
-    ],
-)
-def test_an_oracle_refuses_wrong_options_as_the_game_does(options, error, words):
-    with pytest.raises(error, match=words):
-        RoundOracle(**options)
+def test_an_oracle_refuses_a_game_of_the_other_mode():
+    with pytest.raises(ValueError, match="games with mode='round', not Game"):
+        RoundOracle(ttt_envs.load(ID))
+    with pytest.raises(ValueError, match="games with mode='match', not Game"):
+        MatchOracle(ROUND)
 
 
 def test_it_does_not_cover_two_specialists_of_a_player(oracle):

@@ -2,10 +2,10 @@
 
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import play_batch
 from slow_dice_solver import ROWS, SlowRound
 
 import ttt_envs
@@ -14,14 +14,19 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.games.tic_tac_dice import rules, solver
-from ttt_envs.games.tic_tac_dice.solver import ROUND_PAYOFFS, DiceOracle
+from ttt_envs.games.tic_tac_dice import rules
+from ttt_envs.games.tic_tac_dice.solver import DiceOracle, match
+from ttt_envs.games.tic_tac_dice.solver import oracle as oracles
+from ttt_envs.games.tic_tac_dice.solver.command import Layout, MatchValues
+from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, deal_layouts, rows
+from ttt_envs.games.tic_tac_dice.solver.tables import MATCH_VALUES, match_values
+from ttt_envs.testing.positions import play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 SINGLE = ttt_envs.load("tic_tac_dice", rounds="single")
 MATCH = ttt_envs.load("tic_tac_dice")
-LAYOUTS = solver.deal_layouts(20, 9, seed=123)
+LAYOUTS = deal_layouts(20, 9, seed=123)
 
 
 def play(game, n: int, seed: int) -> np.ndarray:
@@ -64,7 +69,7 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
 @pytest.mark.parametrize(("win_length", "markers"), [(4, 11)])
 def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
     """With so many markers the slow solver is quick."""
-    ranks = solver.deal_layouts(1, 16, seed=4)[0]
+    ranks = deal_layouts(1, 16, seed=4)[0]
     values = DiceOracle(4, win_length).solution(ranks, ROUND_PAYOFFS)
     slow = SlowRound(ranks.tolist(), win_length)
     generator = np.random.default_rng(2)
@@ -85,7 +90,7 @@ def test_a_layout_is_solved_within_15_ms():
     oracle = DiceOracle()
     oracle.layout_value(LAYOUTS[0])
     spent = []
-    for ranks in solver.deal_layouts(20, 9, seed=5):
+    for ranks in deal_layouts(20, 9, seed=5):
         start = time.process_time()
         oracle.layout_value(ranks)
         spent.append(time.process_time() - start)
@@ -167,7 +172,7 @@ def test_finished_rounds_are_worth_what_they_paid():
 
 
 def test_solutions_are_kept_within_bounds(monkeypatch):
-    monkeypatch.setattr(solver, "_KEEP", 4 * 2 * 8 * 3**9)
+    monkeypatch.setattr(oracles, "_KEEP", 4 * 2 * 8 * 3**9)
     oracle = DiceOracle()
     values = [oracle.layout_value(ranks) for ranks in LAYOUTS]
     assert len(oracle._solved) == 4
@@ -201,8 +206,8 @@ def test_a_layout_may_be_given_as_a_square():
 @pytest.mark.parametrize(
     ("game_id", "options", "words"),
     [
-        ("big_tic_tac_dice", {"rounds": "single"}, "solver layout --size 4 --win-length 3"),
-        ("tic_tac_super_dice", {"rounds": "single"}, "solver layout --size 4 --win-length 4"),
+        ("big_tic_tac_dice", {"rounds": "single"}, "layout --option size=4 win_length=3"),
+        ("tic_tac_super_dice", {"rounds": "single"}, "layout --option size=4 win_length=4"),
         ("big_tic_tac_dice", {}, "size=4 and rounds='match'"),
         ("tic_tac_dice", {"size": 5, "rounds": "single"}, "size=5"),
         ("tic_tac_dice", {"target_points": 10}, "target_points=10"),
@@ -231,7 +236,7 @@ def test_states_of_other_options_are_refused():
 
 
 def test_the_table_of_a_match_is_sound():
-    values, errors = solver.match_values()
+    values, errors = match_values()
     inner = values[1:, 1:]
     assert np.array_equal(inner, -inner.T)
     assert (np.diff(inner, axis=1) > 0).all(), "the more the opponent needs the better"
@@ -241,23 +246,24 @@ def test_the_table_of_a_match_is_sound():
 
 def test_a_smaller_table_of_other_layouts_agrees():
     """Within 5 standard errors of the difference in each of 6 entries."""
-    *_, (_, made) = solver.make_match_values(160, 8, seed=99, target=4, threads=2)
-    values, errors = solver.match_values()
+    *_, (_, made) = match.make_match_values(160, 8, seed=99, target=4, threads=2)
+    values, errors = match_values()
     difference = np.abs(np.array(made["values"]) - values[:5, :5])
     assert (difference <= 5 * np.hypot(made["standard_errors"], errors[:5, :5]) + 1e-6).all()
 
 
 def test_the_stored_table_is_made_by_its_command(tmp_path):
     """An entry worked out again, and all of them from a few layouts."""
-    stored = json.loads(solver.MATCH_VALUES.read_text())
+    stored = json.loads(MATCH_VALUES.read_text())
     values = np.array(stored["values"])
-    layouts = solver.deal_layouts(stored["layouts"], 9, stored["seed"])
+    layouts = deal_layouts(stored["layouts"], 9, stored["seed"])
     out = np.empty(len(layouts))
     # Whatever comes of this round, no entry that is estimated follows.
-    solver.start_values(layouts, solver.rows(3, 3), solver.result_values(values, 1, 2), out)
+    match.start_values(layouts, rows(3, 3), match.result_values(values, 1, 2), out)
     assert abs(out.mean() - values[1, 2]) < 1e-6
-    assert solver.main(["match-values", "--layouts", "4", "--groups", "2", "--out", str(tmp_path / "t.json")]) == 0
-    again = json.loads((tmp_path / "t.json").read_text())
+    path = tmp_path / "new" / "t.json"
+    assert str(path) in MatchValues(layouts=4, groups=2, out=path).run(MATCH.options, lambda what, share: None)
+    again = json.loads(path.read_text())
     assert np.abs(np.array(again["values"]) - values).max() < 0.1
 
 
@@ -282,7 +288,7 @@ def test_matches_end_as_the_table_says(points, games):
         policy = oracle.policy(batch.states, batch.to_move)
         batch.step(np.where(batch.states["done"], -1, policy.argmax(axis=1)))
     paid = batch.rewards[:, 0].astype(float)
-    table, _ = solver.match_values()
+    table, _ = match_values()
     expected = table[5 - points[0], 5 - points[1]]
     assert abs(paid.mean() - expected) < 4 * np.hypot(paid.std() / np.sqrt(games), oracle.standard_error)
 
@@ -328,29 +334,47 @@ def test_no_agent_beats_it(game, spec):
 # --- the command ---
 
 
-def test_the_command_solves_a_layout(capsys):
-    ranks = LAYOUTS[3]
-    assert solver.main(["layout", "--size", "3", "--ranks", *map(str, ranks)]) == 0
-    printed = capsys.readouterr().out
+def test_the_command_solves_a_layout():
+    ranks, told = LAYOUTS[3], []
+    command = Layout(ranks=tuple(ranks.tolist()))
+    printed = command.run(MATCH.options, lambda what, share: told.append((what, share)))
     assert f"{SINGLE.oracle().layout_value(ranks):+.6f}" in printed
     assert len(printed.splitlines()) == 3 + 1 + 21
+    assert told == [("solving the layout", 1.0)]
+    dealt = Layout(seed=5).run(MATCH.options, lambda what, share: None)
+    assert dealt.splitlines()[:3] == ["  ".join(map(str, row)) for row in deal_layouts(1, 9, 5)[0].reshape(3, 3)]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("command", "options", "error", "words"),
     [
-        (["layout", "--size", "3", "--ranks", *"111112345"], "4 cards of a rank"),
-        (["layout", "--size", "3", "--win-length", "4"], "from 3 to 3, not 4"),
-        (["match-values", "--layouts", "10", "--groups", "4"], "multiple"),
-        (["match-values", "--groups", "0"], "--groups must be at least 2"),
-        (["match-values", "--threads", "0"], "--threads must be at least 1"),
-        (["match-values", "--seed", "-1"], "--seed must be at least 0"),
-        (["match-values", "--out", "."], "is a folder"),
+        (Layout(ranks=(1, 1, 1, 1, 1, 2, 3, 4, 5)), {}, ValueError, "4 cards of a rank"),
+        (Layout(ranks=(1, 2, 3)), {}, ValueError, "9"),
+        (Layout(seed=-1), {}, ValueError, "--seed must be at least 0"),
+        (Layout(), {"size": 5}, ValueError, "size=5 cannot be solved"),
+        (MatchValues(layouts=10, groups=4), {}, ValueError, "multiple"),
+        (MatchValues(groups=0), {}, ValueError, "--groups must be at least 2"),
+        (MatchValues(threads=0), {}, ValueError, "--threads must be at least 1"),
+        (MatchValues(seed=-1), {}, ValueError, "--seed must be at least 0"),
+        (MatchValues(), {"size": 4}, NotImplementedError, "size=4"),
+        (MatchValues(out=Path(".")), {}, IsADirectoryError, "is a folder"),
     ],
 )
-def test_the_command_refuses_in_words(arguments, words, capsys):
-    assert solver.main(arguments) == 2
-    assert words in capsys.readouterr().err
+def test_the_command_refuses_with_the_reason(command, options, error, words):
+    with pytest.raises(error, match=words):
+        command.run(ttt_envs.load("tic_tac_dice", **options).options, lambda what, share: None)
+
+
+def test_an_interrupted_command_writes_nothing(tmp_path):
+    def interrupt(what, share):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "table.json"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        MatchValues(layouts=4, groups=2, out=path).run(MATCH.options, interrupt)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_dice_that_nobody_knows_are_not_used():

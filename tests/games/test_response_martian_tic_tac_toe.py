@@ -11,7 +11,7 @@ if jit.DISABLED:
 
 import ttt_envs
 from ttt_envs.evaluation import exploitability
-from ttt_envs.games.martian_tic_tac_toe.solver import PRECISION, Response
+from ttt_envs.games.martian_tic_tac_toe.solver.response import PRECISION, Response
 
 GAMES = {
     swap: ttt_envs.load("martian_tic_tac_toe", repetition_limit=None, same_size_swap=swap) for swap in (False, True)

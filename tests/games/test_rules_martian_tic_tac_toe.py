@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conformance import after, masks_of, observations_of
 from mutants import rules_with, slow_if_compiled
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
@@ -17,6 +16,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.testing.positions import after, masks_of, observations_of
 
 ID = "martian_tic_tac_toe"
 
@@ -333,19 +333,19 @@ def test_what_is_not_in_the_stash_cannot_be_put(load):
 
 
 @pytest.mark.parametrize(
-    ("board", "action"),
+    ("board", "action", "row"),
     [
-        ("R1 R1 . / B1 B2 . / . . .", "c1=1"),
-        ("R2 R2 R1 / B1 B2 . / . . .", "c1=2"),
-        ("R2 R2 R3 / B1 B2 . / . . .", "c1=2"),
-        ("R2 R2 B1 / B1 B2 . / . . .", "c1=2"),
-        ("R3 . B2 / . B2 . / . . R3", "b2=3"),
+        ("R1 R1 . / B1 B2 . / . . .", "c1=1", "R1 on a1 b1 c1"),
+        ("R2 R2 R1 / B1 B2 . / . . .", "c1=2", "R2 on a1 b1 c1"),
+        ("R2 R2 R3 / B1 B2 . / . . .", "c1=2", "R2 on a1 b1 c1"),
+        ("R2 R2 B1 / B1 B2 . / . . .", "c1=2", "R2 on a1 b1 c1"),
+        ("R3 . B2 / . B2 . / . . R3", "b2=3", "R3 on a1 b2 c3"),
     ],
     ids=["place", "swap up", "swap down", "capture", "capture, diagonal"],
 )
-def test_a_line_wins_however_it_is_made(load, board, action):
+def test_a_line_wins_however_it_is_made(load, board, action, row):
     found = position(load(), "R to move", board).play(action)
-    assert (found.says, found.over, found.rewards, found.occurred) == ("over: R wins", True, [1, -1], 1)
+    assert (found.says, found.over, found.rewards, found.occurred) == (f"over: R wins with {row}", True, [1, -1], 1)
     assert found.legal == set()
 
 
@@ -409,17 +409,17 @@ def test_four_of_four_and_five_of_five(load):
     """Three in a row do not win on 4x4, nor four on a larger board."""
     found = position(load(size=4, max_plies=80), "R to move", "R1 R1 . . / B1 . . . / . . . . / . . . .").play("c1=1")
     assert not found.over
-    assert found.play("b2=1", "d1=1").says == "over: R wins"
+    assert found.play("b2=1", "d1=1").says == "over: R wins with R1 on a1 b1 c1 d1"
     rows = "R2 R2 R2 . R1 . / B1 . . . . . / . . . . . . / . . . . . . / . . . . . . / . . . . . ."
     found = position(load(**FULL), "R to move", rows).play("d1=1", "b2=1", "d1=2")
     assert not found.over
-    assert found.play("c2=1", "e1=2").says == "over: R wins"
+    assert found.play("c2=1", "e1=2").says == "over: R wins with R2 on a1 b1 c1 d1 e1"
 
 
 def test_one_winner_among_four(load):
     board = "R1 B1 G1 . . . / . Y1 R1 . . . / . . Y1 . . . / . . . Y1 . . / . . . . Y1 . / . . . . . ."
     found = position(load(**FOUR), "Y to move", board, ply=20).play("f6=1")
-    assert found.says == "over: Y wins"
+    assert found.says == "over: Y wins with Y1 on b2 c3 d4 e5 f6"
     assert found.rewards == pytest.approx([-1 / 3, -1 / 3, 1, -1 / 3])
     assert abs(sum(found.rewards)) < 1e-6
 
@@ -435,9 +435,13 @@ def test_the_last_ply(load, options):
     found = position(game, "R to move", CALM, ply=game.max_plies - 2).play("a1=2")
     assert not found.over
     found = found.play("c3=2")
-    assert (found.says, found.over, found.rewards) == ("over: draw, R to move", True, [0, 0])
+    assert (found.says, found.over, found.rewards) == (
+        f"over: draw after {game.max_plies} plies, R to move",
+        True,
+        [0, 0],
+    )
     won = position(game, "R to move", "R1 R1 . / . . . / . B1 B1", ply=game.max_plies - 1).play("c1=1")
-    assert (won.says, won.rewards) == ("over: R wins", [1, -1])
+    assert (won.says, won.rewards) == ("over: R wins with R1 on a1 b1 c1", [1, -1])
 
 
 BACK_AND_FORTH = ["a1=2", "c3=2", "a1=1", "c3=1"]
@@ -453,7 +457,7 @@ def test_the_position_that_has_occurred_too_often_is_a_draw(load, limit):
             assert found.occurred <= occurred - 1
             found = found.play(action)
         assert found.occurred == occurred
-    assert (found.says, found.rewards, found.legal) == ("over: draw, R to move", [0, 0], set())
+    assert (found.says, found.rewards, found.legal) == ("over: draw by repetition, R to move", [0, 0], set())
 
 
 def test_without_a_limit_nothing_is_counted(load):
@@ -468,13 +472,13 @@ def test_the_same_board_with_another_player_to_move_is_another_position(load):
     found = found.play("a1=2", "c3=2", "a1=3", "c3=1", "a1=1")
     assert (found.says, found.board, found.occurred) == ("B to move", CALM, 1)
     found = found.play("c3=2", "a1=2", "c3=3", "a1=1", "c3=1")
-    assert (found.says, found.board, found.occurred) == ("over: draw, R to move", CALM, 2)
+    assert (found.says, found.board, found.occurred) == ("over: draw by repetition, R to move", CALM, 2)
 
 
 def test_a_swap_for_the_same_size_gives_the_turn_away_and_then_repeats(load):
     found = position(load(repetition_limit=2, same_size_swap=True), "R to move", CALM).play("a1=1")
     assert (found.says, found.board, found.occurred) == ("B to move", CALM, 1)
-    assert found.play("c3=1").says == "over: draw, R to move"
+    assert found.play("c3=1").says == "over: draw by repetition, R to move"
 
 
 def test_a_placement_ends_what_can_be_repeated(load):
@@ -495,7 +499,7 @@ def test_positions_come_back_by_way_of_captures(load):
     found = position(load(repetition_limit=2), "R to move", board).play("b2=2", "b2=3", "a1=2", "b2=1", "a1=1")
     assert (found.says, found.board, found.occurred) == ("B to move", board, 1)
     found = found.play("b2=2", "a1=2", "b2=3", "a1=1", "b2=1")
-    assert (found.says, found.board, found.occurred) == ("over: draw, R to move", board, 2)
+    assert (found.says, found.board, found.occurred) == ("over: draw by repetition, R to move", board, 2)
 
 
 # --- passes ---
@@ -525,13 +529,17 @@ def test_who_alone_can_move_moves_again(load):
     found = found.play("a4=2")
     assert (found.says, found.occurred, found.board) == ("R to move", 2, BLUE_STUCK)
     found = found.play("a4=1", "a4=2")
-    assert (found.says, found.occurred) == ("over: draw, R to move", 3)
+    assert (found.says, found.occurred) == ("over: draw by repetition, R to move", 3)
 
 
 @pytest.mark.parametrize("cell", ["f5", "a6", "f6"])
 def test_a_draw_where_nobody_can_move(load, cell):
     found = position(load(**FULL), "R to move", BLUE_STUCK).play(f"{cell}=1")
-    assert (found.says, found.rewards, found.stash) == ("over: draw, R to move", [0, 0], [[0, 0, 0]] * 2)
+    assert (found.says, found.rewards, found.stash) == (
+        "over: draw as nobody can move, R to move",
+        [0, 0],
+        [[0, 0, 0]] * 2,
+    )
 
 
 def crowded(game: Game, missing: tuple[int, ...], generator: random.Random) -> str:

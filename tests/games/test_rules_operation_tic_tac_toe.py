@@ -10,7 +10,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from conformance import after, masks_of, observations_of
 from mutants import rules_with, slow_if_compiled
 from slow_operation_tic_tac_toe import (
     ABILITY,
@@ -45,6 +44,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.testing.positions import after, masks_of, observations_of
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import IllegalAction, pack_state
 from ttt_envs.wrappers.parallel import ParallelGame

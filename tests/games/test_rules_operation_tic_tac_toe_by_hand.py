@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from conformance import after, difference, masks_of
 from slow_operation_tic_tac_toe import LETTERS, SPECIALISTS, SPY
 
 import ttt_envs
 from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import after, difference, masks_of
 
 ID = "operation_tic_tac_toe"
 

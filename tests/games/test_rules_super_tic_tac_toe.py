@@ -5,13 +5,13 @@ from itertools import product
 import mutants
 import numpy as np
 import pytest
-from conformance import play_batch
 from slow_super_tic_tac_toe import SlowSuperTicTacToe
 
 import ttt_envs
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import play_batch
 
 OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
 
@@ -103,7 +103,7 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
 def own_draws(states, masks, out):
     """The action that each state's own generator chooses, as a random opening does."""
     for i in range(states.shape[0]):
-        out[i] = rng.choose(masks[i], rng.draw(states[i]))
+        out[i] = rng.pick(states[i], masks[i])
 
 
 @pytest.mark.parametrize("first_move", ["center_board", "anywhere"])

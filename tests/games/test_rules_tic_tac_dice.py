@@ -16,7 +16,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from conformance import Play, difference, masks_of, observations_of, play_batch, positions
 from mutants import slow_if_compiled
 from slow_tic_tac_dice import (
     LISTED,
@@ -34,6 +33,7 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.tic_tac_dice import rules
+from ttt_envs.testing.positions import Play, difference, masks_of, observations_of, play_batch, positions
 
 #: Positions, rolls or deals in one statistic.
 MANY = 2000 if jit.DISABLED else 40_000
@@ -538,7 +538,7 @@ def check_game_ends(game: Game, text: str, cell: str, over: str, rewards: tuple[
     assert after["done"].all()
     assert (after["rewards"] == rewards).all()
     for state in after:
-        assert game.format_state(state) == over.strip()
+        assert game.format_state(state) == f"{over.strip()}\nlast claim: {text.strip()[0]} {cell}"
 
 
 def row_text(game: Game, line: tuple[int, ...], last: int) -> str:
@@ -622,7 +622,7 @@ def test_the_32nd_drawn_round_ends_the_match(game_id):
     text = DRAWN_4X4.format(dice="2 6", facts=facts.format(600, 30))
     check_round_ends(game, text, "P", (2, 4), drawn=31)
     text = DRAWN_4X4.format(dice="2 6", facts=facts.format(600, 31))
-    over = DRAWN_4X4.replace("8*", "8X").replace("X claims by dice {dice}", "over: draw")
+    over = DRAWN_4X4.replace("8*", "8X").replace("X claims by dice {dice}", "over: draw, 32 rounds without points")
     over = over.format(facts=facts.format(601, 32))
     check_game_ends(game, text, "P", over, (0, 0))
 
@@ -645,7 +645,7 @@ G 7    H 8    I 1{i}
 def check_match_ends(game: Game) -> None:
     """By reaching the target or going beyond it; never before. 3x3, first to 5."""
     before = ROW_ON_TOP.format(first="X claims by dice 1 3", c="*", i="*", facts="points X {} O {} of 5, ply 24")
-    over = ROW_ON_TOP.format(first="over: X wins", c="X", i="", facts="points X {} O {} of 5, ply 25")
+    over = ROW_ON_TOP.format(first="over: X wins, row A B C", c="X", i="", facts="points X {} O {} of 5, ply 25")
     check_round_ends(game, before.format(2, 4), "C", (4, 4))
     for points in ((3, 0), (4, 3), (4, 4)):
         end = over.format(points[0] + 2, points[1])
@@ -654,7 +654,7 @@ def check_match_ends(game: Game) -> None:
     # On count: 3 + 1 is not enough, 4 + 1 is.
     facts = "points X {} O 4 of 5, ply {}"
     check_round_ends(game, full_text("G", "3 4", facts.format(3, 40)), "G", (4, 4))
-    end = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins").format(
+    end = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
         g="O", i="X", facts=facts.format(5, 41)
     )
     check_game_ends(game, full_text("G", "3 4", facts.format(4, 40)), "G", end, (1, -1))
@@ -684,25 +684,33 @@ def test_doubles_keep_the_turn():
 def test_nobody_rolls_again_after_the_end():
     """Doubles with the last card, or with a row, and the round is over all the same."""
     before = full_text("I", "1 1, then rolls again", "ply 8")
-    over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins").format(g="O", i="X", facts="ply 9")
+    over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
+        g="O", i="X", facts="ply 9"
+    )
     check_game_ends(SINGLE, before, "I", over, (0.5, -0.5))
     before = ROW_ON_TOP.format(first="X claims by dice 3 3, then rolls again", c="*", i="", facts="ply 4")
-    over = ROW_ON_TOP.format(first="over: X wins", c="X", i="", facts="ply 5")
+    over = ROW_ON_TOP.format(first="over: X wins, row A B C", c="X", i="", facts="ply 5")
     check_game_ends(SINGLE, before, "C", over, (1, -1))
 
 
 def test_a_single_round_pays_half_its_points():
     before = ROW_ON_TOP.format(first="X claims by dice 1 3", c="*", i="*", facts="ply 4")
-    over = ROW_ON_TOP.format(first="over: X wins", c="X", i="", facts="ply 5")
+    over = ROW_ON_TOP.format(first="over: X wins, row A B C", c="X", i="", facts="ply 5")
     check_game_ends(SINGLE, before, "C", over, (1, -1))
     check_game_ends(SINGLE, swapped(before), "C", swapped(over), (-1, 1))
     for last, dice in (("I", "1 3"), ("G", "3 4")):
         before = full_text(last, dice, "ply 8")
-        over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins").format(g="O", i="X", facts="ply 9")
+        over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
+            g="O", i="X", facts="ply 9"
+        )
         check_game_ends(SINGLE, before, last, over, (0.5, -0.5))
         check_game_ends(SINGLE, swapped(before), last, swapped(over), (-0.5, 0.5))
     for game_id in ("big_tic_tac_dice", "tic_tac_super_dice"):
-        over = DRAWN_4X4.replace("8*", "8X").replace("X claims by dice {dice}", "over: draw").format(facts="ply 16")
+        over = (
+            DRAWN_4X4.replace("8*", "8X")
+            .replace("X claims by dice {dice}", "over: draw, 8 markers each")
+            .format(facts="ply 16")
+        )
         game = ttt_envs.load(game_id, rounds="single")
         check_game_ends(game, DRAWN_4X4.format(dice="2 6", facts="ply 15"), "P", over, (0, 0))
 
@@ -763,7 +771,7 @@ def test_good_texts_are_read():
         assert MATCH.format_state(MATCH.parse_state(text)[0]) == GOOD
     single = GOOD.replace("points X 2 O 3 of 5, ply 20", "ply 2")
     assert SINGLE.format_state(SINGLE.parse_state(single)[0]) == single
-    over = ROW.replace("X claims by dice 2 5", "over: X wins").replace("X 2 O 3", "X 5 O 3")
+    over = ROW.replace("X claims by dice 2 5", "over: X wins, row A B C").replace("X 2 O 3", "X 5 O 3")
     assert MATCH.format_state(MATCH.parse_state(over)[0]) == over
 
 
@@ -819,9 +827,9 @@ def test_wrong_texts_are_refused_in_words(name):
 @pytest.mark.parametrize(
     ("first", "facts", "message"),
     [
-        ("over: O wins", "X 5 O 3", "first line must be 'over: X wins'"),
-        ("over: draw", "X 5 O 3", "first line must be 'over: X wins'"),
-        ("over: X", "X 5 O 3", "first line must be 'over: X wins'"),
+        ("over: O wins", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
+        ("over: draw", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
+        ("over: X", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
         ("over: X wins", "X 4 O 3", "but the board or the points do not"),
         ("over: X wins", "X 7 O 3", "5 points win the match, so nobody gets to 7"),
         ("over: X wins", "X 128 O 3", "nobody gets to 128"),

@@ -12,7 +12,6 @@ from math import comb
 import mutants_tic_tac_match as mutants
 import numpy as np
 import pytest
-from conformance import after, difference, masks_of, play_batch, positions
 from mutants import slow_if_compiled
 from slow_tic_tac_match import (
     EXCHANGE,
@@ -32,6 +31,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.tic_tac_match import rules
+from ttt_envs.testing.positions import after, difference, masks_of, play_batch, positions
 
 ID = "tic_tac_match"
 

@@ -74,6 +74,22 @@ def seen_by_x(state, player, out):
 
 
 @jit.kernel
+def last_feature_kept(state, player, out):
+    """The last feature keeps what the caller's array held before."""
+    kept = out[-1]
+    encoding.observe(state, player, out)
+    out[-1] = kept
+
+
+@jit.kernel
+def only_x_wins(state, actions):
+    """A win of O pays nothing."""
+    rules.step(state, actions)
+    if state["rewards"][1] > 0:
+        state["rewards"][:] = 0
+
+
+@jit.kernel
 def mask_for_all(state, player, out):
     """The waiting player gets the mover's mask."""
     rules.legal_mask(state, state["to_move"], out)
@@ -89,6 +105,8 @@ CHANGES: dict[str, dict[str, Callable]] = {
     "winner swapped": {"step": winner_swapped},
     "a line missing": {"step": line_missing},
     "observation not egocentric": {"observe": seen_by_x},
+    "a feature not written": {"observe": last_feature_kept},
+    "O wins nothing": {"step": only_x_wins},
     "mask leaked to the waiting player": {"legal_mask": mask_for_all},
     "rewards all zero": {"step": never_paid},
     "start not seeded": {"reset": unseeded},

@@ -258,6 +258,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         draw=draw,
         factory=make,
         make_symmetries=partial(_symmetries, players),
+        seats_differ="player 0 tells, the others guess",
     )
 
 

@@ -196,4 +196,5 @@ def make() -> Game:
         parse_state=parse_state,
         draw=draw,
         factory=make,
+        seats_differ="player 0 acts first",
     )

@@ -4,7 +4,8 @@ import numpy as np
 
 from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import View
 
 

@@ -8,13 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
 
 import ttt_envs
 from ttt_envs import agents as agent_collection
+from ttt_envs.agents.human import Terminal
+from ttt_envs.core.game import Game
 from ttt_envs.registry import parse_options
 
 
@@ -37,8 +39,9 @@ class Config:
 def run(config: Config) -> np.ndarray:
     """Play the game and print it; rewards, float32 (players,).
 
-    In a game with hidden information one person sees what his player may see; several persons see only their
-    own views, when asked; agents among themselves are shown in full.
+    In a game with hidden information one person sees what that player may see; several persons see only their own
+    views, when asked; agents among themselves are shown in full. Where one person must not see what another one is
+    asked or answers, they change seats, and the screen is cleared.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: wrong settings, or an agent that cannot play this game.
@@ -51,9 +54,10 @@ def run(config: Config) -> np.ndarray:
             f"{', '.join(config.agents) or 'none'}"
         )
     players = [agent_collection.load(spec) for spec in config.agents]
-    people = [p for p, agent in enumerate(players) if getattr(agent, "interactive", False)]
+    people = [p for p, agent in enumerate(players) if agent.interactive]
     viewer = people[0] if len(people) == 1 else None
     secret = game.hidden_information and len(people) > 1
+    terminal = Terminal()
     if config.svg is not None:
         config.svg.parent.mkdir(parents=True, exist_ok=True)
     batch = ttt_envs.Batch(game, 1, seed=config.seed)
@@ -63,23 +67,35 @@ def run(config: Config) -> np.ndarray:
         if not secret and not any(p in people for p in acting):
             print(f"\n{game.format_state(batch.states[0], viewer)}", flush=True)
         joint = np.full((1, game.num_players), -1)
+        asked = [p for p in acting if p in people]
         for p in acting:
+            if p in people and (secret or len(asked) > 1):
+                terminal.ask(p)
             joint[0, p] = players[p].act(batch.view(p))[0]
+        terminal.show()
+        before = batch.states[0].copy()
         batch.step(joint)
         print()
         for p in acting:
             print(f"{config.agents[p]} (player {p}): {game.action_names[joint[0, p]]}", flush=True)
-    print(f"\n{game.format_state(batch.states[0], None)}\n\n{_result(config.agents, batch.rewards[0])}")
+        finished = game.finished_round(before, joint[0], batch.states[0])
+        if finished is not None:
+            print(f"\n{game.format_state(finished[0], viewer)}")
+    print(f"\n{game.format_state(batch.states[0], None)}\n\n{_result(game, config.agents, batch.states[0])}")
     if config.svg is not None:
         config.svg.write_text(game.draw(batch.states[0], None), encoding="utf-8")
         print(f"drawn to {config.svg}")
     return batch.rewards[0].copy()
 
 
-def _result(names: Sequence[str], rewards: np.ndarray) -> str:
-    winners = [f"{names[p]} (player {p})" for p, reward in enumerate(rewards) if reward > 0]
-    paid = ", ".join(f"player {p} {reward:+g}" for p, reward in enumerate(rewards))
-    return f"{' and '.join(winners)} wins: {paid}" if winners else "a draw"
+def _result(game: Game, names: Sequence[str], state: Any) -> str:
+    """Who has won, how, as the first line of the position says it, and what each player is paid."""
+    how = game.format_state(state, None).splitlines()[0].removeprefix("over: ")
+    winners = [f"{names[p]} (player {p})" for p, reward in enumerate(state["rewards"]) if reward > 0]
+    paid = ", ".join(f"player {p} {reward:+g}" for p, reward in enumerate(state["rewards"]))
+    if not winners:
+        return how
+    return f"{' and '.join(winners)} {'wins' if len(winners) == 1 else 'win'}: {how}; {paid}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

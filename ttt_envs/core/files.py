@@ -19,3 +19,12 @@ def write_whole(path: Path, data: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError if no file can be written at `path`, before the work rather than after it. Makes its folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"no file can be written in the folder {path.parent}")

@@ -1,15 +1,17 @@
 """Game: a frozen record of a game's facts, kernels and text functions."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.rng import episode_seeds, new_seed
 from ttt_envs.core.symmetry import Symmetry
 
@@ -37,22 +39,6 @@ class Block:
         return int(np.prod(self.shape))
 
 
-class Oracle(Protocol):
-    """Best play. `states` is a structured array (n,); `player` an int or int (n,)."""
-
-    def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): the states that it answers: exactly, or with an error that the oracle states."""
-
-    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by all; nan where not covered."""
-
-    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): the same after each action; nan where illegal or not known."""
-
-    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Game:
     """One game with its options settled. Make one with `ttt_envs.load`.
@@ -65,6 +51,7 @@ class Game:
         num_actions: actions are 0..num_actions-1.
         action_names: one text an action, unique.
         action_format: how to read and write these names, for people.
+        short_action_names: the same as the game's texts and pictures abbreviate them, one an action; or none.
         observation: the blocks of an observation, in order.
         rules: the kernels.
         simultaneous: some states let several players act at once.
@@ -76,9 +63,16 @@ class Game:
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
         parse_state: text of everything -> structured (1,); ValueError in words.
         draw: (state record, viewer) -> SVG text.
+        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
+            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
+            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
         factory: called with the options, gives this game again.
         make_symmetries: gives the board's symmetries, the identity left out or not.
-        make_oracle: gives the oracle, or raises NotImplementedError in words.
+        rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
+            exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
+        seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
+        make_oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
+        make_solve_commands: gives what its solver can work out, by name; the same whatever the options.
     """
 
     id: str
@@ -99,8 +93,13 @@ class Game:
     parse_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
+    short_action_names: tuple[str, ...] = ()
+    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
+    rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
+    seats_differ: str = ""
     make_oracle: Callable[[], Oracle] | None = None
+    make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
 
     def __post_init__(self) -> None:
         # One game serves all environments of a process.
@@ -155,8 +154,13 @@ class Game:
         return self.make_oracle()
 
     def oracle(self) -> Oracle:
-        """Best play for this game and these options; NotImplementedError in words where there is none."""
+        """Best play for this game and these options; raises NotImplementedError where there is none."""
         return self._oracle
+
+    @cached_property
+    def solve_commands(self) -> Mapping[str, type[SolveCommand]]:
+        """What the game's solver can work out, by name; run one with `command.run(game.options, tell)`."""
+        return self.make_solve_commands()
 
     def describe_feature(self, index: int) -> str:
         """What feature `index` of a flat observation means, such as 'own pieces[4, 3]: ...'."""
@@ -198,16 +202,28 @@ class Game:
         return np.take(padded, self.plane_index, axis=-1)
 
     def parse_action(self, text: str) -> int:
-        """The action of that name, or of that number; ValueError with the closest names otherwise."""
-        wanted = text.strip().lower()
+        """The action of that name. The number of an action is not a name.
+
+        Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
+        name will do. Raises ValueError naming the closest names.
+        """
         for action, name in enumerate(self.action_names):
-            if name.lower() == wanted:
+            if name.lower() == text.strip().lower():
                 return action
-        if wanted.isdecimal() and int(wanted) < self.num_actions:
-            return int(wanted)
-        close = get_close_matches(wanted, self.action_names, n=3)
+        found = self._actions_by_name.get(_plain(text), set())
+        if len(found) == 1:
+            return next(iter(found))
+        close = closest(text, self.action_names)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
         raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.action_format}")
+
+    @cached_property
+    def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
+        found: dict[tuple[str, ...], set[int]] = {}
+        for names in (self.action_names, self.short_action_names):
+            for action, name in enumerate(names):
+                found.setdefault(_plain(name), set()).add(action)
+        return found
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
@@ -215,6 +231,18 @@ class Game:
         first = np.zeros(1, np.uint64)
         self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
         return states
+
+
+def closest(text: str, names: Sequence[str]) -> list[str]:
+    """At most three of `names` that are most like `text`, whatever the case."""
+    lower = {name.lower(): name for name in names}
+    return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
+
+
+def _plain(name: str) -> tuple[str, ...]:
+    """The words that a name is known by."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    return tuple(word for word in words if word not in ("to", "and")) or tuple(words)
 
 
 def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:

@@ -22,6 +22,9 @@ from ttt_envs.core.rng import fold, one_way
 class Rules(NamedTuple):
     """A game's kernels over one state record. They trust their caller: actions are legal, the game is not finished.
 
+    They draw by `rng.below(state, n)` and `rng.pick(state, mask)` only, after `rng.start`: what else depends on chance
+    `core.chance` cannot enumerate.
+
     Attributes:
         reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.

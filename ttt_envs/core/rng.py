@@ -2,6 +2,13 @@
 
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A state's field `rng` holds the
 generator, so that a copied state repeats its future and a game is the same for any batch size and number of threads.
+
+A game's kernels draw by `below(state, n)` and `pick(state, mask)` only. Where the field `script` is not 0 these take
+what they return from the script and leave the generator alone, so that `core.chance` can let a game's kernels meet all
+that may be drawn. A script holds:
+
+- bits 0 to 31, the tape: what is to be drawn, in a mixed radix, the first draw its lowest digit;
+- bits 32 to 55, the product of the sizes of all draws so far: the outcome has one chance in that many.
 """
 
 import secrets
@@ -17,9 +24,19 @@ from ttt_envs.core import jit
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-_ONE = np.uint64(1)
-_S11 = np.uint64(11)
+_S11, _S27, _S30, _S31, _S32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
+
+#: A script with an empty tape, before the first draw.
+SCRIPT = np.uint64(1) << _S32
+
+#: A script tells of no outcome with a smaller chance than one in so many.
+MOST_OUTCOMES = 1 << 24
+
+_TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
+
+#: A script whose outcome has a smaller chance. What follows is drawn from the generator, so that it comes to an end.
+BROKEN = np.uint64(2**64 - 1)
 
 
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,13 +82,14 @@ def one_way(seed):  # type: ignore[no-untyped-def]
 
 @_wrapping
 def start(state, seed):  # type: ignore[no-untyped-def]
-    """Seed the generator of a state record, in place."""
-    state["rng"] = mix(np.uint64(seed) + GOLDEN)
+    """Seed the generator of a state record, in place. A script goes on."""
+    if state["script"] == _ZERO:
+        state["rng"] = mix(np.uint64(seed) + GOLDEN)
 
 
 @_wrapping
 def draw(state):  # type: ignore[no-untyped-def]
-    """Next uint64 of a state's generator."""
+    """Next uint64 of a state's generator; not for the kernels of a game, as no script can tell what it returns."""
     state["rng"] = state["rng"] + GOLDEN
     return mix(state["rng"])
 
@@ -82,21 +100,63 @@ def scale(x, n):  # type: ignore[no-untyped-def]
     return np.int64(((np.uint64(x) >> _S32) * np.uint64(n)) >> _S32)
 
 
-@_wrapping
+@jit.kernel
 def below(state, n):  # type: ignore[no-untyped-def]
-    """Uniform integer in 0..n-1 from a state's generator."""
+    """Uniform integer in 0..n-1 from a state's generator or script."""
+    if state["script"] != _ZERO:  # asked first: the other way round the generator's path is slower by a fifth
+        return read_script(state, n)
     return scale(draw(state), n)
+
+
+@jit.kernel
+def read_script(state, n):  # type: ignore[no-untyped-def]
+    """Integer in 0..n-1: the next digit of the tape."""
+    if n < 2:
+        return np.int64(0)
+    size = np.uint64(n)
+    product = (state["script"] >> _S32) * size
+    if product > _LARGEST:
+        state["script"] = BROKEN
+        return scale(draw(state), n)
+    tape = state["script"] & _TAPE
+    state["script"] = product << _S32 | tape // size
+    return np.int64(tape % size)
+
+
+@jit.kernel
+def script_chance(state):  # type: ignore[no-untyped-def]
+    """The chance of what a state's script led to; 0 if some of its tape is left, -1 if it is broken."""
+    if state["script"] == BROKEN:
+        return -1.0
+    if state["script"] & _TAPE:
+        return 0.0
+    return 1.0 / np.float64(state["script"] >> _S32)
+
+
+@jit.kernel
+def pick(state, mask):  # type: ignore[no-untyped-def]
+    """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by `below`; -1 if there is none."""
+    return entry(mask, below(state, count(mask)))
 
 
 @jit.kernel
 def choose(mask, x):  # type: ignore[no-untyped-def]
     """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by the random uint64 `x`; -1 if there is none."""
-    count = 0
+    return entry(mask, scale(x, count(mask)))
+
+
+@jit.kernel
+def count(mask):  # type: ignore[no-untyped-def]
+    """Number of True entries of `mask` (bool, 1-d)."""
+    found = 0
     for i in range(mask.shape[0]):
-        count += mask[i]
-    if count == 0:
-        return -1
-    skip = scale(x, count)
+        found += mask[i]
+    return found
+
+
+@jit.kernel
+def entry(mask, skip):  # type: ignore[no-untyped-def]
+    """Index of the True entry of `mask` (bool, 1-d) after `skip` others; -1 if there is none."""
     for i in range(mask.shape[0]):
         skip -= mask[i]  # no branch on what is random
         if skip < 0:

@@ -1,9 +1,11 @@
-"""Symmetries of a game, as permutations of its actions and of its observation features."""
+"""Symmetries of a game: relabellings of its board, and giving each player's part to the next."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from ttt_envs.core.state import SIMULTANEOUS
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +35,12 @@ def dihedral(size: int) -> dict[str, np.ndarray]:
         found[f"rotate {90 * turns}"] = turned.ravel()
         found[f"mirror and rotate {90 * turns}"] = np.rot90(board[:, ::-1], -turns).ravel()
     return {name: permutation.astype(np.int64) for name, permutation in found.items()}
+
+
+def rotate_header(states: np.ndarray) -> np.ndarray:
+    """A copy of the states (n,) whose header is given to the next player: with it a game's `rotate_seats` begins."""
+    new, players = states.copy(), states["rewards"].shape[1]
+    new["rewards"] = np.roll(states["rewards"], 1, axis=1)
+    alone = states["to_move"] != SIMULTANEOUS
+    new["to_move"] = np.where(alone, (states["to_move"] + 1) % players, SIMULTANEOUS)
+    return new

@@ -52,7 +52,8 @@ from rich.progress import Progress as Bar
 import ttt_envs
 from ttt_envs.agents import Agent
 from ttt_envs.core.files import write_whole
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.evaluation.play import Progress, game_seeds, name_of, play_games
 from ttt_envs.evaluation.report import Table, write_json
 from ttt_envs.evaluation.tournament import arrangements, ready

@@ -202,10 +202,20 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
         self._begin()
 
-    def render(self) -> np.ndarray | str | None:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+    def render(self, viewer: str | None = None) -> np.ndarray | str | None:
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+
+        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
+        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
+        environment itself calls it after each step, without a viewer.
+        """
         self._check_live("render")
-        return self._renderer(self._states[0])
+        return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
+
+    def text(self, agent: str) -> str:
+        """The position in words, as `agent` may see it, in any render mode."""
+        self._check_live("text")
+        return self.game.format_state(self._states[0], self._player(agent))
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -142,6 +142,8 @@ def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.ui
     if data[4:12] != _fingerprint(game) or len(data) != start + game.state_dtype.itemsize + 4:
         raise ValueError(f"this position was saved by another game, or with other options, than {game!r}")
     states = np.frombuffer(data[start:-4], game.state_dtype).copy()
+    if states[0]["script"]:
+        raise ValueError("this is no position of play: its field `script` says what is to be drawn, and must be 0")
     committed = np.frombuffer(data[20:start], np.int16).astype(np.int64)
     # Kernels trust their states: a position in which nobody can go on is not let in.
     ready = states[0]["done"]

@@ -136,10 +136,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """What an agent of this library is given, for this one game. Its answer -1 stands for `wait`."""
         self._check_live("view")
-        if agent not in self.possible_agents:
-            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
-        player = self.possible_agents.index(agent)
-        return View(self.game, self._states, np.array([player]), np.array([self._episode_seed]))
+        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things included, for `set_state` of any such environment."""
@@ -154,14 +151,29 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self._states, self._episode_seed = states, seed
         return self._begin()
 
-    def render(self) -> np.ndarray | str | None:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it)."""
+    def render(self, viewer: str | None = None) -> np.ndarray | str | None:
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+
+        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
+        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
+        environment itself calls it after each step, without a viewer.
+        """
         self._check_live("render")
-        return self._renderer(self._states[0])
+        return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
+
+    def text(self, agent: str) -> str:
+        """The position in words, as `agent` may see it, in any render mode."""
+        self._check_live("text")
+        return self.game.format_state(self._states[0], self._player(agent))
 
     def close(self) -> None:
         """Close the window, if there is one."""
         self._renderer.close()
+
+    def _player(self, agent: str) -> int:
+        if agent not in self.possible_agents:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        return self.possible_agents.index(agent)
 
     def _check_live(self, what: str) -> None:
         if not self._live:

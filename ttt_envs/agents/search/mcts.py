@@ -31,6 +31,7 @@ from ttt_envs.agents.base import Agent, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
 #: Entry k is two things: an action that was tried in a position, and, in `child` alone, a position with the actions
@@ -114,13 +115,13 @@ def follow(state, tree, index, node, memory):
 
 @jit.kernel
 def recognise(state, tree, index, node, memory):
-    """The position of that record, the memory of `state` as uint64 (words,).
+    """The position of that record, the memory of `state` as uint64 (words,) from `position_start` on.
 
-    All but the generator, the first field of every state, makes a position. The count of plies is in it too, so that
-    no simulation comes back to one where it has been.
+    All but the generator, its script and the fields that are only shown makes a position. The count of plies is in it
+    too, so that no simulation comes back to one where it has been.
     """
     digest = np.uint64(0)
-    for k in range(1, memory.shape[0]):
+    for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
     return find(tree, index, digest)
 
@@ -155,7 +156,7 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
     Args:
         root: states (1,), not finished.
         world: states (1,), room to play.
-        memory: what `arrive` needs: of MCTS the same memory as uint64 (record's size / 8,).
+        memory: what `arrive` needs: of MCTS the memory of `world` that makes its position, as uint64.
         sides: float64 (players,), how many share each player's reward.
         seed: uint64; what simulation s draws depends on it and on s.
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far, who is to move and, as its
@@ -325,7 +326,8 @@ class MCTS(Agent):
 
     def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of that size, the index of its positions, and the memory to know them by; see `simulate`."""
-        return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), world.view(np.uint64)
+        position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
+        return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), position
 
     def _plant(self, tree: np.ndarray, player: int) -> None:
         """Prepare a tree of zeros for the player who searches."""

@@ -16,18 +16,18 @@
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
-from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.martian_tic_tac_toe import encoding, rules, text
+from ttt_envs.games.martian_tic_tac_toe import encoding, rules, symmetry, text
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 
 ID = "martian_tic_tac_toe"
@@ -85,8 +85,10 @@ def make(
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         factory=make,
-        make_symmetries=lambda: tuple(_symmetries(size, players, pieces, repetition_limit or 0)),
+        make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -96,25 +98,7 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     return oracle_for(**options)
 
 
-def _symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
-    cells = size * size
-    total = sum(block.size for block in encoding.blocks(size, players, pieces, repetition_limit))
-    for name, turn in dihedral(size).items():
-        features = np.arange(total)
-        for k in range(players * rules.SIZES):
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        actions = (rules.SIZES * turn[:, None] + np.arange(rules.SIZES)).ravel()
-        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.martian_tic_tac_toe.solver.command import COMMANDS
 
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    new["piece"] = states["piece"][:, turn]
-    # In the log a cell is the leading digit.
-    players = states["stash"].shape[1]
-    base = players * (rules.SIZES * players + 1)
-    log = states["log"].astype(np.int64)
-    turned = np.argsort(turn)[log // base] * base + log % base
-    new["log"] = np.where(np.arange(log.shape[1]) < states["logged"][:, None], turned, 0)
-    return new
+    return COMMANDS

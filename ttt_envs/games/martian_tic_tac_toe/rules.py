@@ -21,6 +21,7 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
+NONE = -1
 SMALL, SIZES = 1, 3
 
 # What a piece may be put in the place of, as sets of sizes: [same_size_swap, see `relation`]. Into an empty cell goes a
@@ -53,6 +54,7 @@ def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
             ("max_plies", np.int32),  # option of that name
             ("same_size_swap", np.bool_),  # option of that name
         ],
+        shown=[("last_action", np.int16)],  # of the newest move, or NONE
     )
 
 
@@ -60,6 +62,7 @@ def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
 def reset(state, seed):
     """The empty board."""
     rng.start(state, seed)
+    state["last_action"] = NONE
     state["stash"][:] = state["pieces"]
     state["occurred"] = 1
 
@@ -111,6 +114,7 @@ def step(state, actions):
     player = state["to_move"]
     cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
     replaced = state["piece"][cell]
+    state["last_action"] = actions[player]
     if replaced != EMPTY:
         state["stash"][owner_of(replaced), size_of(replaced) - 1] += 1
     state["stash"][player, size - 1] -= 1

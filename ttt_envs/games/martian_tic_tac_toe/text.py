@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.lines import lines as rows_of
 from ttt_envs.games.martian_tic_tac_toe.rules import (
     EMPTY,
+    NONE,
     SIZES,
     SMALL,
     can_move,
@@ -38,10 +40,10 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Who is to move, the board, the stashes, the count of plies, and the moves that can still be repeated.
+    """Who is to move or how it ended; the board; the stashes; the count of plies; repeatable moves; the last move.
 
-    A move is written as what it replaced: `R b2 from B1` says that red took blue's small piece on b2. The same
-    for every viewer. `parse_state` reads it back.
+    A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small
+    piece on b2. The same for every viewer. `parse_state` reads it back.
     """
     size, names = int(state["size"]), cell_names(int(state["size"]))
     mover = COLOURS[int(state["to_move"])]
@@ -49,7 +51,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
         lines = [f"{mover} to move"]
     else:
         # To move where nobody wins: who would be next.
-        lines = [f"over: {mover} wins" if state["rewards"].any() else f"over: draw, {mover} to move"]
+        lines = [f"over: {result(state)}" + ("" if state["rewards"].any() else f", {mover} to move")]
     lines.append("  " + "".join(f"{chr(ord('a') + column):>3}" for column in range(size)))
     for row in range(size):
         pieces = "".join(f"{piece_name(int(p)):>3}" for p in state["piece"][size * row : size * row + size])
@@ -61,17 +63,50 @@ def format_state(state: Any, viewer: int | None = None) -> str:
         moves = (read_entry(state, k) for k in range(state["logged"]))
         log = (f"{COLOURS[mover]} {names[where]} from {piece_name(was)}" for mover, was, where in moves)
         lines.append(f"since the last placement: {', '.join(log)}")
+    if state["last_action"] != NONE:
+        lines.append(f"last move: {last_move(state)}")
     return "\n".join(lines)
+
+
+def result(state: Any) -> str:
+    """How a finished game ended: `R wins with R2 on a1 b1 c1`, `R wins by forfeit` or such as `draw by repetition`."""
+    winners = [COLOURS[player] for player in np.flatnonzero(state["rewards"] > 0)]
+    if winners:
+        names = cell_names(int(state["size"]))
+        rows = [
+            f"{piece_name(int(state['piece'][row[0]]))} on {' '.join(names[c] for c in row)}"
+            for row in winning_rows(state)
+        ]
+        how = f"with {' and '.join(rows)}" if rows else "by forfeit"
+        return f"{' and '.join(winners)} {'wins' if len(winners) == 1 else 'win'} {how}"
+    if 0 < state["repetition_limit"] <= state["occurred"]:
+        return "draw by repetition"
+    return f"draw after {state['ply']} plies" if state["ply"] >= state["max_plies"] else "draw as nobody can move"
+
+
+def winning_rows(state: Any) -> list[list[int]]:
+    """The cells of each winning row."""
+    size, pieces = int(state["size"]), state["piece"]
+    rows = rows_of(size, size, int(state["line"]))
+    return [row.tolist() for row in rows if pieces[row[0]] != EMPTY and (pieces[row] == pieces[row[0]]).all()]
+
+
+def last_move(state: Any) -> str:
+    """The last move with its player, such as `R b2=3`."""
+    cell = int(state["last_action"]) // SIZES
+    name = action_names(int(state["size"]))[state["last_action"]]
+    return f"{COLOURS[owner_of(int(state['piece'][cell]))]} {name}"
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
-    Raises ValueError that names the part that is wrong.
+    The last move, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()
     state = states[0]
+    last = lines.pop().removeprefix("last move:").strip() if lines[-1].startswith("last move:") else None
     size, players = int(state["size"]), len(state["stash"])
     names, colours = cell_names(size), COLOURS[:players]
     rows = [line.split()[1:] for line in lines[2 : 2 + size] if line.split()[0].isdecimal()]
@@ -96,6 +131,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     state["ply"], state["occurred"] = int(facts[1]), int(facts[2])
     _read_log(state, rest[1:], names, colours)
     _read_turn(state, lines[0], colours)
+    state["last_action"] = NONE if last is None else _last_action(state, last)
     return states
 
 
@@ -131,7 +167,9 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
     if not least <= state["ply"] <= state["max_plies"]:
         raise ValueError(f"the pieces and the moves after them take from {least} to {state['max_plies']} plies")
     _check_first_turns(state, len(colours))
-    read = re.fullmatch(r"(?P<over>over: (?P<draw>draw, )?)?(?P<who>\w) (?P<what>to move|wins)", line)
+    how = r"(?P<how> (?:by|with|after|as) [^,]+)?"
+    form = rf"(?P<over>over: (?P<draw>draw{how}, )?)?(?P<who>\w) (?P<what>to move|wins)(?P<with> with .+)?"
+    read = re.fullmatch(form, line)
     if not read or read["who"] not in colours or (read["what"] == "wins") != bool(read["over"] and not read["draw"]):
         raise ValueError(
             f"the first line must be like 'R to move', 'over: R wins' or 'over: draw, R to move': {line!r}"
@@ -149,6 +187,7 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
         state["done"] = True
         state["rewards"] = -1 / (len(colours) - 1)
         state["rewards"][who] = 1
+        _check_result(state, read["with"] and f"{read['who']} wins{read['with']}")
         return
     if lines:
         raise ValueError(f"{COLOURS[lines[0]]} has a line, so the first line must say that it is over")
@@ -158,7 +197,31 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
         raise ValueError("whether it is over must fit the count of plies and of occurrences")
     if not stuck and not can_move(state, who):
         raise ValueError(f"{read['who']} has no legal move, so it is another player's turn")
+    if read["with"]:
+        raise ValueError(f"a player to move has no line: {line!r}")
     state["done"] = bool(read["over"])
+    _check_result(state, read["how"] and f"draw{read['how']}")
+
+
+def _check_result(state: Any, given: str | None) -> None:
+    """How it ended may be left out."""
+    if given and given != result(state):
+        raise ValueError(f"the first line must say 'over: {result(state)}', as the board has it, not {given!r}")
+
+
+def _last_action(state: Any, words: str) -> int:
+    """The action of the last move; the piece must stand there, and fit what is remembered."""
+    player, _, name = words.partition(" ")
+    names = action_names(int(state["size"]))
+    if name not in names:
+        raise ValueError(f"the last move must be like 'R {names[0]}', not {words!r}")
+    action = names.index(name)
+    piece = int(state["piece"][action // SIZES])
+    if piece == EMPTY or piece_name(piece) != f"{player}{action % SIZES + 1}":
+        raise ValueError(f"{words!r} was not the last move: there stands {piece_name(piece)!r}")
+    if state["logged"] and read_entry(state, int(state["logged"]) - 1)[2] != action // SIZES:
+        raise ValueError(f"{words!r} was not the last move: another one is remembered")
+    return action
 
 
 def _check_first_turns(state: Any, players: int) -> None:

@@ -38,28 +38,26 @@
 - **Oracle**: see `solver`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, unknown, whole
-from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.operation_tic_tac_toe import encoding, rules, text
+from ttt_envs.games.operation_tic_tac_toe import encoding, rules, symmetry, text
 from ttt_envs.games.operation_tic_tac_toe.drawing import draw
+from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
 ID = "operation_tic_tac_toe"
 
 env, raw_env, parallel_env = environments(ID)
 
 MODES = ("match", "round")
-
-#: What a player holds in a single round: nothing, one specialist or two.
-Hand = str | tuple[str, str] | None
 
 
 def make(
@@ -115,9 +113,12 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        finished_round=text.finished_round,
         factory=make,
-        make_symmetries=lambda: tuple(_symmetries(sum(block.size for block in observation))),
+        make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -167,44 +168,10 @@ def _given(hands: tuple[Hand, Hand] | None) -> list[list[int]]:
 def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.operation_tic_tac_toe.solver import oracle_for
 
-    return oracle_for(**options)
+    return oracle_for(make(**options))
 
 
-def _symmetries(features: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
-    for name, turn in dihedral(3).items():
-        actions = _turned_actions(turn)
-        permutation = np.arange(features)
-        for start in encoding.ROOM_FEATURES:
-            permutation[start : start + rules.ROOMS] = start + turn
-        yield Symmetry(name, actions, permutation, partial(_turned, turn=turn, actions=actions))
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.operation_tic_tac_toe.solver.command import COMMANDS
 
-
-def _turned_actions(turn: np.ndarray) -> np.ndarray:
-    """Which action each one was before the board was turned: int64 (num_actions,)."""
-    actions = np.arange(rules.NUM_ACTIONS)
-    by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
-    for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
-        actions[start : start + rules.ROOMS] = start + turn
-    pairs = [sorted(pair) for pair in turn[rules.PAIRS].tolist()]
-    before = [rules.PAIRS.tolist().index(pair) for pair in pairs]
-    for start in (rules.PREDICT_TWO, rules.SWAP):
-        actions[start : start + len(before)] = start + np.array(before)
-    around = rules.NEXT[4]  # the centre stays where it is
-    directions = [around.tolist().index(room) for room in turn[around]]
-    actions[rules.PUSH : rules.PUSH + len(directions)] = rules.PUSH + np.array(directions)
-    return actions
-
-
-def _turned(states: np.ndarray, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    new["board"] = states["board"][:, turn]
-    new["pending"] = _after(turn)[states["pending"]]
-    for name in ("last", "last_ability"):
-        new[name] = _after(actions)[states[name]]
-    return new
-
-
-def _after(permutation: np.ndarray) -> np.ndarray:
-    """Where each number goes; -1, the last entry, stays."""
-    return np.append(np.argsort(permutation), -1)
+    return COMMANDS

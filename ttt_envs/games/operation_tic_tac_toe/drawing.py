@@ -25,7 +25,15 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     kind_of,
     owner_of,
 )
-from ttt_envs.games.operation_tic_tac_toe.text import ENDS, MARKS, ROOM_NAMES, head, last_placer, last_turn
+from ttt_envs.games.operation_tic_tac_toe.text import (
+    ENDS,
+    MARKS,
+    ROOM_NAMES,
+    head,
+    is_round_over,
+    last_placer,
+    last_turn,
+)
 
 ROOM, WALL, PANEL, MARGIN, HEAD, ROOF, FOOT = 106, 8, 138, 14, 54, 40, 88
 HOUSE = 3 * ROOM + 4 * WALL
@@ -82,7 +90,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def _title(state: Any) -> str:
     """What is to be decided."""
     words = head(state)
-    if state["done"]:
+    if state["done"] or is_round_over(state):
         words = words.removeprefix("over: ").split(",")[0]
     return _text(words[0].upper() + words[1:], WIDTH / 2, 35, 22, WHITE)
 
@@ -213,8 +221,8 @@ def _arrow(start: int, end: int) -> str:
 
 
 def _rows(state: Any) -> str:
-    """A stroke through each row of three, once the game is over."""
-    if not state["done"]:
+    """A stroke through each row of three, once the game or this round is over."""
+    if not (state["done"] or is_round_over(state)):
         return ""
     parts = []
     owners = np.where(state["board"] == EMPTY, NOBODY, owner_of(state["board"].astype(np.int64)))
@@ -255,6 +263,9 @@ def _panel(state: Any, player: int) -> str:
 def _part(state: Any, player: int) -> str:
     if state["done"]:
         return "wins" if state["rewards"][player] > 0 else "loses" if state["rewards"].any() else "draws"
+    if is_round_over(state):
+        winner = state["ended"] - rules.LINE_OF_X
+        return "draws" if winner not in (0, 1) else "wins" if winner == player else "loses"
     if state["phase"] == ROLE:
         return "decides" if state["to_move"] == player else "waits"
     if state["phase"] in (TURN, ABILITY):
@@ -305,7 +316,7 @@ def _foot(state: Any) -> str:
     words = [f"idle turns {idle} of {most}"]
     if state["is_match"]:
         words.insert(0, f"round {state['round']}")
-    if state["ended"]:
+    if state["ended"] and not is_round_over(state):
         words.append(f"last round: {ENDS[state['ended']]}")
     if (state["last"] != NONE).all():
         parts.append(_text(last_turn(state), WIDTH / 2, top + 34, 17, WHITE))

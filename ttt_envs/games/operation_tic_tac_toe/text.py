@@ -36,6 +36,10 @@ MARKS = "XO"
 ROOM_NAMES = "ABCDEFGHI"
 SPECIALIST_NAMES = KIND_NAMES[1:]
 
+#: What a player holds in a single round: nothing, one specialist or two.
+Hand = str | tuple[str, str] | None
+
+
 #: How a round ended, in the order of `rules.ENDS`.
 ENDS = ("", "line of X", "line of O", "both lines", "no room", "idle", "agreed")
 
@@ -80,7 +84,8 @@ def piece_name(piece: int) -> str:
 def format_state(state: Any, viewer: int | None = None) -> str:
     """What is to be decided; the rooms; both players' specialists; the counts; the last turn and the last round.
 
-    A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back.
+    A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back, but not a
+    position of `finished_round`.
     """
     cells = [f"{ROOM_NAMES[room]} {piece_name(int(state['board'][room])):<12}" for room in range(ROOMS)]
     lines = [head(state)]
@@ -89,9 +94,38 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     lines.append(_facts(state))
     if (state["last"] != NONE).all():
         lines.append(f"last turn: {last_turn(state)}")
-    if state["ended"]:
+    if state["ended"] and not is_round_over(state):
         lines.append(f"last round: {ENDS[state['ended']]}")
     return "\n".join(lines)
+
+
+def is_round_over(state: Any) -> bool:
+    """Whether this is a position of `finished_round`: a turn in which nobody chooses, and not the end of the game."""
+    return bool(not state["done"] and state["phase"] == TURN and state["to_move"] != SIMULTANEOUS)
+
+
+def is_forfeit(state: Any) -> bool:
+    """Whether the game ended while somebody still had to choose, and not by the rules."""
+    return bool(state["done"] and (state["phase"] != TURN or state["to_move"] == SIMULTANEOUS))
+
+
+def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
+    """The rooms as a step inside a match left them, before they were cleared: structured (1,), for the eye only.
+
+    `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
+    """
+    if after["done"] or not before["is_match"]:
+        return None
+    shown = np.array([before])
+    state = shown[0]
+    state["is_match"] = False  # a game of this one round
+    rules.step(state, np.ascontiguousarray(actions, np.int64))
+    if not state["done"]:
+        return None
+    state["done"], state["rewards"], state["is_match"] = False, 0, True
+    for name in ("wins", "ply"):
+        state[name] = after[name]
+    return shown
 
 
 def head(state: Any) -> str:
@@ -99,7 +133,10 @@ def head(state: Any) -> str:
     placer, mover = MARKS[state["placer"]], MARKS[state["to_move"]]
     if state["done"]:
         rewards = state["rewards"]
-        return f"over: {f'{MARKS[int(rewards.argmax())]} wins' if rewards.any() else 'draw'}, {placer} placed last"
+        result = f"{MARKS[int(rewards.argmax())]} wins" if rewards.any() else "draw"
+        return f"over: {result} by forfeit" if is_forfeit(state) else f"over: {result}, {placer} placed last"
+    if is_round_over(state):
+        return f"round over: {ENDS[state['ended']]}, {placer} placed last"
     if state["phase"] == ROLE:
         return f"{mover} decides who places first"
     if state["phase"] == PICK:
@@ -131,7 +168,7 @@ def _facts(state: Any) -> str:
 
 def last_placer(state: Any) -> int:
     """Who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
-    swapped = state["phase"] == TURN and not state["done"]
+    swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"])
 
 

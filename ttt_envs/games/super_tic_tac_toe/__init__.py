@@ -12,18 +12,17 @@
   proved strategy and covers every position that lies on it.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
-from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.core.oracle import Oracle
 from ttt_envs.games import environments
-from ttt_envs.games.super_tic_tac_toe import encoding, rules, text
+from ttt_envs.games.super_tic_tac_toe import encoding, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
 
 ID = "super_tic_tac_toe"
@@ -64,34 +63,13 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         factory=make,
-        make_symmetries=lambda: tuple(_symmetries()),
+        make_symmetries=lambda: tuple(symmetry.symmetries()),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
     )
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:
-    from ttt_envs.games.super_tic_tac_toe.solver import StrategyOracle
+    from ttt_envs.games.super_tic_tac_toe.solver import oracle_for
 
-    if options["won_boards"] != "open":
-        raise NotImplementedError(
-            "no oracle for won_boards='closed': best play is known only for won_boards='open', where X's win is proved"
-        )
-    return StrategyOracle()
-
-
-def _symmetries() -> Iterator[Symmetry]:
-    """The 8 symmetries of the square, applied to the boards and to the cells in them alike."""
-    for name, turn in dihedral(3).items():
-        cells = (9 * turn[:, None] + turn[None, :]).ravel()
-        features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189]])
-        yield Symmetry(name, cells, features, partial(_turned, turn=turn))
-
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    new["cells"] = states["cells"][:, turn][:, :, turn]
-    for name in ("owner", "filled"):
-        new[name] = states[name][:, turn]
-    where = np.argsort(turn)
-    new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
-    return new
+    return oracle_for(**options)

@@ -1,28 +1,31 @@
-"""The board of Super Tic-Tac-Toe as SVG. Marks are shapes, not letters, so that no font is needed."""
+"""The board of Super Tic-Tac-Toe as SVG."""
 
 from typing import Any
 
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, playable
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, NONE, playable
+from ttt_envs.games.super_tic_tac_toe.text import result, winning_rows
 
-CELL, GAP, MARGIN = 40, 16, 22
+CELL, GAP, MARGIN, HEAD = 40, 16, 22, 44
 BOARD = 3 * CELL
 SIDE = 2 * MARGIN + 3 * BOARD + 2 * GAP
 COLOURS = ("", "#c8402f", "#2467b0")
-PAPER, INK, OPEN, SHUT = "#fbfaf6", "#3b3a36", "#fff3c4", "#f1efe8"
+PAPER, INK, OPEN, SHUT, GOLD = "#fbfaf6", "#3b3a36", "#fff3c4", "#f1efe8", "#e0a100"
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer. Boards that the next mark may be put into are yellow."""
+    """SVG text, the same for every viewer.
+
+    Boards that the next mark may be put into are yellow, the last mark is framed, a stroke goes through the row of
+    boards that has won.
+    """
+    height = SIDE + HEAD
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE}" height="{SIDE}" viewBox="0 0 {SIDE} {SIDE}">',
-        f'<rect width="{SIDE}" height="{SIDE}" fill="{PAPER}"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE}" height="{height}" viewBox="0 0 {SIDE} {height}">',
+        f'<rect width="{SIDE}" height="{height}" fill="{PAPER}"/>',
+        _head(state),
     ]
-    if not state["done"]:
-        # A bar in the colour of the player to move.
-        parts.append(f'<rect width="{SIDE}" height="7" fill="{COLOURS[int(state["to_move"]) + 1]}"/>')
     for board in range(9):
-        left = MARGIN + (board % 3) * (BOARD + GAP)
-        top = MARGIN + (board // 3) * (BOARD + GAP)
+        left, top = _corner(board)
         open_here = not state["done"] and (
             state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
         )
@@ -34,18 +37,53 @@ def draw(state: Any, viewer: int | None = None) -> str:
             parts.append(_line(left + 4, down, left + BOARD - 4, down, INK, 1.2))
         for cell in range(9):
             mark = int(state["cells"][board, cell])
+            x, y = left + (cell % 3) * CELL, top + (cell // 3) * CELL
+            if 9 * board + cell == state["last_action"] != NONE:
+                parts.append(
+                    f'<rect x="{x + 2.5:g}" y="{y + 2.5:g}" width="{CELL - 5}" height="{CELL - 5}" rx="4" '
+                    f'fill="#ffffff" stroke="{COLOURS[mark]}" stroke-width="3"/>'
+                )
             if mark != EMPTY:
-                x = left + (cell % 3 + 0.5) * CELL
-                y = top + (cell // 3 + 0.5) * CELL
-                parts.append(_mark(mark, x, y, CELL * 0.28, 5))
+                parts.append(_mark(mark, x + CELL / 2, y + CELL / 2, CELL * 0.28, 5))
         owner = int(state["owner"][board])
         if owner != EMPTY:
             parts.append(f'<g opacity="0.42">{_mark(owner, left + BOARD / 2, top + BOARD / 2, BOARD * 0.42, 17)}</g>')
     for k in (1, 2):
         at = MARGIN + k * BOARD + (k - 0.5) * GAP
-        parts.append(_line(at, MARGIN, at, SIDE - MARGIN, INK, 4))
-        parts.append(_line(MARGIN, at, SIDE - MARGIN, at, INK, 4))
+        parts.append(_line(at, HEAD + MARGIN, at, height - MARGIN, INK, 4))
+        parts.append(_line(MARGIN, HEAD + at, SIDE - MARGIN, HEAD + at, INK, 4))
+    if state["done"]:
+        for row in winning_rows(state):
+            (x1, y1), (x2, y2) = _corner(row[0]), _corner(row[-1])
+            middle = BOARD / 2
+            stroke = _line(x1 + middle, y1 + middle, x2 + middle, y2 + middle, GOLD, 10)
+            parts.append(f'<g opacity="0.85">{stroke}</g>')
     return "".join(parts) + "</svg>"
+
+
+def _corner(board: int) -> tuple[int, int]:
+    """Left and top of a small board."""
+    return MARGIN + (board % 3) * (BOARD + GAP), HEAD + MARGIN + (board // 3) * (BOARD + GAP)
+
+
+def _head(state: Any) -> str:
+    """Who is to move, or who has won and how."""
+    if not state["done"]:
+        words, mark = "to move", int(state["to_move"]) + 1
+    elif state["rewards"].any():
+        words, mark = result(state)[2:], int(state["rewards"].argmax()) + 1
+    else:
+        words, mark = "draw", EMPTY
+    bar = f'<rect width="{SIDE}" height="7" fill="{COLOURS[mark]}"/>' if mark else ""
+    sign = _mark(mark, MARGIN + 14, 38, 11, 5) if mark else ""
+    return (
+        bar
+        + sign
+        + (
+            f'<text x="{MARGIN + 36 if mark else MARGIN}" y="46" font-family="FreeSans, sans-serif" font-weight="bold" '
+            f'font-size="22" fill="{INK}">{words}</text>'
+        )
+    )
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:

@@ -15,6 +15,7 @@ from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
 ANYWHERE = -1
+NONE = -1
 CENTER = 4
 
 STATE = state_dtype(
@@ -28,6 +29,7 @@ STATE = state_dtype(
         ("center_first", np.bool_),  # option first_move="center_board"
         ("random_opening_plies", np.int8),  # option of that name
     ],
+    shown=[("last_action", np.int8)],  # the newest mark's, or NONE
 )
 
 THROUGH = lines_through(3, 3, 3)
@@ -37,12 +39,13 @@ THROUGH = lines_through(3, 3, 3)
 def reset(state, seed):
     """The empty board, or one after some random plies."""
     rng.start(state, seed)
+    state["last_action"] = NONE
     state["target"] = CENTER if state["center_first"] else ANYWHERE
     legal = np.empty(81, np.bool_)
     actions = np.empty(2, np.int64)
     for _ in range(state["random_opening_plies"]):
         legal_mask(state, state["to_move"], legal)
-        actions[:] = rng.choose(legal, rng.draw(state))
+        actions[:] = rng.pick(state, legal)
         step(state, actions)
         state["ply"] += 1
 
@@ -65,6 +68,7 @@ def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = state["to_move"]
     board, cell = actions[player] // 9, actions[player] % 9
+    state["last_action"] = actions[player]
     state["cells"][board, cell] = player + 1
     state["filled"][board] += 1
     state["to_move"] = 1 - player

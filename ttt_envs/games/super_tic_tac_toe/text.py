@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, playable
+from ttt_envs.core.lines import lines
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, NONE, playable
 
 MARKS = ".XO"
 
@@ -12,13 +13,12 @@ ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Four parts: who is to move and where, the 81 cells, the owners of the nine boards.
+    """Who is to move and where, or how it ended; the 81 cells; the owners of the nine boards; the last move.
 
     The same for every viewer. `parse_state` reads it back.
     """
     if state["done"]:
-        winner = "draw" if not state["rewards"].any() else f"{'XO'[int(np.argmax(state['rewards']))]} wins"
-        lines = [f"over: {winner}"]
+        lines = [f"over: {result(state)}"]
     else:
         where = "anywhere" if state["target"] == ANYWHERE else f"in board {int(state['target'])}"
         lines = [f"{'XO'[int(state['to_move'])]} to move {where}"]
@@ -30,15 +30,38 @@ def format_state(state: Any, viewer: int | None = None) -> str:
             " | ".join(" ".join(MARKS[state["cells"][b, 3 * (row % 3) + c]] for c in range(3)) for b in boards)
         )
     lines.append("boards: " + " ".join("".join(MARKS[state["owner"][3 * r + c]] for c in range(3)) for r in range(3)))
+    if state["last_action"] != NONE:
+        lines.append(f"last move: {last_mover(state)} {ACTION_NAMES[state['last_action']]}")
     return "\n".join(lines)
+
+
+def result(state: Any) -> str:
+    """How a finished game ended: `X wins with boards 0 4 8`, `X wins by forfeit` or `draw`."""
+    if not state["rewards"].any():
+        return "draw"
+    rows = [" ".join(map(str, row)) for row in winning_rows(state)]
+    how = f"with boards {' and '.join(rows)}" if rows else "by forfeit"
+    return f"{'XO'[int(np.argmax(state['rewards']))]} wins {how}"
+
+
+def winning_rows(state: Any) -> list[list[int]]:
+    """The rows of three boards that belong to the winner of a finished game."""
+    owned = state["owner"] == int(np.argmax(state["rewards"])) + 1
+    return [row.tolist() for row in lines(3, 3, 3) if owned[row].all()] if state["rewards"].any() else []
+
+
+def last_mover(state: Any) -> str:
+    """The mark that the last move put."""
+    return MARKS[state["cells"].ravel()[state["last_action"]]]
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
-    Raises ValueError that names the part that is wrong.
+    The last move, and how a winner has won, may be left out. Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines()] or [""]
+    last_move = lines.pop() if lines[-1].startswith("last move:") else ""
     rows = [line.replace("|", " ").split() for line in lines[1:-1] if not line.startswith("--")]
     owners = "".join(lines[-1].removeprefix("boards:").split())
     if len(rows) != 9 or any(len(row) != 9 for row in rows) or any(m not in MARKS for row in rows for m in row):
@@ -65,32 +88,53 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
                 f"board {board} cannot belong to {MARKS[owner]!r}: lines in it: {[MARKS[m] for m in have] or 'none'}"
             )
     state["ply"] = x + o
-    state["to_move"] = mover = x - o
+    state["to_move"] = x - o
+    _read_head(state, lines[0])
+    state["last_action"] = _last_action(state, last_move) if last_move else NONE
+    return states
 
-    words = lines[0].split()
+
+def _read_head(state: Any, line: str) -> None:
+    """Who is to move where, or how it ended; the boards must fit."""
+    words, mover = line.split(), int(state["to_move"])
     winners = [player for player in (0, 1) if _has_line(state["owner"].reshape(3, 3) == player + 1)]
     if words[:1] == ["over:"]:
         state["done"], state["target"] = True, ANYWHERE
         if words[1:] == ["draw"] and not winners and not any(playable(state, board) for board in range(9)):
-            return states
-        if len(words) == 3 and words[1] in ("X", "O") and words[2] == "wins" and winners == ["XO".index(words[1])]:
+            return
+        if winners:
             state["rewards"][winners[0]], state["rewards"][1 - winners[0]] = 1, -1
-            return states
-        raise ValueError(f"the first line must be 'over: draw' or 'over: X wins' and fit the board, not {lines[0]!r}")
+            if line in (f"over: {'XO'[winners[0]]} wins", f"over: {result(state)}"):
+                return
+        raise ValueError(f"the first line must be 'over: draw' or 'over: X wins' and fit the board, not {line!r}")
     if winners:
         raise ValueError(f"{'XO'[winners[0]]} owns three boards in a row, so the first line must say that it is over")
     if words[:3] == ["XO"[mover], "to", "move"] and words[3:] == ["anywhere"]:
         state["target"] = ANYWHERE
-        return states
+        return
     if words[:5] == ["XO"[mover], "to", "move", "in", "board"] and words[5:] in [[str(b)] for b in range(9)]:
         state["target"] = int(words[5])
         if not playable(state, int(words[5])):
             raise ValueError(f"nobody can be sent to board {words[5]}: it is full or closed")
-        return states
+        return
     raise ValueError(
         f"the first line must be '{'XO'[mover]} to move in board {CENTER}' (0 to 8) or "
-        f"'{'XO'[mover]} to move anywhere', not {lines[0]!r}"
+        f"'{'XO'[mover]} to move anywhere', not {line!r}"
     )
+
+
+def _last_action(state: Any, line: str) -> int:
+    """The action that the last line tells of; the position must be one that it leads to."""
+    mark, _, name = line.removeprefix("last move:").strip().partition(" ")
+    if name not in ACTION_NAMES or mark != "OX"[state["to_move"]]:
+        raise ValueError(f"the last move must be like '{'OX'[state['to_move']]} 4/4', not {line!r}")
+    action = ACTION_NAMES.index(name)
+    if MARKS[state["cells"].ravel()[action]] != mark:
+        raise ValueError(f"{mark} cannot have moved in {name}: the mark there is another one")
+    sent = action % 9 if playable(state, action % 9) else ANYWHERE
+    if not state["done"] and state["target"] != sent:
+        raise ValueError(f"{name} sends to another place than the first line says")
+    return action
 
 
 def _has_line(marks: np.ndarray) -> bool:

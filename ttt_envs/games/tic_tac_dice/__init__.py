@@ -13,22 +13,22 @@
 - **Presets**: three ids, which differ in the options' defaults: `tic_tac_dice` 3x3, three in a row;
   `big_tic_tac_dice` 4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
 - **Oracle**: on the 3x3 board a single round is solved exactly for any layout, a match up to the sampling error of a
-  table of scores: see `solver`. Single layouts of a 4x4 board are solved by a command, `python -m
-  ttt_envs.games.tic_tac_dice.solver`.
+  table of scores: see `solver`. Single layouts of a 4x4 board are solved by the command
+  `ttt solve big_tic_tac_dice layout`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game, Oracle
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
-from ttt_envs.core.symmetry import Symmetry, dihedral
+from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_dice import encoding, rules, text
+from ttt_envs.games.tic_tac_dice import encoding, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import draw
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
@@ -82,9 +82,12 @@ def _make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        finished_round=text.finished_round,
         factory=factory,
-        make_symmetries=lambda: tuple(_symmetries(size, target)),
+        make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
+        rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
+        make_solve_commands=_solve_commands,
     )
 
 
@@ -94,18 +97,7 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     return oracle_for(**options)
 
 
-def _symmetries(size: int, target: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
-    cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
-    for name, turn in dihedral(size).items():
-        features = np.arange(total)
-        for k in range(rules.RANKS + 3):  # ranks, both players' markers, what can be claimed
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        yield Symmetry(name, turn, features, partial(_turned, turn=turn))
+def _solve_commands() -> Mapping[str, type[SolveCommand]]:
+    from ttt_envs.games.tic_tac_dice.solver.command import COMMANDS
 
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new = states.copy()
-    for name in ("rank", "owner"):
-        new[name] = states[name][:, turn]
-    return new
+    return COMMANDS

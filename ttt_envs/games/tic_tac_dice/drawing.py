@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ttt_envs.games.tic_tac_dice.rules import EMPTY, allowed_ranks, doubles, is_claimable
-from ttt_envs.games.tic_tac_dice.text import ENDS
+from ttt_envs.games.tic_tac_dice.rules import EMPTY, NONE, allowed_ranks, doubles, is_claimable
+from ttt_envs.games.tic_tac_dice.text import ENDS, is_round_over, result, round_result, winning_rows
 
 CARD_WIDTH, CARD_HEIGHT, GAP, MARGIN, HEAD = 88, 112, 12, 20, 92
 COLOURS = ("", "#c8402f", "#2467b0")
 CLOTH, CARD, OPEN, INK, FAINT, WHITE = "#2e5d4b", "#fbfaf6", "#ffe48a", "#2c2b28", "#8c897f", "#ffffff"
+GOLD = "#ffc400"
 
 # Where the pips of a die lie, in thirds of half its side; a number's pips.
 _PLACES = {"a": (-1, -1), "b": (1, -1), "c": (-1, 0), "d": (0, 0), "e": (1, 0), "f": (-1, 1), "g": (1, 1)}
@@ -18,7 +19,11 @@ _MOST_COUNTERS = 9
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer. Cards that can be claimed are yellow, framed in the claimer's colour."""
+    """SVG text, the same for every viewer.
+
+    Cards that can be claimed are yellow. They and the card claimed last are framed in the claimer's colour. A stroke
+    goes through the row that has won the round.
+    """
     size = int(state["size"])
     width = 2 * MARGIN + size * CARD_WIDTH + (size - 1) * GAP
     height = HEAD + MARGIN + size * CARD_HEIGHT + (size - 1) * GAP
@@ -26,24 +31,41 @@ def draw(state: Any, viewer: int | None = None) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f'<rect width="{width}" height="{height}" fill="{CLOTH}"/>',
     ]
-    parts.append(_result(state) if state["done"] else _turn(state))
-    if state["last"]:
-        parts.append(_last_round(int(state["last"])))
+    ended = state["done"] or is_round_over(state)
+    parts.append(_result(state) if ended else _turn(state))
+    if state["last"] and not ended:
+        parts.append(_text(f"last round: {ENDS[state['last']]}", MARGIN, 84, 13, WHITE, "start"))
     if state["target"]:
         parts += [_points(state, player, width - MARGIN, 28 + 36 * player) for player in (0, 1)]
     for cell in range(size * size):
-        left = MARGIN + (cell % size) * (CARD_WIDTH + GAP)
-        top = HEAD + (cell // size) * (CARD_HEIGHT + GAP)
-        parts.append(_card(state, cell, left, top))
+        parts.append(_card(state, cell, *_corner(cell, size), ended))
+    for row in winning_rows(state):
+        (x1, y1), (x2, y2) = _corner(row[0], size), _corner(row[-1], size)
+        x, y = CARD_WIDTH / 2, CARD_HEIGHT / 2 + 4
+        parts.append(
+            f'<line x1="{x1 + x:g}" y1="{y1 + y:g}" x2="{x2 + x:g}" y2="{y2 + y:g}" stroke="{GOLD}" stroke-width="11" '
+            'stroke-linecap="round" opacity="0.85"/>'
+        )
     return "".join(parts) + "</svg>"
 
 
+def _corner(cell: int, size: int) -> tuple[int, int]:
+    """Left and top of a card."""
+    return MARGIN + (cell % size) * (CARD_WIDTH + GAP), HEAD + (cell // size) * (CARD_HEIGHT + GAP)
+
+
 def _result(state: Any) -> str:
-    """Who won the game."""
+    """Who has won the game, or this round of a match, and how."""
+    words = result(state) if state["done"] else round_result(state)
+    what, _, how = words.partition(", ")
+    below = _text(how, MARGIN, 84, 13, WHITE, "start")
+    if not state["done"]:
+        return _text("round over", MARGIN, 40, 22, WHITE, "start") + _text(what, MARGIN, 66, 17, WHITE, "start") + below
     if not state["rewards"].any():
-        return _text("draw", MARGIN + 40, 56, 28, WHITE)
+        return _text(what, MARGIN, 56, 28, WHITE, "start") + below
     mark = int(state["rewards"].argmax()) + 1
-    return _chip(mark, MARGIN + 20, 46, 20) + _text("wins", MARGIN + 82, 56, 28, WHITE)
+    size = 28 if how else 19  # a forfeit takes more words
+    return _chip(mark, MARGIN + 20, 44, 20) + _text(what[2:], MARGIN + 50, 54, size, WHITE, "start") + below
 
 
 def _turn(state: Any) -> str:
@@ -55,12 +77,6 @@ def _turn(state: Any) -> str:
     if doubles(state):
         parts.append(_text("+", MARGIN + 166, 56, 30, OPEN))
     return "".join(parts)
-
-
-def _last_round(last: int) -> str:
-    """How the round before ended, which nobody sees any more once new cards are dealt."""
-    words = f"last round: {ENDS[last]}"
-    return _text(words, MARGIN + 64, 84, 13, WHITE)
 
 
 def _die(number: int, left: float, top: float, side: float, mark: int) -> str:
@@ -88,10 +104,12 @@ def _points(state: Any, player: int, right: float, middle: float) -> str:
     return "".join(parts)
 
 
-def _card(state: Any, cell: int, left: float, top: float) -> str:
+def _card(state: Any, cell: int, left: float, top: float, ended: bool) -> str:
     rank, owner = int(state["rank"][cell]), int(state["owner"][cell])
     fill, edge, thick = CARD, FAINT, 1.0
-    if is_claimable(state, cell, allowed_ranks(state)):
+    if cell == state["last_claim"] != NONE:
+        edge, thick = COLOURS[owner], 5.0
+    elif not ended and is_claimable(state, cell, allowed_ranks(state)):
         fill, edge, thick = OPEN, COLOURS[int(state["to_move"]) + 1], 5.0
     parts = [
         f'<rect x="{left}" y="{top}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="9" fill="{fill}" '
@@ -120,8 +138,8 @@ def _chip(mark: int, x: float, y: float, radius: float) -> str:
     return parts + f'<circle cx="{x:g}" cy="{y:g}" r="{inner:g}" fill="none" {line}/>'
 
 
-def _text(words: str, x: float, y: float, size: float, colour: str) -> str:
+def _text(words: str, x: float, y: float, size: float, colour: str, anchor: str = "middle") -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" font-family="FreeSans, sans-serif" font-weight="bold" font-size="{size:g}" '
-        f'text-anchor="middle" fill="{colour}">{words}</text>'
+        f'text-anchor="{anchor}" fill="{colour}">{words}</text>'
     )

@@ -15,6 +15,7 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
+NONE = -1
 RANKS = 8
 CARDS_OF_A_RANK = 4
 DECK = RANKS * CARDS_OF_A_RANK
@@ -38,10 +39,13 @@ STATE = {
             ("dice", np.int8, (2,)),  # of this turn, the lower one first; 0 when the game is over
             ("points", np.int8, (2,)),  # of each player in the match
             ("drawn", np.int8),  # rounds of the match without points
-            ("last", np.int8),  # how the round before this one ended: an index of ENDS
             ("size", np.int8),  # option of that name
             ("win_length", np.int8),  # option of that name
             ("target", np.int8),  # option target_points; 0 if a game is a single round
+        ],
+        shown=[
+            ("last_claim", np.int8),  # the cell of the newest claim of this round, or NONE
+            ("last", np.int8),  # how the round before this one ended: an index of ENDS
         ],
     )
     for size in SIZES
@@ -76,6 +80,7 @@ def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = state["to_move"]
     state["owner"][actions[player]] = player + 1
+    state["last_claim"] = actions[player]
     unclaimed = unclaimed_ranks(state)
     if has_row(state, player + 1):
         end_round(state, player, ROW_POINTS)
@@ -96,6 +101,7 @@ def begin_round(state):
         first = die(state) + die(state)
         second = die(state) + die(state)
     state["to_move"] = 0 if first > second else 1
+    state["last_claim"] = NONE
     deal(state)
     roll(state, unclaimed_ranks(state))
 

@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.lines import lines as rows_of
 from ttt_envs.games.tic_tac_dice.rules import (
     CARDS_OF_A_RANK,
     COUNT_POINTS,
     EMPTY,
     MOST_DRAWN_ROUNDS,
+    NONE,
     RANKS,
     ROW_POINTS,
     allowed_ranks,
     has_row,
     is_claimable,
     most_rounds,
+    step,
 )
 
 MARKS = " XO"
@@ -32,20 +35,25 @@ def action_names(size: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Whose turn and dice; each cell's letter, card and marker, `*` where a claim is allowed; the count of plies.
+    """Whose turn and dice, or how it ended; each cell's letter, card and marker, `*` where a claim is allowed; counts.
 
-    In a match, the points too, and how the round before ended. The same for every viewer. `parse_state` reads it back.
+    In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
+    viewer. `parse_state` reads it back, but not a position of `finished_round`.
     """
     size = int(state["size"])
+    ended = state["done"] or is_round_over(state)
     if state["done"]:
-        lines = [f"over: {'XO'[int(np.argmax(state['rewards']))]} wins" if state["rewards"].any() else "over: draw"]
+        lines = [f"over: {result(state)}"]
+    elif ended:
+        lines = [f"round over: {round_result(state)}"]
     else:
         again = ", then rolls again" if state["dice"][0] == state["dice"][1] else ""
         lines = [f"{'XO'[int(state['to_move'])]} claims by dice {state['dice'][0]} {state['dice'][1]}{again}"]
     names = action_names(size)
     cells = []
     for cell in range(size * size):
-        mark = "*" if is_claimable(state, cell, allowed_ranks(state)) else MARKS[state["owner"][cell]]
+        open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
+        mark = "*" if open_here else MARKS[state["owner"][cell]]
         cells.append(f"{names[cell]} {state['rank'][cell]}{mark}")
     lines += ["   ".join(cells[size * row : size * row + size]).rstrip() for row in range(size)]
     facts = [f"ply {state['ply']}"]
@@ -54,8 +62,78 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     if state["drawn"]:
         facts.append(f"drawn rounds {state['drawn']}")
     if state["last"]:
-        facts.append(f"last round: {ENDS[state['last']]}")
-    return "\n".join([*lines, ", ".join(facts)])
+        # What the first line tells of is then the last round.
+        facts.append(f"{'round before' if ended else 'last round'}: {ENDS[state['last']]}")
+    lines.append(", ".join(facts))
+    if state["last_claim"] != NONE:
+        lines.append(f"last claim: {MARKS[state['owner'][state['last_claim']]]} {names[state['last_claim']]}")
+    return "\n".join(lines)
+
+
+def is_round_over(state: Any) -> bool:
+    """Whether this is a position of `finished_round`: nobody's turn, and not the end of the game."""
+    return not state["done"] and not state["dice"].any()
+
+
+def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
+    """The cards as a step inside a match left them, before the next round was dealt: structured (1,), for the eye only.
+
+    `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
+    """
+    if after["done"] or not before["target"]:
+        return None
+    shown = np.array([before])
+    state = shown[0]
+    state["target"] = 0  # a game of this one round
+    step(state, np.ascontiguousarray(actions, np.int64))
+    if not state["done"]:
+        return None
+    state["done"], state["rewards"] = False, 0
+    for name in ("target", "points", "drawn", "ply"):
+        state[name] = after[name]
+    return shown
+
+
+def winning_rows(state: Any) -> list[list[int]]:
+    """The cells of each row on the board that wins a round."""
+    size, owner = int(state["size"]), state["owner"]
+    rows = rows_of(size, size, int(state["win_length"]))
+    return [row.tolist() for row in rows if owner[row[0]] != EMPTY and (owner[row] == owner[row[0]]).all()]
+
+
+def result(state: Any) -> str:
+    """How a finished game ended: such as `X wins, row A E I`, `O wins, 5 markers to 4` or `draw, 8 markers each`."""
+    if not state["rewards"].any():
+        return f"draw, {MOST_DRAWN_ROUNDS} rounds without points" if state["target"] else f"draw, {_how(state)}"
+    winner = "XO"[int(np.argmax(state["rewards"]))]
+    how = _how(state)
+    return f"{winner} wins, {how}" if how else f"{winner} wins by forfeit"
+
+
+def round_result(state: Any) -> str:
+    """How a round inside a match ended: such as `2 points for X, row A E I`."""
+    rows = winning_rows(state)
+    if rows:
+        return f"{ROW_POINTS} points for {MARKS[state['owner'][rows[0][0]]]}, {_how(state)}"
+    x, o = _markers(state)
+    return f"no points, {_how(state)}" if x == o else f"{COUNT_POINTS} point for {'X' if x > o else 'O'}, {_how(state)}"
+
+
+def _how(state: Any) -> str:
+    """What decides the cards on the table; "" if nothing does."""
+    rows = winning_rows(state)
+    if rows:
+        names = action_names(int(state["size"]))
+        cells = " and ".join(" ".join(names[cell] for cell in row) for row in rows)
+        return f"row{'s' if len(rows) > 1 else ''} {cells}"
+    if (state["owner"] == EMPTY).any():
+        return ""
+    more, fewer = sorted(_markers(state), reverse=True)
+    return f"{more} markers each" if more == fewer else f"{more} markers to {fewer}"
+
+
+def _markers(state: Any) -> tuple[int, int]:
+    return int((state["owner"] == 1).sum()), int((state["owner"] == 2).sum())
 
 
 def check_ranks(ranks: Any, size: int) -> np.ndarray:
@@ -82,9 +160,10 @@ def check_ranks(ranks: Any, size: int) -> np.ndarray:
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
-    Raises ValueError that names the part that is wrong.
+    The last claim, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
+    claim = lines.pop().removeprefix("last claim:").strip() if lines[-1].startswith("last claim:") else None
     states = prototype.copy()
     state = states[0]
     size, target = int(state["size"]), int(state["target"])
@@ -95,6 +174,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     state["rank"] = check_ranks([int(rank) for _, rank, _ in found], size)
     state["owner"] = [0 if mark == "*" else MARKS.index(mark or " ") for _, _, mark in found]
 
+    state["last_claim"] = NONE if claim is None else _last_claim(state, claim)
     facts = _facts(lines[-1], target)
     marked = int((state["owner"] != EMPTY).sum())
     state["ply"] = facts["ply"]
@@ -119,14 +199,15 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
         reward = _reward(state, rows)
         if reward is None:
             raise ValueError("the first line says that it is over, but the board or the points do not")
-        if lines[0] != _over(reward):
-            raise ValueError(f"the first line must be {_over(reward)!r}, as the board and the points have it")
+        state["done"] = True
+        state["rewards"] = reward, 0 - reward  # a draw pays 0, and not -0
+        whole = f"over: {result(state)}"
+        if lines[0] not in (whole, whole.split(", ")[0]):
+            raise ValueError(f"the first line must be {whole!r}, as the board and the points have it")
         if starred:
             raise ValueError(
                 f"cell {names[starred[0]]} cannot be claimed any more: the first line says that it is over"
             )
-        state["done"] = True
-        state["rewards"] = reward, 0 - reward  # a draw pays 0, and not -0
         return states
     if rows:
         raise ValueError(f"{'XO'[rows[0]]} has a row, so the round is over")
@@ -152,7 +233,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 def _facts(line: str, target: int) -> dict[str, int]:
     wanted = f"points X 0 O 0 of {target}, ply 0" if target else "ply 0"
     form = r"ply (?P<ply>\d{1,6})(?:, drawn rounds (?P<drawn>\d{1,2}))?"
-    form += f"(?:, last round: (?P<last>{'|'.join(ENDS[1:])}))?"
+    form += f"(?:, (?:last round|round before): (?P<last>{'|'.join(ENDS[1:])}))?"
     if target:
         form = rf"points X (?P<X>\d{{1,3}}) O (?P<O>\d{{1,3}}) of {target}, {form}"
     read = re.fullmatch(form, line)
@@ -183,5 +264,13 @@ def _reward(state: Any, rows: list[int]) -> float | None:
     return float(ahead)
 
 
-def _over(reward: float) -> str:
-    return "over: draw" if reward == 0 else f"over: {'X' if reward > 0 else 'O'} wins"
+def _last_claim(state: Any, words: str) -> int:
+    """The cell of the last claim; the player's marker must lie there."""
+    mark, _, name = words.partition(" ")
+    names = action_names(int(state["size"]))
+    if mark not in ("X", "O") or name not in names:
+        raise ValueError(f"the last claim must be like 'X {names[0]}', not {words!r}")
+    cell = names.index(name)
+    if MARKS[state["owner"][cell]] != mark:
+        raise ValueError(f"{words!r} was not the last claim: {mark} has no marker there")
+    return cell

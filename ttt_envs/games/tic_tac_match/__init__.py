@@ -19,7 +19,6 @@
   went into a new pile knows a little more.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -28,9 +27,8 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
-from ttt_envs.core.symmetry import Symmetry, dihedral
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_match import encoding, rules, text
+from ttt_envs.games.tic_tac_match import encoding, rules, symmetry, text
 from ttt_envs.games.tic_tac_match.drawing import draw
 
 ID = "tic_tac_match"
@@ -78,7 +76,8 @@ def make(
         options=options,
         prototype=prototype,
         action_names=text.action_names(players, colours),
-        action_format="a card and where it goes, such as 'red X to E', 'flip', 'wipe-out +1' or 'double play'",
+        short_action_names=text.action_names(players, colours, short=True),
+        action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
         rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         simultaneous=False,
@@ -91,7 +90,8 @@ def make(
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         factory=make,
-        make_symmetries=lambda: tuple(_symmetries(players, deck, hand_size, history)),
+        make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
+        rotate_seats=symmetry.rotate_seats,
     )
 
 
@@ -109,29 +109,3 @@ def _check_deck(deck: list[int], players: int, hand_size: int, max_turns: int) -
             f"this deck runs out: of its {sum(deck)} cards {held} are in {players} hands and up to {laid} lie on top; "
             f"at least {held + laid + 1} cards are needed, or a smaller hand_size"
         )
-
-
-def _symmetries(players: int, deck: list[int], hand_size: int, history: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
-    symbols, cells = len(deck) - 3, rules.CELLS
-    blocks = encoding.blocks(players, deck, hand_size, history)
-    count = rules.num_actions(players, symbols // 2)
-    for name, turn in dihedral(3).items():
-        features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count + 1)
-        for kind in range(symbols):
-            actions[kind * cells : (kind + 1) * cells] = kind * cells + turn
-        for k in range(3 * symbols):  # tops, my lines, their lines
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        for k in range(history):  # the last blocks: what was played
-            start = len(features) - (history - k) * len(actions)
-            features[start : start + len(actions)] = start + actions
-        yield Symmetry(name, actions[:-1], features, partial(_turned, turn=turn))
-
-
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
-    new["top"] = states["top"][:, turn]
-    played = states["event"][:, :, 1].astype(np.int64) - 1
-    turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
-    new["event"][:, :, 1] = np.where((played >= 0) & (played < laid), turned, played) + 1
-    return new

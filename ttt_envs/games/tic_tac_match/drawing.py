@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ttt_envs.games.tic_tac_match.rules import CELLS, NOTHING, completes_line, count, flip_of, read_board
-from ttt_envs.games.tic_tac_match.text import CELL_NAMES, format_state, short_names
+from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, completes_line, count, flip_of, read_board
+from ttt_envs.games.tic_tac_match.text import CELL_NAMES, headline, last_play, short_names
 
 WIDTH, HEIGHT, MARGIN = 920, 640, 16
 CARD_WIDTH, CARD_HEIGHT, GAP = 78, 104, 8
@@ -13,13 +13,16 @@ LEFT_SIDE, RIGHT_SIDE, SIDE_TOP = 118, 636, 160
 #: Of the symbol cards, in the order of `text.COLOURS`.
 COLOURS = ("#cf3b30", "#2b62b8", "#d9a514", "#2f8f4e")
 CLOTH, CARD, BACK, BACK_EDGE, ID_CARD = "#27323f", "#fbfaf6", "#51617a", "#dfe5ee", "#6d3fa0"
-INK, FAINT, WHITE, TURN = "#2c2b28", "#8c897f", "#ffffff", "#ffd54a"
+INK, FAINT, WHITE, TURN, LAST = "#2c2b28", "#8c897f", "#ffffff", "#ffd54a", "#4fc3f7"
 
 _HAND_ROOM = 330  # a hand gets no wider than this; its cards overlap
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text. A viewer sits below and sees no hand but his own; None sees all from behind seat 0."""
+    """SVG text. A viewer sits below and sees no other hand; None sees all from behind seat 0.
+
+    Cards of a line have a yellow frame, the card played last a light blue one.
+    """
     players = len(state["identity"])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">',
@@ -32,8 +35,10 @@ def draw(state: Any, viewer: int | None = None) -> str:
     parts += [_cell(state, cell) for cell in range(CELLS)]
     parts.append(_pile(state))
     parts.append(_heap(state, "discards", state["discard"], LEFT_SIDE, SIDE_TOP + 128))
-    for row, words in enumerate(format_state(state, viewer).splitlines()[0].replace(": ", ", ").split(", ")):
+    for row, words in enumerate(headline(state).removeprefix("over: ").split(", ")):
         parts.append(_text(words, RIGHT_SIDE, SIDE_TOP + 18 + 24 * row, 17, TURN, "start"))
+    if state["last_action"] != NONE:
+        parts.append(_text(f"last: seat {last_play(state)}", RIGHT_SIDE, SIDE_TOP + 96, 14, LAST, "start"))
     parts.append(_heap(state, "covered", state["covered"], RIGHT_SIDE, SIDE_TOP + 128))
     return "".join(parts) + "</svg>"
 
@@ -82,10 +87,11 @@ def _cell(state: Any, cell: int) -> str:
         ) + _text(CELL_NAMES[cell], left + CARD_WIDTH / 2, top + CARD_HEIGHT / 2 + 8, 22, BACK)
     parts = _card(state, kind, left, top)
     parts += _text(CELL_NAMES[cell], left + CARD_WIDTH - 13, top + CARD_HEIGHT - 9, 13, FAINT)
-    if completes_line(read_board(state), kind, cell):
+    in_line = completes_line(read_board(state), kind, cell)
+    if in_line or state["last_action"] == CELLS * kind + cell:
         parts += (
             f'<rect x="{left}" y="{top}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="none" '
-            f'stroke="{TURN}" stroke-width="6"/>'
+            f'stroke="{TURN if in_line else LAST}" stroke-width="6"/>'
         )
     return parts
 

@@ -22,6 +22,7 @@ from ttt_envs.core.state import state_dtype
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
+NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
@@ -62,6 +63,10 @@ def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
             ("max_turns", np.int32),  # option of that name
             ("team_of", np.int8, (players,)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
+        shown=[
+            ("last_action", np.int16),  # of the newest card played, or NONE
+            ("last_player", np.int8),  # who played it, or NONE
+        ],
     )
 
 
@@ -96,6 +101,7 @@ def reset(state, seed):
     """Deal, reveal cards until a symbol comes, and set the ID cards by it. The player to the dealer's left begins."""
     rng.start(state, seed)
     players = state["identity"].shape[0]
+    state["last_action"] = state["last_player"] = NONE
     for kind in range(state["pile"].shape[0]):  # array to array would take Numba a second and more to compile
         state["pile"][kind] = state["deck"][kind]
     state["top"][:] = NOTHING
@@ -117,6 +123,7 @@ def step(state, actions):
     """Play a card and resolve it; the last card of a turn ends it."""
     player, flip = state["to_move"], flip_of(state)
     action, players = actions[player], state["identity"].shape[0]
+    state["last_action"], state["last_player"] = action, player
     remember(state, player, action)
     if action == CELLS * flip + players:
         spend(state, player, flip + 2)

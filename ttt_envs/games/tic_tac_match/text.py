@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.lines import lines as rows_of
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
+    NONE,
     NOTHING,
     can_play,
     completes_line,
@@ -33,13 +35,17 @@ def short_names(colours: int) -> tuple[str, ...]:
     return (*(f"{colour[0]}{symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *"FWD")
 
 
-def action_names(players: int, colours: int) -> tuple[str, ...]:
-    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`."""
+def action_names(players: int, colours: int, short: bool = False) -> tuple[str, ...]:
+    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`.
+
+    Short: `rX to E`, `F`, `W +1`, `D`.
+    """
+    kinds = short_names(colours) if short else kind_names(colours)
     return (
-        *(f"{kind} to {cell}" for kind in kind_names(colours)[:-3] for cell in CELL_NAMES),
-        ACTION_CARDS[0],
-        *(f"{ACTION_CARDS[1]} +{k}" for k in range(1, players)),
-        ACTION_CARDS[2],
+        *(f"{kind} to {cell}" for kind in kinds[:-3] for cell in CELL_NAMES),
+        kinds[-3],
+        *(f"{kinds[-2]} +{k}" for k in range(1, players)),
+        kinds[-1],
     )
 
 
@@ -47,13 +53,13 @@ def action_names(players: int, colours: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Whose turn; the top cards; ID cards, hands, what lies covered, discarded and in the pile; how much was played.
+    """Whose turn or how it ended; the top cards; ID cards, hands, other heaps; how much was played, and what last.
 
     A viewer sees no hand but his own, and of the pile only how many cards it has; None sees everything, and
     `parse_state` reads that back.
     """
     names = short_names(_colours(state))
-    lines = [_headline(state)]
+    lines = [headline(state)]
     for row in range(3):
         cells = (names[top] if top != NOTHING else "." for top in state["top"][3 * row : 3 * row + 3])
         lines.append("  ".join(f"{CELL_NAMES[3 * row + k]} {cell:<2}" for k, cell in enumerate(cells)).rstrip())
@@ -64,9 +70,17 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     lines.append(f"discards: {_cards(state['discard'], names)}")
     lines.append(f"pile: {_cards(state['pile'], names, viewer is None)}")
     lines.append(f"turn {state['turn']}, ply {state['ply']}")
+    if state["last_action"] != NONE:
+        lines.append(f"last play: {last_play(state)}")
     if state["event"].any():
         lines.append("events: " + ", ".join(event_names(state)))
     return "\n".join(lines)
+
+
+def last_play(state: Any) -> str:
+    """The last card played, after its player's seat: `1 red X to E`."""
+    names = action_names(len(state["identity"]), _colours(state))
+    return f"{state['last_player']} {names[state['last_action']]}"
 
 
 def event_names(state: Any) -> list[str]:
@@ -79,16 +93,35 @@ def _colours(state: Any) -> int:
     return flip_of(state) // 2
 
 
-def _headline(state: Any) -> str:
+def headline(state: Any, how: bool = True) -> str:
+    """The first line: who plays, or who has won and how; `how=False` leaves that out."""
     if state["done"]:
         winners = np.flatnonzero(state["rewards"] > 0)
         if not len(winners):
-            return "over: draw"
+            why = f"{state['turn']} turns" if state["turn"] >= state["max_turns"] else "no legal play"
+            return f"over: draw, {why}" if how else "over: draw"
         seats = f"seat{'s' if len(winners) > 1 else ''} {' and '.join(map(str, winners))}"
-        return f"over: {SYMBOLS[state['identity'][winners[0]]]} wins, {seats}"
+        result = f"over: {SYMBOLS[state['identity'][winners[0]]]} wins, {seats}"
+        return f"{result}, {_lines(state) or 'by forfeit'}" if how else result
     left = int(state["pending"])
     rest = f", {left} more {'card' if left == 1 else 'cards'} of a double play" if left else ""
     return f"seat {state['to_move']} plays{rest}"
+
+
+def winning_rows(state: Any) -> list[list[int]]:
+    """The cells of each row of three cards of one kind."""
+    top = state["top"]
+    return [row.tolist() for row in rows_of(3, 3, 3) if top[row[0]] != NOTHING and (top[row] == top[row[0]]).all()]
+
+
+def _lines(state: Any) -> str:
+    """Such as `line of rX on A B C`; "" without one."""
+    rows = winning_rows(state)
+    if not rows:
+        return ""
+    cells = " and ".join(" ".join(CELL_NAMES[cell] for cell in row) for row in rows)
+    kind = short_names(_colours(state))[state["top"][rows[0][0]]]
+    return f"line{'s' if len(rows) > 1 else ''} of {kind} on {cells}"
 
 
 def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str:
@@ -103,8 +136,8 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state` for nobody's eyes but the table's: structured (1,).
 
-    The options come from `prototype`; the line of the pile may be left out, as it holds the rest of the deck. Raises
-    ValueError that names the part that is wrong.
+    The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may
+    be left out. Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()
@@ -116,6 +149,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     _read_cards(heaps, state)
     _read_identities(heaps["ID cards"], state)
     _read_progress(heaps, state)
+    _read_last_play(heaps.get("last play"), state)
     _read_turn(lines[0], state)
     return states
 
@@ -138,8 +172,10 @@ def _read_heaps(lines: list[str], state: Any) -> dict[str, str]:
         name, colon, rest = line.partition(":")
         if line.startswith("turn "):
             name, rest = "turn", line
-        elif not colon or name not in (*wanted, "events"):
-            raise ValueError(f"after the board there are lines {', '.join(wanted)}, turn and events, not {line!r}")
+        elif not colon or name not in (*wanted, "last play", "events"):
+            raise ValueError(
+                f"after the board there are lines {', '.join(wanted)}, turn, last play and events, not {line!r}"
+            )
         if name in heaps:
             raise ValueError(f"the line {name!r} stands there twice")
         heaps[name] = rest.strip()
@@ -213,6 +249,21 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
         state["event"][-1 - k] = int(player), names.index(what) + 1
 
 
+def _read_last_play(words: str | None, state: Any) -> None:
+    """The last card played; a symbol card must lie where it was played to."""
+    state["last_action"] = state["last_player"] = NONE
+    if words is None:
+        return
+    names = action_names(len(state["identity"]), _colours(state))
+    player, _, name = words.partition(" ")
+    if name not in names or player not in map(str, range(len(state["identity"]))):
+        raise ValueError(f"the last play is a seat and what it played, such as '1 {names[0]}', not {words!r}")
+    action = names.index(name)
+    if action < CELLS * flip_of(state) and state["top"][action % CELLS] != action // CELLS:
+        raise ValueError(f"{words!r} was not the last play: another card lies on {CELL_NAMES[action % CELLS]}")
+    state["last_action"], state["last_player"] = action, int(player)
+
+
 def _read_turn(line: str, state: Any) -> None:
     """Who plays, or how it ended; the cards must fit."""
     top = state["top"]
@@ -254,5 +305,5 @@ def _read_end(line: str, state: Any, lines: list[int]) -> None:
         state["rewards"] = np.where(won, 1 / won.sum(), -1 / (~won).sum())
     elif state["turn"] < state["max_turns"] and all(can_play(state, player) for player in range(len(state["hand"]))):
         raise ValueError("it is over, but there is no line, the turns are not used up, and everybody can play")
-    if line != _headline(state):
-        raise ValueError(f"the first line must be {_headline(state)!r}, as the board has it")
+    if line not in (headline(state), headline(state, how=False)):
+        raise ValueError(f"the first line must be {headline(state)!r}, as the board has it")

@@ -25,16 +25,8 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.matrix import Placements, equilibrium, split_pairs
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import Book, position_of, standing_of
-from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
-    Rounds,
-    after_turn,
-    count_down,
-    fill_turn,
-    improve,
-    make_turn,
-    play,
-    prediction_limits,
-)
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds, count_down, prediction_limits
+from ttt_envs.games.operation_tic_tac_toe.solver.turns import after_turn, fill_turn, improve, make_turn, play
 
 # Uses of an ability whose worth differs by less are mixed alike.
 _CLOSE = 1e-11
@@ -44,9 +36,10 @@ class Answers(NamedTuple):
     """What is said of n states, in each to one player.
 
     Attributes:
-        value: float64 (n,), what he gets under best play by both.
-        policy: float64 (n, actions), his equilibrium; zeros where he does not act.
-        worth: float64 (n, actions), what he gets if he does this and the other one plays the equilibrium; else nan.
+        value: float64 (n,), what the player gets under best play by both.
+        policy: float64 (n, actions), the player's equilibrium; zeros where they do not act.
+        worth: float64 (n, actions), what the player gets from this action if the other one plays the equilibrium; else
+            nan.
     """
 
     value: np.ndarray
@@ -131,7 +124,7 @@ def answer_turn(states, asked, known, answer):
             worth[turn.action[a]] = placements.free[a] - covered * (placements.free[a] - placements.blocked[a])
     else:
         write_predictions(cover, limits[placer], policy)
-        # What the Placer gets if nothing is predicted, and what a room's prediction takes from him.
+        # What the Placer gets if nothing is predicted, and what a room's prediction takes away.
         nothing, taken = 0.0, np.zeros(ROOMS)
         for a in range(n):
             nothing += mix[a] * placements.free[a]
@@ -149,7 +142,7 @@ def answer_turn(states, asked, known, answer):
 
 @kernel
 def write_predictions(cover, limits, policy):
-    """Fill the actions of a Predictor who covers the rooms with these probabilities; what is left is a pass."""
+    """Fill the policy of a Predictor that covers the rooms with these probabilities; what is left is a pass."""
     most = limits[1]
     if most == 1:
         for room in range(ROOMS):

@@ -9,7 +9,6 @@ the small matrix games in which both pick, for the better of the two roles.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import Tell
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     CHOOSE,
     CHOOSE_TWO,
@@ -54,11 +54,11 @@ def round_values(
     idle_turns: int,
     may_pass: bool,
     points: int,
-    tell: Callable[[float], None] = lambda share: None,
+    tell: Tell = lambda share: None,
 ) -> np.ndarray:
-    """Values of rounds for the player who places first: float64 (his hand, the other's, points).
+    """Values of rounds for the player who places first: float64 (the player's hand, the other's, points).
 
-    The last axis is what a draw is worth to him, see `worths_of_a_draw`. `tell` hears what share is done.
+    The last axis is what a draw is worth to that player, see `worths_of_a_draw`. `tell` hears what share is done.
     """
     draws = worths_of_a_draw(points)
     out = np.empty((len(hands), len(hands), points))
@@ -93,12 +93,12 @@ class Match(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Values of a match at the start of a round, for the player who says who places first.
+    """Values of a match at the start of a round, for the player who chooses the roles.
 
     Attributes:
-        single: float64 (8, scores, scores, 70, 70), [round - 1, his wins, the other's, what he has left, what the other
-            has left]; the last two are numbers of SETS.
-        overtime: float64 (max_rounds + 2, scores, scores), [round, his wins, the other's].
+        single: float64 (8, scores, scores, 70, 70), [round - 1, the player's wins, the other's, what the player
+            has left, what the other has left]; the last two are numbers of SETS.
+        overtime: float64 (max_rounds + 2, scores, scores), [round, the player's wins, the other's].
     """
 
     single: np.ndarray
@@ -142,7 +142,7 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """What a round is worth to a player; values as of `round_values`; ends (win, draw, loss) as for him."""
+    """What a round is worth to a player; values as of `round_values`; ends (win, draw, loss) as for the player."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
@@ -156,9 +156,9 @@ def start_value(match, values, score, left, decides):
     Args:
         match: Match.
         values: Values.
-        score: the number of the round, his wins, the other's.
-        left: the specialists that he has left, and the other, as bits; anything in overtime.
-        decides: whether he says who places first.
+        score: the number of the round, the player's wins, the other's.
+        left: the specialists that the player has left, and the other, as bits; anything in overtime.
+        decides: whether the player chooses the roles.
     """
     number, own, other = score
     if own >= match.rounds_to_win or other >= match.rounds_to_win or number > match.max_rounds:
@@ -183,13 +183,13 @@ def ends_of_round(match, values, score, left, places_first):
 
 @kernel
 def fill_picks(match, values, score, left, payoffs):
-    """What a match is worth to a player for every pair of picks, if he places first and if he does not.
+    """What a match is worth to a player for every pair of picks, if they place first and if they do not.
 
     Args:
         match, values: as for `start_value`.
-        score: the number of the round, his wins, the other's.
-        left: int64 (2, n), the specialists that he and the other have left.
-        payoffs: float64 (2, n, n), out: [0 if he places first, his pick, the other's].
+        score: the number of the round, the player's wins, the other's.
+        left: int64 (2, n), the specialists that the player and the other have left.
+        payoffs: float64 (2, n, n), out: [0 if the player places first, their pick, the other's].
     """
     rest = np.int64(0), np.int64(0)
     for s in left[0]:
@@ -279,7 +279,7 @@ def solve_overtime(match, values):
                     )
 
 
-def solve_match(match: Match, tell: Callable[[float], None] = lambda share: None) -> Values:
+def solve_match(match: Match, tell: Tell = lambda share: None) -> Values:
     """All values of a match."""
     scores = min(match.rounds_to_win, ROUNDS_OF_OFFERS)
     values = Values(

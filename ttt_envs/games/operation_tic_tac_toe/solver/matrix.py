@@ -1,8 +1,8 @@
 """The matrix game of one turn, in closed form: what the secret choices of Placer and Predictor are worth.
 
 A placement has a room, and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is. The
-Predictor covers rooms with probabilities y, and nothing else about his mix matters; any y in [0, 1] with the sum k is a
-mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room
+Predictor covers rooms with probabilities y, and nothing else about their mix matters; any y in [0, 1] with the sum k is
+a mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room
 
     y >= (free - U) / (free - blocked)     for its placements with free > blocked: call the largest L, at least 0
     y <= (U - free) / (blocked - free)     for its placements with free < blocked: call the smallest R, at most 1
@@ -11,7 +11,7 @@ mix of sets of k rooms. The Placer gets U or less from every placement if and on
 so that the value is the smallest U with L <= R in every room, the sum of all L at most k and the sum of all R at least
 k. As functions of U these excesses are convex and piecewise linear, so that Newton's method from the left ends at the
 value after a few steps. The conditions that stop it from being smaller are the Placer's mix: every placement that
-counts in them with a weight of 1 / |free - blocked| makes all predictions alike to him.
+counts in them with a weight of 1 / |free - blocked| makes all predictions alike to the Placer.
 
 With free > blocked everywhere this is water-filling, as in Karlin's "Mathematical Methods and Theory in Games,
 Programming, and Economics" (1959) for games of search.
@@ -48,8 +48,8 @@ class Placements(NamedTuple):
 
     Attributes:
         room: int64 (n,), ascending; those that cannot be predicted come first, as NOWHERE.
-        free: float64 (n,), what he gets if the room is not predicted.
-        blocked: float64 (n,), what he gets if it is; nowhere the same as `free`.
+        free: float64 (n,), what the Placer gets if the room is not predicted.
+        blocked: float64 (n,), what the Placer gets if it is; nowhere the same as `free`.
     """
 
     room: np.ndarray
@@ -63,7 +63,8 @@ def solve(room, free, blocked, limits):
 
     Args:
         room: see Placements; so are free and blocked.
-        limits: the Predictor mixes sets of limits[1] rooms; limits[0] is the same, or 0 if he may also predict nothing.
+        limits: the Predictor mixes sets of limits[1] rooms; limits[0] is the same, or 0 if predicting nothing
+            is allowed too.
     """
     least, most = limits
     value, reason, tangent = -np.inf, _ONE_PLACEMENT, 0.0
@@ -120,7 +121,7 @@ def equilibrium(placements, limits, mix, cover):
         placements: Placements.
         limits: as for `solve`.
         mix: float64 (n,), out: the Placer's probabilities.
-        cover: float64 (9,), out: the probability that the Predictor covers a room. The sum is `most`, or less if he
+        cover: float64 (9,), out: the probability that the Predictor covers a room. The sum is `most`, or less if they
             may predict nothing and every prediction more would help the Placer.
     """
     room, free, blocked = placements

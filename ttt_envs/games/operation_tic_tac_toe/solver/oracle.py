@@ -1,14 +1,14 @@
 """The oracles of Operation Tic-Tac-Toe, of a single round and of a match."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.games.operation_tic_tac_toe import Hand, make, rules
+from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
 from ttt_envs.games.operation_tic_tac_toe.solver.match import (
@@ -21,9 +21,10 @@ from ttt_envs.games.operation_tic_tac_toe.solver.match import (
     solve_match,
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, in_hand, make_book, standing_named
-from ttt_envs.games.operation_tic_tac_toe.solver.response import Policy, best_response
+from ttt_envs.games.operation_tic_tac_toe.solver.response import best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
+from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
@@ -36,17 +37,15 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 class RoundOracle:
     """Best play of a round: an equilibrium for both players in every position.
 
-    See `ttt_envs.core.game.Oracle` for shapes. Values are exact up to rounding. What a pair of specialists needs is
+    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. What a pair of specialists needs is
     solved when it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
     """
 
-    def __init__(self, **options: Any) -> None:
-        """Options of a game with mode="round", as for `make`.
+    error = 0.0
 
-        ValueError or TypeError in words for wrong ones, NotImplementedError for those without a solution.
-        """
-        self.game = make(mode="round", **options)
-        _refuse(self.game)
+    def __init__(self, game: Game) -> None:
+        """`game` has mode="round". Raises ValueError otherwise, NotImplementedError for options without a solution."""
+        self.game = _solved(game, "round")
         specialists = self.game.options["specialists"] or ()
         hands = tuple(standing_named(*_names(hand)) for hand in specialists)
         if max(map(in_hand, hands), default=1) <= 1:
@@ -57,7 +56,7 @@ class RoundOracle:
         """Value of a round for the player who places first, in reward units.
 
         Each hand is a specialist's name, or None; a pair of two names is known to the oracle of a game with such
-        `specialists`. ValueError in words for others.
+        `specialists`. Raises ValueError for others.
         """
         own, other = (standing_named(*_names(hand)) for hand in (first, second))
         if not self._rounds.has(own, other):
@@ -65,8 +64,8 @@ class RoundOracle:
         self._rounds.ensure(own, other)
         return float(self._rounds.start_values(own, other)[0])
 
-    def best_response(self, policy: Policy, player: int, tell: Callable[[float], None] = lambda share: None) -> float:
-        """Expected reward of `player` in a round if he plays his best, and the other one the policy, which he knows.
+    def best_response(self, policy: Policy, player: int, tell: Tell = lambda share: None) -> float:
+        """Expected reward of `player` in a round, who knows the other's policy and plays best against it.
 
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
         `tell` hears what share is done. See `response.best_response`, which tells more.
@@ -112,8 +111,8 @@ class RoundOracle:
 class MatchOracle:
     """Best play of a match.
 
-    See `ttt_envs.core.game.Oracle` for shapes. Before a round, values come from tables, in which what lies between the
-    worths of a draw that were worked out is interpolated: see `error`. Within a round they are exact for what these
+    See `ttt_envs.core.oracle.Oracle` for shapes. Before a round, values come from tables, in which what lies between
+    the worths of a draw that were worked out is interpolated: see `error`. Within a round they are exact for what these
     tables say of its ends; what is needed is solved when it is first asked for, in a fraction of a second for each
     score, and the newest are kept.
 
@@ -127,13 +126,9 @@ class MatchOracle:
     #: 2.8e-4, those of overtime by up to 8.4e-4 (for the pair where it is most), and those of matches by up to 5.3e-5.
     error = 1.5e-3
 
-    def __init__(self, **options: Any) -> None:
-        """Options of a game with mode="match", as for `make`.
-
-        ValueError or TypeError in words for wrong ones, NotImplementedError for those without a solution.
-        """
-        self.game = make(mode="match", **options)
-        _refuse(self.game)
+    def __init__(self, game: Game) -> None:
+        """`game` has mode="match". Raises ValueError otherwise, NotImplementedError for options without a solution."""
+        self.game = _solved(game, "match")
         self._solved: OrderedDict[tuple[float, int, int], Rounds] = OrderedDict()
 
     @cached_property
@@ -152,7 +147,7 @@ class MatchOracle:
         return "exact" if len(self._match.pairs) else "even race"
 
     def start_value(self) -> float:
-        """Value of a match for player 0, who says who places first in its first round."""
+        """Value of a match for player 0, who chooses the roles in its first round."""
         return float(self._values.single[0, 0, 0, 0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
@@ -245,15 +240,19 @@ def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
         whole[rows] = piece
 
 
-def _refuse(game: Game) -> None:
+def _solved(game: Game, mode: str) -> Game:
+    """The game, if it has this mode and can be solved."""
+    if game.options["mode"] != mode:
+        raise ValueError(f"this oracle is of games with mode={mode!r}, not {game!r}")
     if game.options["draw_offers"] and not game.options["allow_pass"]:
         raise NotImplementedError(
             "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"
         )
+    return game
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """The states; ValueError in words if they are of another game, or of other options of these names."""
+    """The states; raises ValueError if they are of another game, or of other options of these names."""
     if states.dtype != rules.STATE:
         raise ValueError("this oracle answers states of Operation Tic-Tac-Toe")
     if (states["is_match"] != game.prototype["is_match"]).any():
@@ -265,7 +264,7 @@ def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarr
 
 
 def _players(player: int | np.ndarray, n: int) -> np.ndarray:
-    """Who is asked in each state: int64 (n,); ValueError in words if that is nobody."""
+    """The player asked about in each state: int64 (n,); raises ValueError for numbers of no player."""
     players = np.ascontiguousarray(np.broadcast_to(np.asarray(player, np.int64), n))
     if ((players != 0) & (players != 1)).any():
         raise ValueError(f"player must be 0 or 1, not {player!r}")
@@ -278,7 +277,7 @@ def _rounds(hands: tuple[int, ...], max_idle_turns: int, may_pass: bool) -> Roun
 
 
 def _names(hand: Any) -> tuple[str, ...]:
-    """The names in a hand; ValueError in words if it is none."""
+    """The names in a hand; raises ValueError if it is none."""
     names = () if hand is None else (hand,) if isinstance(hand, str) else tuple(hand) if _is_pair(hand) else None
     if names is None:
         raise ValueError(f"a hand must be None, a specialist's name or two different names, not {hand!r}")

@@ -1,9 +1,9 @@
 """The positions of a round as numbers, for the solver's tables.
 
-A position is seen by the Placer: a room is empty, or holds a spy or a specialist of his or of the other's, which makes
-nine digits; boards that mirror or turn into each other are one board. Which specialist stands on the board does not
-matter: abilities are used once, on placement. What matters is what a player still holds in hand, and whether his hacker
-is on: his standing.
+A position is seen by the Placer: a room is empty, or holds a spy or a specialist of either player, which makes nine
+digits; boards that mirror or turn into each other are one board. Which specialist stands on the board does not
+matter: abilities are used once, on placement. What matters is what a player still holds in hand, and whether their
+hacker is on: their standing.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -62,7 +62,7 @@ class Book(NamedTuple):
         lookup: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
             numbers of standings, how many there are, `first`, and the numbers of boards.
         standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `lookup`.
-        first: int32 (standings, standings, 9), [his standing, the other's, 3 * specialists of his on the board + those
+        first: int32 (standings, standings, 9), [own standing, the other's, 3 * own specialists on the board + those
             of the other's]: added to the number of a board it is the number of a position; negative if there is none.
             A part of `lookup`.
         board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists. A part of
@@ -148,7 +148,7 @@ def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
 
 
 def standing_named(*names: str) -> int:
-    """The standing of a player with these specialists in hand; ValueError in words for unknown or equal ones."""
+    """The standing of a player with these specialists in hand; raises ValueError for unknown or equal ones."""
     for name in names:
         if name not in KIND_NAMES[1:]:
             raise ValueError(unknown("specialist", name, KIND_NAMES[1:]))
@@ -227,7 +227,7 @@ def standing_of(state, player):
 
 @kernel
 def locate(state, player, lookup):
-    """The numbers of both standings, the player's first, and of the board as he sees it; -1 where there is none.
+    """The numbers of both standings, the player's first, and of the board as they see it; -1 where there is none.
 
     `lookup` as in a Book.
     """
@@ -270,3 +270,13 @@ def put_standing(states, player, standing):
         states[i]["hacker_on"][player] = standing >> SPECIALISTS
         for specialist in range(SPECIALISTS):
             states[i]["standing"][player, specialist] = IN_HAND if standing >> specialist & 1 else USED
+
+
+@kernel
+def put_positions(states, positions, book):
+    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
+    for k in range(positions.shape[0]):
+        both = states[2 * k : 2 * k + 2]
+        put_standing(both, 0, book.standings[positions[k, 0]])
+        put_standing(both, 1, book.standings[positions[k, 1]])
+        put_board(both, 0, book.code[positions[k, 2]])

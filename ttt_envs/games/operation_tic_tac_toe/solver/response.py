@@ -1,4 +1,4 @@
-"""The best response to a policy in a round: how much a player gets who knows it.
+"""The best response to a policy in a round: how much a player gets if they know the policy.
 
 The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are gone
 through backward as in `rounds`; only that nobody mixes: one player follows the policy, and the other does what is best.
@@ -11,7 +11,7 @@ of one that does not.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import Policy, Tell
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
@@ -44,20 +45,11 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
     make_book,
     names_of,
     position_of,
+    put_positions,
     put_standing,
 )
-from ttt_envs.games.operation_tic_tac_toe.solver.rounds import (
-    ENDLESS,
-    MOST_PLACEMENTS,
-    levels,
-    make_turn,
-    play,
-    put_positions,
-    reachable,
-)
-
-#: (states (n,), players int64 (n,)) -> float (n, num_actions): how a player of each state, who acts in it, acts.
-Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
+from ttt_envs.games.operation_tic_tac_toe.solver.reach import levels, reachable
+from ttt_envs.games.operation_tic_tac_toe.solver.turns import ENDLESS, MOST_PLACEMENTS, make_turn, play
 
 # Boards that are worked on together: the policy is asked about twice as many states at once.
 _BOARDS = 4096
@@ -68,7 +60,7 @@ class BestResponse:
     """What a player gets at best against a policy.
 
     Attributes:
-        value: his expected reward.
+        value: the player's expected reward.
         rounds: the same for each round that may be drawn: (what players 0 and 1 hold, who places first, value).
         asked: how many states the policy was asked about.
     """
@@ -202,7 +194,7 @@ def respond(states, policies, player, block, waiting):
         policies: float64 (n, actions), of the other player.
         player: the responder.
         block: Block.
-        waiting: float64 (n,), in: what he gets if nothing but the idle turns changes; out: the best.
+        waiting: float64 (n,), in: what the player gets if nothing but the idle turns changes; out: the best.
     """
     cover, gain = np.empty(ROOMS), np.empty(ROOMS)
     for i in range(states.shape[0]):
@@ -258,7 +250,7 @@ class Responder:
     """Works out the best response to a policy, a part at a time."""
 
     def __init__(self, game: Game, policy: Policy, player: int) -> None:
-        """`game` has mode="round"; the other player follows the policy. ValueError in words otherwise."""
+        """`game` has mode="round"; the other player follows the policy. Raises ValueError otherwise."""
         if game.prototype["is_match"]:
             raise ValueError("a best response is worked out for mode='round', not for a match")
         if player not in (0, 1):
@@ -323,7 +315,7 @@ class Responder:
         self.values[:, numbers] = found.reshape(-1, 2).T
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
-        """The policy: float64 (n, actions); ValueError in words if it is none."""
+        """The policy: float64 (n, actions); raises ValueError if it is none."""
         states = states.copy()
         for name in ("draw_offers", "max_idle_turns"):
             states[name] = self.game.prototype[name]
@@ -353,16 +345,14 @@ class Responder:
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
 
-def best_response(
-    game: Game, policy: Policy, player: int, tell: Callable[[float], None] = lambda share: None
-) -> BestResponse:
-    """How much a player gets who plays his best against a policy that he knows.
+def best_response(game: Game, policy: Policy, player: int, tell: Tell = lambda share: None) -> BestResponse:
+    """The most that a player can get against a known policy.
 
     Args:
         game: with mode="round". With specialists=None all 64 pairs are worked out.
         policy: asked for up to 8,192 states at once, and about each position with
             every number of idle turns.
-        player: who plays his best.
+        player: who plays best.
         tell: hears what share is done.
 
     Raises ValueError for a match, or for a policy that gives no probabilities.

@@ -15,39 +15,20 @@ import numpy as np
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
-from ttt_envs.games.operation_tic_tac_toe.rules import (
-    ABILITY,
-    EMPTY,
-    KINDS,
-    NO_ABILITY,
-    NONE,
-    NOWHERE,
-    PASS,
-    PLACE,
-    PREDICT,
-    REMOVE,
-    ROOMS,
-    TURN,
-)
+from ttt_envs.games.operation_tic_tac_toe.rules import NOWHERE, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
-    Book,
-    digits_of,
     height,
     lesser_standings,
-    locate,
     make_book,
     position_of,
     put_board,
+    put_positions,
     put_standing,
     standing_of,
 )
-
-# So many idle turns never end the round: they are counted here, and not by the rules.
-ENDLESS = 99
-
-#: Of a turn: a pass, and a spy and two specialists into each room.
-MOST_PLACEMENTS = 1 + 3 * ROOMS
+from ttt_envs.games.operation_tic_tac_toe.solver.reach import levels, reachable
+from ttt_envs.games.operation_tic_tac_toe.solver.turns import DRAWN, ENDLESS, LOST, WON, fill_turn, make_turn
 
 
 class Solution(NamedTuple):
@@ -55,7 +36,7 @@ class Solution(NamedTuple):
 
     Attributes:
         values: float64 (positions + 3, draws), for the Placer, with no idle turns yet; nan where not solved. The last
-            rows are what the end of a round is worth to him who would place next: see DRAWN, WON and LOST.
+            rows are what the end of a round is worth to the next Placer: see DRAWN, WON and LOST.
         draws: float64 (draws,), what a drawn round is worth to the Placer. They are mirrored: draws[-1 - d] is
             -draws[d], so that values[..., -1 - d] is what the next Placer makes of it.
     """
@@ -64,136 +45,11 @@ class Solution(NamedTuple):
     draws: np.ndarray
 
 
-#: Instead of the position after a turn: the round is over, and for the player who has placed it is this.
-DRAWN, WON, LOST = -1, -2, -3
-
-
 def make_solution(positions: int, draws: np.ndarray) -> Solution:
     """Nothing solved yet; `draws` are mirrored."""
     values = np.full((positions + 3, len(draws)), np.nan)
     values[DRAWN], values[WON], values[LOST] = draws, -1, 1
     return Solution(values, np.array(draws, np.float64))
-
-
-class Turn(NamedTuple):
-    """What the Placer may do in one turn, and room to work.
-
-    Attributes:
-        action: int64 (28,), the placement.
-        room: int64 (28,), ascending; NOWHERE for a pass.
-        waits: bool (28,), whether nothing but the idle turns changes when it is blocked; a pass waits anyway.
-        free: float64 (draws, 28), what he gets if it is not predicted.
-        blocked: float64 (draws, 28), what he gets if it is; not filled where it waits.
-        first: int64 (9,), the first placement of each kind, or NONE.
-        mask: bool (2, actions), for rules.legal_mask.
-        trial: states (2,), to try out what follows.
-        actions: int64 (2,).
-    """
-
-    action: np.ndarray
-    room: np.ndarray
-    waits: np.ndarray
-    free: np.ndarray
-    blocked: np.ndarray
-    first: np.ndarray
-    mask: np.ndarray
-    trial: np.ndarray
-    actions: np.ndarray
-
-
-def make_turn(draws: int) -> Turn:
-    """An empty Turn."""
-    return Turn(
-        np.zeros(MOST_PLACEMENTS, np.int64),
-        np.zeros(MOST_PLACEMENTS, np.int64),
-        np.zeros(MOST_PLACEMENTS, np.bool_),
-        np.zeros((draws, MOST_PLACEMENTS)),
-        np.zeros((draws, MOST_PLACEMENTS)),
-        np.zeros(KINDS, np.int64),
-        np.zeros((2, rules.NUM_ACTIONS), np.bool_),
-        np.zeros(2, rules.STATE),
-        np.zeros(2, np.int64),
-    )
-
-
-@kernel
-def fill_turn(states, i, known, turn):
-    """Fill a Turn with the placements in states[i]; gives how many there are.
-
-    The state is in phase TURN, with no idle turns and ENDLESS of them allowed.
-
-    Args:
-        states, i: the state.
-        known: the lookup of a Book; the values of a Solution, in which all that can follow is solved.
-        turn: Turn.
-    """
-    lookup, values = known
-    # Taken apart, since kernels are slow to take many arrays.
-    room, waits, free, blocked, mask = turn.room, turn.waits, turn.free, turn.blocked, turn.mask
-    trial, actions, first = turn.trial, turn.actions, turn.first
-    placer = np.int64(states[i]["placer"])
-    rules.legal_mask(states[i], placer, mask[0])
-    first[:] = NONE
-    n = 0
-    if mask[0, PASS]:
-        turn.action[0], room[0], waits[0] = PASS, NOWHERE, True
-        n = 1
-    for to in range(ROOMS):
-        for kind in range(KINDS):
-            action = PLACE + ROOMS * kind + to
-            if mask[0, action]:
-                turn.action[n], room[n] = action, to
-                trial[0] = states[i]
-                play(trial, actions, action, PASS)
-                free[:, n] = -np.inf
-                if trial[0]["phase"] == ABILITY:
-                    rules.legal_mask(trial[0], placer, mask[1])
-                    for ability in range(REMOVE, NO_ABILITY + 1):
-                        if mask[1, ability]:
-                            trial[1] = trial[0]
-                            play(trial[1:], actions, ability, NONE)
-                            improve(values, after_turn(trial, 1, placer, lookup), free, n)
-                else:
-                    improve(values, after_turn(trial, 0, placer, lookup), free, n)
-                # A piece that was blocked leaves no trace of the room.
-                if first[kind] == NONE:
-                    first[kind] = n
-                    trial[0] = states[i]
-                    play(trial, actions, action, PREDICT + to)
-                    waits[n] = trial[0]["idle"] > 0
-                    if not waits[n]:
-                        blocked[:, n] = -np.inf
-                        improve(values, after_turn(trial, 0, placer, lookup), blocked, n)
-                waits[n] = waits[first[kind]]
-                for d in range(blocked.shape[0]):
-                    blocked[d, n] = blocked[d, first[kind]]
-                n += 1
-    return n
-
-
-@kernel
-def play(trial, actions, action, prediction):
-    """Step trial[0]: a placement against a prediction, or the use of an ability. A PASS predicts nothing."""
-    placer = np.int64(trial[0]["placer"])
-    actions[placer], actions[1 - placer] = action, prediction
-    rules.step(trial[0], actions)
-
-
-@kernel
-def after_turn(trial, k, placer, lookup):
-    """The position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has placed."""
-    if not trial[k]["done"]:
-        return position_of(trial[k], 1 - placer, lookup)
-    reward = trial[k]["rewards"][placer]
-    return np.int64(DRAWN if reward == 0 else WON if reward > 0 else LOST)
-
-
-@kernel
-def improve(values, position, out, n):
-    """Raise out[:, n], float64 (draws,), to what a position is worth to the player who has placed."""
-    draws = out.shape[0]
-    for d in range(draws):
-        out[d, n] = max(out[d, n], -values[position, draws - 1 - d])
 
 
 @kernel
@@ -294,115 +150,6 @@ def prediction_limits(state):
     """For `matrix.solve`: how many rooms the Predictor predicts at least and at most."""
     most = 2 if state["hacker_on"][1 - state["placer"]] else 1
     return (0 if state["allow_pass"] else most), most
-
-
-# --- what can be reached ---
-
-
-@kernel
-def reach(states, queue, bounds, seen, known):
-    """Add to a queue what follows from its positions in one turn, if it has not been seen; gives where the queue ends.
-
-    Args:
-        states: structured (2,), in the form of `fill_turn`, with player k to place in states[k]; to be filled.
-        queue: int64 (positions, 3), as `locate` gives them for player 0.
-        bounds: the first in the queue to go on from, and where it ends.
-        seen: bool (positions,), as player 0 sees them.
-        known: Book, Turn.
-    """
-    book, turn = known
-    first, end = bounds
-    for k in range(first, bounds[1]):
-        put_positions(states, queue[k : k + 1], book)
-        for i in range(2):
-            rules.legal_mask(states[i], i, turn.mask[0])
-            for action in range(PREDICT):
-                if turn.mask[0, action]:
-                    for prediction in (PREDICT + action % ROOMS, PASS):
-                        turn.trial[0] = states[i]
-                        play(turn.trial, turn.actions, action, prediction)
-                        end = note(turn, queue, end, seen, book.lookup)
-    return end
-
-
-@kernel
-def note_starts(starts, queue, seen, known):
-    """Put states in phase TURN or ABILITY into an empty queue; gives where it ends."""
-    book, turn = known
-    end = 0
-    for i in range(starts.shape[0]):
-        turn.trial[0] = starts[i]
-        end = note(turn, queue, end, seen, book.lookup)
-    return end
-
-
-@kernel
-def note(turn, queue, end, seen, lookup):
-    """Add turn.trial[0] to a queue, or all that an ability that is pending in it may lead to."""
-    if turn.trial[0]["phase"] != ABILITY:
-        return note_one(turn.trial[0], queue, end, seen, lookup)
-    rules.legal_mask(turn.trial[0], turn.trial[0]["placer"], turn.mask[1])
-    for ability in range(REMOVE, NO_ABILITY + 1):
-        if turn.mask[1, ability]:
-            turn.trial[1] = turn.trial[0]
-            play(turn.trial[1:], turn.actions, ability, NONE)
-            end = note_one(turn.trial[1], queue, end, seen, lookup)
-    return end
-
-
-@kernel
-def note_one(state, queue, end, seen, lookup):
-    """Add a state to a queue if the round goes on in it and it has not been seen; gives where the queue ends."""
-    if not state["done"]:
-        position = position_of(state, 0, lookup)
-        if not seen[position]:
-            seen[position] = True
-            queue[end, 0], queue[end, 1], queue[end, 2] = locate(state, 0, lookup)
-            end += 1
-    return end
-
-
-@kernel
-def put_positions(states, positions, book):
-    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
-    for k in range(positions.shape[0]):
-        both = states[2 * k : 2 * k + 2]
-        put_standing(both, 0, book.standings[positions[k, 0]])
-        put_standing(both, 1, book.standings[positions[k, 1]])
-        put_board(both, 0, book.code[positions[k, 2]])
-
-
-def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Book) -> np.ndarray:
-    """All positions that the rules allow after some states, and they themselves, but for those seen before.
-
-    Args:
-        states: structured (2,), as for `reach`.
-        starts: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY.
-        seen: bool (positions,), as player 0 sees them; changed.
-        book: Book.
-
-    Returns them as `locate` gives them for player 0: int64 (n, 3).
-    """
-    queue, turn = np.empty((len(seen) - int(seen.sum()), 3), np.int64), make_turn(1)
-    first, end = 0, note_starts(starts, queue, seen, (book, turn))
-    while first < end:
-        first, end = end, reach(states, queue, (first, end), seen, (book, turn))
-    return queue[:end].copy()
-
-
-def levels(queue: np.ndarray, book: Book) -> list[np.ndarray]:
-    """Positions as of `reachable`, in parts: what may follow from one of them is in an earlier part, or is the same."""
-    if not len(queue):
-        return []
-    heights = np.array([height(int(standing)) for standing in book.standings])
-    rank = heights[queue[:, 0]] + heights[queue[:, 1]]
-    empty = (digits_of(book.code) == EMPTY).sum(axis=1)[queue[:, 2]]
-    order = np.lexsort([empty, rank])
-    changes = np.flatnonzero(np.diff(rank[order]) | np.diff(empty[order])) + 1
-    return np.split(queue[order], changes)
-
-
-# --- as far as they are asked for ---
 
 
 class Rounds:

@@ -1,0 +1,80 @@
+"""The rules of Connect Four, and nothing else. Action c drops a disc into column c; four in a row win."""
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.state import state_dtype
+
+ROWS, COLUMNS = 6, 7
+EMPTY = 0
+
+STATE = state_dtype(
+    players=2,
+    fields=[
+        ("cells", np.int8, (ROWS, COLUMNS)),  # EMPTY or player + 1; row 0 is the top
+        ("line", np.int8),  # option of that name
+    ],
+)
+
+DIRECTIONS = np.array([(0, 1), (1, 0), (1, 1), (1, -1)])
+
+
+@kernel
+def reset(state, seed):
+    """The empty board."""
+    rng.start(state, seed)
+
+
+@kernel
+@allocates_nothing
+def legal_mask(state, player, out):
+    """The columns that are not full."""
+    for column in range(COLUMNS):
+        out[column] = player == state["to_move"] and state["cells"][0, column] == EMPTY
+
+
+@kernel
+def step(state, actions):
+    """Drop a disc, and see whether it wins or fills the board."""
+    player = state["to_move"]
+    column = actions[player]
+    row = ROWS - 1
+    while state["cells"][row, column] != EMPTY:
+        row -= 1
+    state["cells"][row, column] = player + 1
+    state["to_move"] = 1 - player
+    if connects(state, row, column):
+        state["done"] = True
+        state["rewards"][player] = 1
+        state["rewards"][1 - player] = -1
+    elif state["ply"] == ROWS * COLUMNS - 1:  # counted by the caller, after the step
+        state["done"] = True
+
+
+@kernel
+def connects(state, row, column):
+    """Whether the disc there is one of `line` discs of its colour in a row."""
+    for k in range(len(DIRECTIONS)):
+        down, right = DIRECTIONS[k, 0], DIRECTIONS[k, 1]
+        if 1 + run(state, (row, column), (down, right)) + run(state, (row, column), (-down, -right)) >= state["line"]:
+            return True
+    return False
+
+
+@kernel
+def run(state, start, direction):
+    """How many discs of the same colour follow the one at `start` in a direction."""
+    row, column = start
+    colour, length = state["cells"][row, column], 0
+    row, column = row + direction[0], column + direction[1]
+    while 0 <= row < ROWS and 0 <= column < COLUMNS and state["cells"][row, column] == colour:
+        length += 1
+        row, column = row + direction[0], column + direction[1]
+    return length
+
+
+@kernel
+def resample(state, player, seed):
+    """Nothing is hidden and nothing is drawn; only the generator must not be the true one."""
+    rng.start(state, seed)

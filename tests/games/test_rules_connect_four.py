@@ -1,0 +1,278 @@
+"""A game outside the package: the example Connect Four, copied elsewhere and registered."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from mutants import slow_if_compiled
+from pettingzoo.env_registry.registration import aec_registry, parallel_registry
+
+import ttt_envs
+from ttt_envs import cli, registry
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.testing import CHECKS, check_game
+from ttt_envs.testing.positions import GAMES, masks_of, play_batch
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "connect_four"
+ID = "connect_four"
+
+needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JIT")
+
+
+def forget(game_id: str) -> None:
+    """Undo `register`, which is for the whole process."""
+    registry.GAMES.pop(game_id, None)
+    gymnasium.registry.pop(registry.gymnasium_id(game_id), None)
+    for specs in (aec_registry, parallel_registry):
+        specs.pop(f"ttt_envs/{game_id}-v0", None)
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory) -> Iterator[ModuleType]:
+    """The example, imported from a copy in a temporary folder."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    shutil.copytree(EXAMPLE, folder / ID, ignore=shutil.ignore_patterns("__pycache__"))
+    sys.path.insert(0, str(folder))
+    try:
+        import connect_four
+
+        assert Path(connect_four.__file__).is_relative_to(folder)
+        yield connect_four
+    finally:
+        sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.split(".")[0] == ID]:
+            del sys.modules[name]
+        forget(ID)
+
+
+@pytest.fixture
+def game(module) -> Game:
+    return ttt_envs.load(ID)
+
+
+# --- its rules ---
+
+
+class SlowConnectFour:
+    """Seven strings, the columns, each from the bottom."""
+
+    def __init__(self, line: int) -> None:
+        self.columns, self.line, self.plies = [""] * 7, line, 0
+
+    def free(self) -> list[int]:
+        return [c for c, column in enumerate(self.columns) if len(column) < 6]
+
+    def drop(self, column: int) -> None:
+        self.columns[column] += "XO"[self.plies % 2]
+        self.plies += 1
+
+    def cell(self, row: int, column: int) -> str:
+        """Rows count from the bottom."""
+        inside = 0 <= row < 6 and 0 <= column < 7
+        return (self.columns[column] + "......")[row] if inside else " "
+
+    def winner(self) -> str | None:
+        directions = (0, 1), (1, 0), (1, 1), (-1, 1)
+        for row in range(6):
+            for column in range(7):
+                for up, right in directions:
+                    marks = {self.cell(row + k * up, column + k * right) for k in range(self.line)}
+                    if marks in ({"X"}, {"O"}):
+                        return marks.pop()
+        return None
+
+
+@pytest.mark.parametrize("line", [3, 4, 5])
+def test_fast_and_slow_agree(module, line):
+    game = ttt_envs.load(ID, line=line)
+    play = play_batch(ttt_envs.Batch(game, 20 if jit.DISABLED else 60, seed=1), game.max_plies)
+    ends = set()
+    for i in range(play.states.shape[1]):
+        slow = SlowConnectFour(line)
+        for ply, state in enumerate(play.states[:, i]):
+            board = [[".XO".index(slow.cell(5 - row, column)) for column in range(7)] for row in range(6)]
+            assert state["cells"].tolist() == board
+            mover = slow.plies % 2
+            winner = slow.winner()
+            over = winner is not None or slow.plies == 42
+            assert state["done"] == over
+            legal = np.flatnonzero(masks_of(game, play.states[ply, i : i + 1], mover)[0])
+            assert legal.tolist() == ([] if over else slow.free())
+            if over:
+                assert state["rewards"].tolist() == {"X": [1, -1], "O": [-1, 1], None: [0, 0]}[winner]
+                ends.add(winner)
+                break
+            assert state["to_move"] == mover
+            slow.drop(int(play.actions[ply, i].max()))
+    assert ends >= {"X", "O"}
+
+
+def test_positions_that_cannot_be_are_refused(game):
+    start = game.format_state(game.new_state()[0])
+    assert game.parse_state(start).tobytes() == game.prototype.tobytes()
+    for old, new in (("X to move", "X wins"), ("X to move", "O to move"), (". .\na", "X .\na"), ("X to move", "draw")):
+        with pytest.raises(ValueError, match=r"first line must be|as many discs"):
+            game.parse_state(start.replace(old, new))
+    floating = start.replace("X to move\n. . .", "O to move\nX . .")
+    with pytest.raises(ValueError, match="nothing below it"):
+        game.parse_state(floating)
+    with pytest.raises(ValueError, match="6 rows of 7"):
+        game.parse_state("")
+
+
+# --- conformance ---
+
+
+@pytest.mark.parametrize("line", [4, 3])
+def test_it_passes_every_check(module, line):
+    check_game(ttt_envs.load(ID, line=line))
+
+
+@pytest.fixture
+def seen_by_x(module, game) -> Game:
+    """The game with O shown X's board."""
+    observe_for = module.encoding.observe
+
+    @kernel
+    def observe(state, player, out):
+        observe_for(state, 0, out)
+
+    return replace(game, rules=game.rules._replace(observe=observe))
+
+
+@slow_if_compiled
+def test_with_o_shown_x_s_board_it_fails(seen_by_x):
+    with pytest.raises(AssertionError, match=r"connect_four.* fails the check 'egocentric' .*not egocentric"):
+        check_game(seen_by_x)
+
+
+def test_leaving_out_the_exchange_of_seats_must_be_said(game, seen_by_x):
+    for each in (game, seen_by_x):
+        with pytest.raises(AssertionError, match=r"give Game rotate_seats.*seats_differ"):
+            CHECKS["egocentric"](replace(each, rotate_seats=None))
+        CHECKS["egocentric"](replace(each, rotate_seats=None, seats_differ="O looks over X's shoulder"))
+
+
+# --- the registry ---
+
+
+def test_it_is_registered_like_a_game_of_the_package(game):
+    assert list(registry.GAMES)[-1] == ID
+    assert ttt_envs.load(f"{ID}:make") is game
+    assert ttt_envs.load(ID, line=5).options == {"line": 5}
+    with pytest.raises(ValueError, match=r"connect_four: unknown option 'lines'.*line"):
+        ttt_envs.load(ID, lines=5)
+    aec = pettingzoo.make("aec", f"ttt_envs/{ID}-v0", line=3, render_mode="ansi")
+    aec.reset(seed=0)
+    assert aec.render().startswith("X to move\n. . . . . . .")
+    parallel = pettingzoo.make("parallel", f"ttt_envs/{ID}-v0")
+    assert parallel.reset(seed=0)[0]["player_1"]["action_mask"].tolist() == [0] * 7 + [1]
+    single = gymnasium.make("ttt_envs/ConnectFour-v0", opponent="greedy")
+    observation, _ = single.reset(seed=0)
+    assert observation["observation"].shape == (85,)
+
+
+def test_the_command_lists_it(module, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.main(["games"]) == 0
+    assert "Connect Four" in capsys.readouterr().out
+
+
+def test_a_taken_or_bad_id_is_refused(module, tmp_path):
+    with pytest.raises(ValueError, match="'connect_four' is taken, by <function make"):
+        ttt_envs.register(ID, module.make)
+    with pytest.raises(ValueError, match=r"'tic_tac_dice' is taken, by 'ttt_envs\.games\.tic_tac_dice:make'"):
+        ttt_envs.register("tic_tac_dice", module.make)
+    for bad in ("", "Connect Four", "connect-four", "4_in_a_row", "four_", "a:b"):
+        with pytest.raises(ValueError, match="lower-case words with underscores"):
+            ttt_envs.register(bad, module.make)
+    for bad in ("connect_four", "connect_four.make", "a b:c", ":make", "x:y:z"):
+        with pytest.raises(ValueError, match=r"must be a function or 'package\.module:function'"):
+            ttt_envs.register("another", bad)
+    with pytest.raises(TypeError, match="must be a function"):
+        ttt_envs.register("another", 4)
+    with pytest.raises(TypeError, match="must be text"):
+        ttt_envs.register(None, module.make)
+    assert "another" not in ttt_envs.GAMES
+
+
+def test_two_ids_that_gymnasium_takes_for_one(module):
+    ttt_envs.register("four_2_win", f"{ID}:make")
+    try:
+        with pytest.raises(ValueError, match="'four2_win' is taken: Gymnasium knows 'ttt_envs/Four2Win-v0'"):
+            ttt_envs.register("four2_win", f"{ID}:make")
+    finally:
+        forget("four_2_win")
+
+
+def test_an_entry_is_imported_when_the_game_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    ttt_envs.register("late", "late_game:make")
+    try:
+        with pytest.raises(ValueError, match="game 'late_game:make': there is no module 'late_game'"):
+            ttt_envs.load("late")
+        (tmp_path / "late_game.py").write_text("import lacks_this\n")
+        with pytest.raises(ModuleNotFoundError, match="lacks_this"):
+            ttt_envs.load("late")
+        (tmp_path / "late_game.py").write_text("maker = None  # not what was registered\n")
+        with pytest.raises(ValueError, match="module 'late_game' has no 'make'"):
+            ttt_envs.load("late")
+    finally:
+        sys.modules.pop("late_game", None)
+        forget("late")
+
+
+def test_a_game_of_another_name_is_refused(module):
+    ttt_envs.register("four", module.make)
+    try:
+        with pytest.raises(ValueError, match="entry of 'four' makes a game whose id is 'connect_four'"):
+            ttt_envs.load("four")
+    finally:
+        forget("four")
+
+
+# --- everything else ---
+
+
+@needs_jit
+def test_a_tournament(module, tmp_path):
+    """Of the game named by its function, as a command must that has not imported it."""
+    from ttt_envs.evaluation import tournament
+
+    config = tournament.Config(
+        game=f"{ID}:make",
+        option=("line=3",),
+        agents=("random", "greedy", "mcts:simulations=20"),
+        games=20,
+        out=tmp_path / "x",
+    )
+    result = tournament.run(config, quiet=True)
+    assert result.complete
+    assert result.ratings.score[1, 0] > 0.6, "greedy completes its lines"
+    assert "Connect Four" in (tmp_path / "x" / "report.md").read_text()
+
+
+@needs_jit
+def test_learning(module, tmp_path):
+    from training.ppo import Config, train
+    from ttt_envs import agents
+
+    small = {"games": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
+    result = train(Config(game=ID, steps=256, eval_every=256, snapshot_every=128, out=tmp_path / "x", **small))
+    assert result.finished
+    policy = agents.load(f"ppo:{tmp_path / 'x'}")
+    batch = ttt_envs.Batch(ttt_envs.load(ID), GAMES, seed=0)
+    while not batch.done.all():
+        view = batch.view()
+        chances = policy.policy(view)
+        assert not chances[~view.masks].any()
+        batch.step(policy.act(view))

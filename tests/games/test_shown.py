@@ -1,0 +1,149 @@
+"""What texts and pictures show of the play: what was played last, who has won and how, the end of a round."""
+
+import re
+
+import numpy as np
+import pytest
+from option_sets import OPTIONS
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import position_start
+from ttt_envs.core.view import View
+from ttt_envs.testing.positions import random_play
+from ttt_envs.wrappers.common import forfeit
+
+FEW = 4
+
+
+def games() -> list[Game]:
+    """Every game of the registry, with the first of its option sets."""
+    return [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
+
+
+def head(game: Game, state: np.void) -> str:
+    """The first line of a position."""
+    return game.format_state(state, None).splitlines()[0]
+
+
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_the_last_action_is_shown(game: Game) -> None:
+    play = random_play(game, FEW)
+    for i in range(FEW):
+        for step in range(len(play.actions)):
+            before, after = play.states[step, i], play.states[step + 1, i]
+            finished = game.finished_round(before, play.actions[step, i], after)
+            shown = after if finished is None else finished[0]
+            if before["done"]:
+                break
+            names = [game.action_names[action] for action in play.actions[step, i] if action >= 0]
+            text = game.format_state(shown, None)
+            line = next((line for line in text.splitlines() if re.match("last (move|claim|play|turn): ", line)), "")
+            # Who places first, and with which specialists, the position itself says.
+            if any(name.startswith(("choose ", "place first", "predict first")) for name in names):
+                continue
+            for name in names:
+                assert name in line, f"{name!r} was played:\n{text}"
+
+
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_the_end_says_who_has_won_and_how(game: Game) -> None:
+    for state in random_play(game, 20).states[-1]:
+        text = game.format_state(state, None)
+        first = text.splitlines()[0]
+        winners = np.flatnonzero(state["rewards"] > 0)
+        assert first.startswith("over: ")
+        assert ("draw" in first) == (len(winners) == 0)
+        assert "forfeit" not in text
+        if len(winners):
+            assert re.search("with boards|with [RBYG][123] on|row|markers|line|round 10, wins", text), text
+            assert re.search(r"wins|win\b", game.draw(state, None))
+
+
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_a_forfeit_is_called_so(game: Game) -> None:
+    states = random_play(game, FEW).states[3].copy()
+    for offender in range(game.num_players):
+        state = states[:1].copy()
+        forfeit(game, state, 0, [offender])
+        first = head(game, state[0])
+        assert first.startswith("over: ")
+        assert first.endswith("by forfeit")
+        assert "forfeit" in game.draw(state[0], None)
+    names = {head(game, forfeited(game, states, offender)) for offender in range(game.num_players)}
+    assert len(names) > 1, "the same winner whoever forfeits"
+
+
+def forfeited(game: Game, states: np.ndarray, offender: int) -> np.void:
+    """states[0] after a forfeit."""
+    state = states[:1].copy()
+    forfeit(game, state, 0, [offender])
+    return state[0]
+
+
+MATCHES = [
+    ttt_envs.load("tic_tac_dice"),
+    ttt_envs.load("tic_tac_super_dice", target_points=3),
+    ttt_envs.load("operation_tic_tac_toe", rounds_to_win=2, max_idle_turns=3),
+]
+
+
+@pytest.mark.parametrize("game", MATCHES, ids=lambda game: game.id)
+def test_the_finished_board_of_a_round(game: Game) -> None:
+    """It is shown exactly where another round begins, with all that stood there and what was played last."""
+    play, rounds = random_play(game, FEW), 0
+    board = "owner" if "owner" in play.states.dtype.names else "board"
+    for i in range(FEW):
+        for before, joint, after in zip(play.states[:, i], play.actions[:, i], play.states[1:, i], strict=False):
+            kept = before.tobytes(), after.tobytes()
+            finished = game.finished_round(before, joint, after)
+            assert (before.tobytes(), after.tobytes()) == kept
+            cleared = (after[board] != 0).sum() == 0 < (before[board] != 0).sum()
+            assert (finished is not None) == (cleared and not after["done"] and not before["done"])
+            if finished is None:
+                continue
+            rounds += 1
+            text = game.format_state(finished[0], None)
+            assert text.startswith("round over: ")
+            assert (finished[0][board] != 0).sum() >= (before[board] != 0).sum() - 1
+            assert f"ply {after['ply']}" in text
+            assert re.search("(?i)round over", game.draw(finished[0], None))
+    assert rounds >= FEW
+
+
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_what_is_only_shown_is_no_part_of_a_position(game: Game) -> None:
+    """Other last actions: the same words from `position_start` on, the same masks, observations and legal play."""
+    names = [
+        name for name in game.state_dtype.names if game.state_dtype.fields[name][1] < position_start(game.state_dtype)
+    ]
+    shown = [name for name in names if name.startswith("last")]
+    states = random_play(game, FEW).states[4]
+    others = states.copy()
+    for name in shown:
+        others[name] = -1
+    start = position_start(game.state_dtype)
+    assert start % 8 == 0
+    for state, other in zip(states, others, strict=True):
+        assert state.tobytes()[start:] == other.tobytes()[start:]
+    for player in range(game.num_players):
+        one, two = (View(game, each, np.full(FEW, player), np.zeros(FEW, np.uint64)) for each in (states, others))
+        assert np.array_equal(one.observations, two.observations)
+        assert np.array_equal(one.masks, two.masks)
+
+
+def test_a_search_knows_a_position_again_whatever_was_played_last() -> None:
+    """Two orders of claims lead to one position of the search."""
+    from ttt_envs.agents.search.mcts import MCTS
+
+    game = ttt_envs.load("tic_tac_dice")
+    states = np.repeat(random_play(game, 1).states[3], 2)
+    assert (states["last_claim"] >= 0).all()
+    states["last_claim"][1] = -1
+    room = [MCTS()._room(game, states[k : k + 1], 4)[2] for k in (0, 1)]
+    assert np.array_equal(*room)
+    assert len(room[0]) < game.state_dtype.itemsize // 8 - 1
+    view = View(game, states, states["to_move"], np.zeros(2, np.uint64))
+    visits, _ = agents.load("mcts:simulations=50").search(view)
+    assert np.array_equal(visits[0], visits[1])

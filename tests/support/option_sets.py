@@ -1,0 +1,65 @@
+"""The option sets that each game is tested with."""
+
+from collections.abc import Iterator
+
+import toy_coin
+import toy_kuhn
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+
+#: Game id -> the option sets it is tested with. Every game of the registry has an entry.
+OPTIONS: dict[str, list[dict]] = {
+    "super_tic_tac_toe": [
+        {"first_move": "center_board", "won_boards": "open"},
+        {"first_move": "center_board", "won_boards": "closed"},
+        {"first_move": "anywhere", "won_boards": "open"},
+        {"first_move": "anywhere", "won_boards": "closed"},
+        {"random_opening_plies": 6},
+    ],
+    "martian_tic_tac_toe": [
+        {"size": 5, "players": 3, "max_plies": 60},
+        {"size": 6, "players": 4, "max_plies": 40, "same_size_swap": True, "repetition_limit": None},
+        {"size": 4, "repetition_limit": 2, "max_plies": 80},
+        {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
+    ],
+    "tic_tac_dice": [
+        {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},
+        {"rounds": "single"},
+        {"size": 5, "win_length": 4, "target_points": 3},
+    ],
+    "big_tic_tac_dice": [
+        {"size": 4, "win_length": 3, "target_points": 2, "rounds": "match"},
+    ],
+    "tic_tac_super_dice": [
+        {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
+        {"rounds": "single"},
+    ],
+    "tic_tac_match": [
+        {"players": 4, "teams": True, "history": 3},
+        {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9, "history": 3},
+        {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 4},
+        {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "history": 1, "max_turns": 40},
+        {"players": 2},
+    ],
+    "operation_tic_tac_toe": [
+        # Rounds 9 and 10 are overtime.
+        {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3},
+        {"rounds_to_win": 1, "max_rounds": 2, "max_idle_turns": 6, "allow_pass": True, "draw_offers": True},
+        {"mode": "round"},
+        {"mode": "round", "specialists": (("mole", "hacker"), ("courier", "pusher")), "first_placer": 1},
+    ],
+}
+
+TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
+
+
+def all_games() -> Iterator[Game]:
+    """The registry's games with each of their option sets, without the JIT with the first one; and the toys."""
+    for game_id, option_sets in OPTIONS.items():
+        for options in option_sets[:1] if jit.DISABLED else option_sets:
+            yield ttt_envs.load(game_id, **options)
+    for options in TOYS:
+        yield toy_coin.make(**options)
+    yield toy_kuhn.make()

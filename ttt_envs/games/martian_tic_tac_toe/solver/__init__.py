@@ -1,0 +1,33 @@
+"""Best play of Martian Tic-Tac-Toe on the 3x3 board with two players: all positions, by retrograde analysis.
+
+- **Positions** are numbers below 7**9 (`positions`). Their values are worked out from the end of the game backward
+  (`retrograde`): the shortest win, the longest loss, and what is drawn by endless play.
+- **The table** (`tables`) has a byte for each position that is the least of its eight mirror images. The command
+
+      ttt solve martian_tic_tac_toe
+
+  builds it and keeps it in the user's cache folder, or in that of TTT_ENVS_CACHE. An oracle builds it when it is first
+  needed, and builds a damaged one anew.
+- **The oracle** (`oracle`, with `answers`) also takes account of the limits of plies and of repetitions.
+- **A best response** to any policy is known without the draw by repetition (`response`).
+"""
+
+from functools import cache
+
+from ttt_envs.games.martian_tic_tac_toe.solver.oracle import MartianOracle, RespondingOracle
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import check_solved
+
+__all__ = ["MartianOracle", "RespondingOracle", "oracle_for"]
+
+
+def oracle_for(
+    size: int, players: int, same_size_swap: bool, max_plies: int, repetition_limit: int | None
+) -> RespondingOracle:
+    """Best play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    check_solved(size, players)
+    return _oracle(same_size_swap, max_plies, repetition_limit)
+
+
+@cache
+def _oracle(same_size_swap: bool, max_plies: int, repetition_limit: int | None) -> RespondingOracle:
+    return RespondingOracle(same_size_swap, max_plies, repetition_limit)

@@ -1,0 +1,127 @@
+"""What `ttt solve` builds for this game: the table of best play."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.files import check_writable, write_whole
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.games.martian_tic_tac_toe.drawing import draw
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
+    CELLS,
+    DIGITS,
+    PIECES,
+    check_solved,
+    count_digits,
+    digits_of,
+    weights_of_images,
+)
+from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, build_table, find, table_path, write_table
+from ttt_envs.games.martian_tic_tac_toe.text import cell_names
+
+
+@dataclass(frozen=True)
+class BuildTable:
+    """Build the table of best play of the 3x3 game with two players, and say what is in it."""
+
+    out: Path | None = None
+    """File to write the table to; without it, the one in which the oracle looks for it."""
+    picture: Path | None = None
+    """File to write a picture of a drawn position with few pieces to, as SVG."""
+
+    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+        """See `ttt_envs.core.oracle.SolveCommand`."""
+        check_solved(options["size"], options["players"])
+        same_size_swap = options["same_size_swap"]
+        path = self.out or table_path(same_size_swap)
+        for each in (path, self.picture):
+            if each is not None:
+                check_writable(each)
+        table = build_table(same_size_swap, tell)
+        write_table(path, table, same_size_swap)
+        lines = [*facts(table), f"wrote {path}: {path.stat().st_size:,} bytes"]
+        if self.picture is not None:
+            write_whole(self.picture, drawn_picture(table) + "\n")
+            lines.append(f"wrote {self.picture}")
+        return "\n".join(lines)
+
+
+#: What `ttt solve` can run for this game.
+COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
+
+
+def facts(table: Table) -> Iterator[str]:
+    """Lines about the openings, and about how many positions are won, lost and drawn."""
+    digits = np.zeros(CELLS, np.int64)
+    for cell, name in enumerate(cell_names(3)):
+        digits[:] = EMPTY
+        digits[cell] = SIZES + 1
+        value = find(digits, weights_of_images(), table)
+        result = "drawn" if value == DRAWN else f"{'lost' if value % 2 == 0 else 'won'} in {value} plies"
+        yield f"opening on {name}: {result}"
+    counts = np.zeros(3, np.int64)
+    count_all(table, weights_of_images(), counts)
+    won, lost, drawn = counts
+    yield f"{won:,} positions won by the player to move, {lost:,} lost, {drawn:,} drawn"
+    plies = table.values.astype(np.int64) - 1
+    yield f"the longest win takes {plies[plies % 2 == 1].max()} plies, the longest loss {plies[plies % 2 == 0].max()}"
+
+
+@kernel
+def count_all(table, weights, counts):
+    """Won, lost and drawn positions: int64 (3,). Each is counted as often as it has different mirror images."""
+    digits, images = np.empty(CELLS, np.int64), np.empty(8, np.int64)
+    at = 0
+    for word in range(table.present.shape[0]):
+        for bit in range(64):
+            if not (table.present[word] >> np.uint64(bit)) & np.uint64(1):
+                continue
+            digits_of(64 * word + bit, digits)
+            different = 0
+            for turn in range(8):
+                images[turn] = 0
+                for cell in range(CELLS):
+                    images[turn] += digits[cell] * weights[turn, cell]
+                new = True
+                for other in range(turn):
+                    new = new and images[other] != images[turn]
+                different += new
+            value = np.int64(table.values[at])
+            counts[2 if value == DRAWN else value % 2] += different
+            at += 1
+
+
+@kernel
+def emptiest_drawn(table, digits):
+    """The first of the drawn positions with the fewest pieces; out int64 (9,)."""
+    trial, counts, most, at = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64), -1, 0
+    for word in range(table.present.shape[0]):
+        for bit in range(64):
+            if (table.present[word] >> np.uint64(bit)) & np.uint64(1):
+                if table.values[at] == DRAWN:
+                    digits_of(64 * word + bit, trial)
+                    count_digits(trial, counts)
+                    if counts[EMPTY] > most:
+                        most = counts[EMPTY]
+                        digits[:] = trial
+                at += 1
+
+
+def drawn_picture(table: Table) -> str:
+    """SVG of the position of `emptiest_drawn`, red to move."""
+    digits = np.empty(CELLS, np.int64)
+    emptiest_drawn(table, digits)
+    state = np.zeros(1, rules.state_dtype_for(3, 2, 1))
+    state["size"], state["pieces"], state["piece"] = 3, PIECES, digits  # the mover's are player 0's
+    for digit in range(1, DIGITS):
+        state["stash"][0, (digit - 1) // SIZES, (digit - 1) % SIZES] = PIECES - (digits == digit).sum()
+    return draw(state[0])

@@ -1,0 +1,127 @@
+"""The oracle of the 3x3 game of two players, with and without the draw by repetition."""
+
+import warnings
+
+import numpy as np
+
+from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, PIECES, weights_of_images
+from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import load_table
+
+
+class MartianOracle:
+    """Best play of the 3x3 game of two players: the shortest win, the longest loss.
+
+    See `ttt_envs.core.oracle.Oracle` for shapes. It covers what can arise; not covered are positions won or lost by the
+    table, if the way to the end could meet a position that has occurred so often that once more would be a draw.
+    """
+
+    error = 0.0
+
+    def __init__(self, same_size_swap: bool = False) -> None:
+        """Reads the table, or builds it, after saying so on stderr."""
+        self.same_size_swap = same_size_swap
+        self._table = load_table(same_size_swap)
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        """Bool (n,)."""
+        return ~np.isnan(self._judge(states)[1])
+
+    def plies_to_end(self, states: np.ndarray) -> np.ndarray:
+        """int64 (n,): odd if the player to move wins, even if they lose; -1 for a draw, -2 where nothing is known.
+
+        The limits of plies and of repetitions are disregarded.
+        """
+        return self._judge(states)[0]
+
+    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        values = self._judge(states)[1]
+        return np.where(states["to_move"] == player, values, 0 - values)
+
+    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, 27): the same after each action; nan where it is illegal or leads to what is not covered."""
+        values = self._actions(states)[1]
+        return np.where((states["to_move"] == player)[:, None], values, 0 - values)
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to move."""
+        now, value = self._judge(states)
+        after, worth = self._actions(states)
+        # What the table says, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
+        best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
+        # Where a limit cuts all of that off, any action of the best value.
+        cut = ~best.any(axis=1)
+        best[cut] = worth[cut] == value[cut, None]
+        best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == player))[:, None]
+        return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+
+    def _judge(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        states = self._checked(states)
+        plies, values = np.empty(len(states), np.int64), np.empty(len(states))
+        judge_rows(states, weights_of_images(), self._table, plies, values)
+        return plies, values
+
+    def _actions(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        states = self._checked(states)
+        shape = len(states), SIZES * CELLS
+        plies, values = np.empty(shape, np.int64), np.empty(shape)
+        actions_rows(states, weights_of_images(), self._table, plies, values)
+        return plies, values
+
+    def _checked(self, states: np.ndarray) -> np.ndarray:
+        if states.dtype.names is None or "stash" not in states.dtype.names or states["stash"].shape[1:] != (2, SIZES):
+            raise ValueError("this oracle answers states of the game with two players")
+        wrong = (states["size"] != 3) | (states["same_size_swap"] != self.same_size_swap)
+        if wrong.any():
+            raise ValueError(f"this oracle answers states of size=3 and same_size_swap={self.same_size_swap}")
+        return np.ascontiguousarray(states)
+
+
+class RespondingOracle(MartianOracle):
+    """Best play of the 3x3 game of two players, and without the draw by repetition best responses to any policy."""
+
+    def __init__(self, same_size_swap: bool = False, max_plies: int = 300, repetition_limit: int | None = None) -> None:
+        """The options of the game."""
+        super().__init__(same_size_swap)
+        self._start = np.zeros(1, rules.state_dtype_for(3, 2, 1))
+        self._start["size"] = self._start["line"] = self._start["pieces"] = self._start["stash"] = PIECES
+        self._start["same_size_swap"], self._start["max_plies"] = same_size_swap, max_plies
+        self._start["repetition_limit"], self._start["occurred"] = repetition_limit or 0, 1
+
+    def best_response(self, policy: Policy, player: int, tell: Tell = lambda share: None) -> float:
+        """Expected reward of `player`, who knows the other's policy and plays best against it: up to PRECISION.
+
+        The policy is asked once in each position that can arise against it, at the first ply at which it can. Whether
+        it heeds the ply is tried on a sample of the positions. If it does, the figure is for a policy that does in each
+        position always what this one does there first, and a UserWarning says so, with bounds on what a best response
+        wins against the policy as it is. Takes up to 4 GB, and minutes.
+
+        Args:
+            policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
+            player: who plays best; the other one follows the policy.
+            tell: hears what share is done.
+
+        Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal
+        moves.
+        """
+        if self._start["repetition_limit"][0]:
+            raise ValueError(
+                "best responses are known with repetition_limit=none alone: with the draw by repetition a position has "
+                "too many pasts"
+            )
+        response = Response(self._start, policy, player, lambda share: tell(share / 2))
+        if response.heeded_at is not None:
+            least, most = response.bounds()
+            warnings.warn(
+                f"the policy heeds how many plies were played: from ply {response.heeded_at} on it does something else "
+                "in some positions. The best response is to a policy that does in each position always what this one "
+                f"does when it can first arise. Whatever it does from that ply on, a best response as player_{player} "
+                f"wins from {least[0]:.4f} to {most[0]:.4f}",
+                stacklevel=2,
+            )
+        return float(response.values(lambda share: tell((1 + share) / 2))[0])

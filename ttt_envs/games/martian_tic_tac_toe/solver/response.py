@@ -1,0 +1,350 @@
+"""Best responses to a policy, without the draw by repetition: value iteration with as many sweeps as there are plies.
+
+(Bellman, "A Markovian decision process", Journal of Mathematics and Mechanics 6, 1957.)
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
+    BOARDS,
+    CELLS,
+    DIGITS,
+    PIECES,
+    POWERS,
+    count_digits,
+    digits_of,
+    is_move,
+    line_of,
+    swapped,
+)
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import bits_set
+
+#: Positions that can arise and in which there is something to decide, seen by the player to move.
+POSITIONS = 31_186_686
+
+#: Values of best responses are as exact as that.
+PRECISION = 1e-6
+
+# A player with at least this value wins so often within the plies left, whatever comes after them: with more plies left
+# the value is at least 1 minus twice what is missing here. A quarter of PRECISION leaves half of it to the other end.
+_SETTLED = 1 - PRECISION / 4
+
+# Positions that a policy is asked about at a time, and those in which it is asked again at other plies.
+_ASKED, _ASKED_AGAIN = 1 << 17, 512
+
+# Probabilities that differ by less are the same but for rounding.
+_ROUNDING = 1e-6
+
+_ACTIONS = np.arange(SIZES * CELLS)
+
+# What an action's piece adds to a board's number, if it is the responder's; and the action of a bit: the powers of two
+# below 2**36 differ modulo 37.
+_PLACED = (1 + _ACTIONS % SIZES) * POWERS[_ACTIONS // SIZES]
+_OF_BIT = np.zeros(37, np.int64)
+_OF_BIT[(1 << _ACTIONS) % 37] = _ACTIONS
+
+
+class Part(NamedTuple):
+    """Some of the positions that can arise against a policy.
+
+    Attributes:
+        depth: plies from the starts after which they arise first.
+        boards: int32 (n,), seen by the responder, whoever is to move.
+        moves: int32 (n,): bit a is set if action a can be played.
+        chances: float64, of these actions, position by position; of length 0 where the responder is to move.
+    """
+
+    depth: int
+    boards: np.ndarray
+    moves: np.ndarray
+    chances: np.ndarray
+
+
+@kernel
+def legal_moves(boards, mine, same_size_swap, moves):
+    """Fill moves, see `Part`; `mine`: whether the responder is to move."""
+    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    for i in range(boards.shape[0]):
+        digits_of(np.int64(boards[i]), digits)
+        if not mine:
+            for cell in range(CELLS):
+                digits[cell] = swapped(digits[cell])
+        count_digits(digits, counts)
+        moves[i] = 0
+        for action in range(SIZES * CELLS):
+            if is_move(digits, counts, action // SIZES, action % SIZES + 1, same_size_swap):
+                moves[i] |= 1 << action
+
+
+@kernel
+def spread(boards, moves, mine, seen, values, queue, end):
+    """Find the positions after all moves that are not in seen, bool (7**9,).
+
+    Those in which the game goes on are added to queue, int32, of which `end` are filled; gives the new end. Of those
+    with a line the values are set, float64 (7**9,): 1 for the responder's, -1 for the other's.
+    """
+    digits = np.empty(CELLS, np.int64)
+    first = 1 if mine else SIZES + 1
+    for i in range(boards.shape[0]):
+        digits_of(np.int64(boards[i]), digits)
+        for cell in range(CELLS):
+            old = digits[cell]
+            for size in range(SIZES):
+                if not moves[i] >> (SIZES * cell + size) & 1:
+                    continue
+                digits[cell] = first + size
+                after = boards[i] + (digits[cell] - old) * POWERS[cell]
+                if not seen[after]:
+                    seen[after] = True
+                    if line_of(digits, first):
+                        values[after] = 1 if mine else -1
+                    else:
+                        queue[end] = after
+                        end += 1
+            digits[cell] = old
+    return end
+
+
+@kernel
+def respond(boards, moves, settled, after, values):
+    """Values where the responder is to move, from those after their moves: float64 (7**9,) both.
+
+    Those that are at least `settled`, or at most -settled, are left as they are. Gives by how much one has changed at
+    most, and how many are not settled.
+    """
+    change, going, filled = 0.0, 0, np.empty(CELLS, np.int64)
+    for i in range(boards.shape[0]):
+        board, left, best = np.int64(boards[i]), np.int64(moves[i]), -np.inf
+        if abs(values[board]) >= settled:
+            continue
+        split(board, filled)
+        while left:
+            bit = left & -left
+            left ^= bit
+            action = _OF_BIT[bit % 37]
+            best = max(best, after[board - filled[action // SIZES] + _PLACED[action]])
+        change = max(change, abs(best - values[board]))
+        values[board] = best
+        going += abs(best) < settled
+    return change, going
+
+
+@kernel
+def follow(boards, moves, chances, settled, after, values):
+    """As `respond`, where the other is to move, with chances as in `Part`."""
+    change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
+    for i in range(boards.shape[0]):
+        board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
+        if abs(values[board]) >= settled:
+            at += bits_set(np.uint64(left))
+            continue
+        split(board, filled)
+        while left:
+            bit = left & -left
+            left ^= bit
+            action = _OF_BIT[bit % 37]
+            placed = _PLACED[action] + SIZES * POWERS[action // SIZES]
+            mean += chances[at] * after[board - filled[action // SIZES] + placed]
+            at += 1
+        change = max(change, abs(mean - values[board]))
+        values[board] = mean
+        going += abs(mean) < settled
+    return change, going
+
+
+@kernel
+def split(board, filled):
+    """What each cell adds to a board's number; out int64 (9,)."""
+    for cell in range(CELLS):
+        digit = board % DIGITS
+        filled[cell] = digit * POWERS[cell]
+        board //= DIGITS
+
+
+class Response:
+    """Best play of one player against the known policy of the other, in games that go on from given states.
+
+    No position that can arise is without a move, so that the players take turns, and the value of a position with so
+    many plies left is found from those of its successors with one ply less. Two arrays hold them, one for each player
+    to move, and are filled in turn. A value with two plies more left changes at most as much as any did before: this
+    tells when the plies left can be left out.
+
+    Attributes:
+        parts: all that can arise before `max_plies`, in the order of depth.
+        heeded_at: the first ply at which the policy was seen to do something else than before in the same position;
+            None if it was not.
+    """
+
+    def __init__(self, starts: np.ndarray, policy: Policy, player: int, tell: Tell = lambda share: None) -> None:
+        """Find what can arise, and ask the policy about it: each position once, at the first ply at which it can arise.
+
+        Args:
+            starts: structured (n,), with no limit of repetitions, all with the same player to move and the same ply.
+            policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
+            player: who plays best.
+            tell: hears what share is done.
+
+        Raises ValueError for other starts, or a policy that gives no distributions over the legal moves.
+        """
+        if player not in (0, 1):
+            raise ValueError(f"player must be 0 or 1, not {player!r}")
+        if len({(int(ply), int(mover)) for ply, mover in zip(starts["ply"], starts["to_move"], strict=True)}) != 1:
+            raise ValueError("starts must be one state or more, all with the same ply and the same player to move")
+        if starts["done"].any() or starts["repetition_limit"].any():
+            raise ValueError("starts must be states in which the game goes on, with repetition_limit=none")
+        self.player = player
+        self._policy, self._start = policy, starts[:1].copy()
+        self._mine = bool(starts["to_move"][0] == player)
+        self._plies = int(starts["max_plies"][0] - starts["ply"][0])
+        pieces = starts["piece"].astype(np.int64)
+        digits = np.where(pieces == EMPTY, EMPTY, (pieces - 1) % SIZES + 1)
+        digits[(pieces != EMPTY) & ((pieces - 1) // SIZES != player)] += SIZES
+        self._boards = digits @ POWERS
+        self._values = np.zeros(BOARDS), np.zeros(BOARDS)  # with the other, with the responder to move
+        self.parts = list(self._explore(tell))
+        self.heeded_at = self._heeded_at()
+
+    def _mine_at(self, depth: int) -> bool:
+        return self._mine ^ bool(depth % 2)
+
+    def _explore(self, tell: Tell) -> Iterator[Part]:
+        swap = bool(self._start["same_size_swap"][0])
+        seen = np.zeros(BOARDS, np.bool_), np.zeros(BOARDS, np.bool_)
+        queue, done = np.empty(BOARDS, np.int32), 0
+        found = np.unique(self._boards).astype(np.int32)
+        seen[self._mine][found] = True
+        for depth in range(self._plies):
+            mine, end = self._mine_at(depth), 0
+            for boards in np.split(found, range(_ASKED, len(found), _ASKED)):
+                moves, chances = np.empty(len(boards), np.int32), np.empty(0)
+                legal_moves(boards, mine, swap, moves)
+                if not moves.all():
+                    raise ValueError("starts must be states that can arise: in some a player would have no move")
+                if not mine:
+                    moves, chances = self._asked(boards, moves, depth)
+                end = spread(boards, moves, mine, seen[not mine], self._values[not mine], queue, end)
+                yield Part(depth, boards, moves, chances)
+                done += len(boards)
+                tell(min(done / (2 * POSITIONS), 1.0))
+            # In their order, so that what is near in the arrays is used together.
+            found = np.sort(queue[:end])
+            if not end:
+                break
+
+    def _asked(self, boards: np.ndarray, moves: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """The moves that the policy makes, and their chances: see `Part`."""
+        policies = self._ask(self._states(boards, depth))
+        legal = (moves[:, None] >> _ACTIONS & 1).astype(np.bool_)
+        wrong = ~((policies >= 0) & (legal | (policies == 0))).all(axis=1)
+        wrong |= ~(np.abs(policies.sum(axis=1) - 1) < _ROUNDING)
+        if wrong.any():
+            raise ValueError(
+                f"a policy must give a distribution over the legal actions, not {policies[wrong][0].tolist()}, where "
+                f"legal are {np.flatnonzero(legal[wrong][0]).tolist()}"
+            )
+        policies /= policies.sum(axis=1, keepdims=True)
+        played = policies > 0
+        return (played @ (1 << _ACTIONS)).astype(np.int32), policies[played]
+
+    def _ask(self, states: np.ndarray) -> np.ndarray:
+        policies = np.array(self._policy(states, np.full(len(states), 1 - self.player)), np.float64)
+        wanted = len(states), SIZES * CELLS
+        if policies.shape != wanted:
+            raise ValueError(f"a policy for {len(states)} states must have shape {wanted}, not {policies.shape}")
+        return policies
+
+    def _states(self, boards: np.ndarray, depth: int) -> np.ndarray:
+        """The states with these boards in which the other is to move: structured (n,)."""
+        states = np.repeat(self._start, len(boards))
+        digits = boards[:, None] // POWERS % DIGITS
+        owner = np.where(digits <= SIZES, self.player, 1 - self.player)
+        states["piece"] = np.where(digits == EMPTY, EMPTY, SIZES * owner + (digits - 1) % SIZES + 1)
+        for size in range(1, SIZES + 1):
+            states["stash"][:, self.player, size - 1] = PIECES - (digits == size).sum(axis=1)
+            states["stash"][:, 1 - self.player, size - 1] = PIECES - (digits == SIZES + size).sum(axis=1)
+        states["to_move"], states["occurred"] = 1 - self.player, 1
+        states["ply"] += depth
+        return states
+
+    def _heeded_at(self) -> int | None:
+        """See the class. The last ply is left out: at it nothing but a line counts."""
+        asked = [part for part in self.parts if not self._mine_at(part.depth)]
+        total = sum(len(part.boards) for part in asked)
+        step = max(total // _ASKED_AGAIN, 1)
+        some, before = [], 0
+        for part in asked:
+            # Each part has one at least: the shallow ones have few positions.
+            some.append(self._states(part.boards[min(-before % step, len(part.boards) - 1) :: step], part.depth))
+            before += len(part.boards)
+        # First turns cannot come later.
+        states = np.concatenate([self._start[:0], *some])
+        states = states[states["ply"] >= 2]
+        if not len(states):
+            return None
+        usual, last = self._ask(states), int(states["max_plies"][0]) - 1
+        now = states.copy()
+        for ply in range(int(states["ply"].min()) + 2, last, 2):
+            later = ply > states["ply"]
+            now["ply"] = ply
+            if not np.allclose(self._ask(now[later]), usual[later], rtol=0, atol=_ROUNDING):
+                return ply
+        return None
+
+    def values(self, tell: Tell = lambda share: None) -> np.ndarray:
+        """float64 (n,): what the player gets from each start.
+
+        The error is below PRECISION. A policy that heeds the ply is taken to do in each position always what it does
+        when the position can first arise.
+        """
+        return self._swept(self._plies, 0.0, tell)
+
+    def bounds(self, tell: Tell = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
+        """What `values` would be at least and at most, whatever the policy does from ply `heeded_at` on."""
+        if self.heeded_at is None:
+            found = self.values(tell)
+            return found, found
+        plies = self.heeded_at - int(self._start["ply"][0])
+        least = self._swept(plies, -1.0, lambda share: tell(share / 2))
+        return least, self._swept(plies, 1.0, lambda share: tell((1 + share) / 2))
+
+    def _swept(self, plies: int, left: float, tell: Tell = lambda share: None) -> np.ndarray:
+        """Values of the starts in games of so many plies, after which they are worth `left`."""
+        parts = [part for part in self.parts if part.depth <= plies]
+        for part in parts:
+            self._values[self._mine_at(part.depth)][part.boards] = left
+        settled = _SETTLED if left == 0 else np.inf
+        of_starts = self._values[self._mine]
+        reached = self._mine
+        for k in range(1, plies + 1):
+            reached, change = self._mine_at(plies - k), 0.0
+            after, values = self._values[not reached], self._values[reached]
+            going = []
+            for part in parts:
+                # Those that arise later are never asked for with k plies left.
+                if part.depth > plies - k:
+                    break
+                if self._mine_at(part.depth) == reached:
+                    if reached:
+                        most, unsettled = respond(part.boards, part.moves, settled, after, values)
+                    else:
+                        most, unsettled = follow(part.boards, part.moves, part.chances, settled, after, values)
+                    change = max(change, most)
+                    if not unsettled:
+                        continue
+                going.append(part)
+            parts = going
+            tell(k / plies)
+            # At first there is no value with two plies less to compare with.
+            steady = k >= 2 and change * (plies - k + 1) / 2 <= PRECISION / 2
+            if steady or (np.abs(of_starts[self._boards]) >= settled).all():
+                tell(1.0)
+                break
+        return of_starts[self._boards]

@@ -1,0 +1,157 @@
+"""The value of every position of the 3x3 game, by retrograde analysis.
+
+From the positions in which the opponent has just made a line, moves are taken back: a position is won that has a move
+to a lost one, and lost when all its moves are known to lead to won ones. Going through them in the order of the
+distance to the end gives the shortest win and the longest loss; what is left when nothing new is found is drawn by
+endless play. (Bellman, "On the application of dynamic programming to the determination of optimal play in chess and
+checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", ICCA Journal 9(3), 1986.)
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import TellPart
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
+    BOARDS,
+    CELLS,
+    DIGITS,
+    PIECES,
+    POWERS,
+    count_digits,
+    digits_of,
+    is_move,
+    kind_of,
+    swapped,
+)
+
+#: In a table: drawn by endless play, or no position at all; else 1 + the plies to the end.
+DRAWN = 0
+
+
+@kernel
+def prepare(start, stop, same_size_swap, moves, values):
+    """Count the legal moves of each board from start to stop-1; out uint8 (7**9,) twice. Lost ones get value 1."""
+    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    for board in range(start, stop):
+        kind = kind_of(board, digits, counts)
+        moves[board], values[board] = 0, DRAWN
+        if kind == 2:
+            values[board] = 1
+        elif kind == 1:
+            for cell in range(CELLS):
+                for size in range(1, SIZES + 1):
+                    moves[board] += is_move(digits, counts, cell, size, same_size_swap)
+
+
+@kernel
+def retract(queue, first, last, same_size_swap, moves, values):
+    """Take back the move that led to each of queue[first:last], all at one distance from the end.
+
+    What is thereby found out is added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves`
+    counts those that are not known to lose. Gives the queue's new length.
+    """
+    end = last
+    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    for k in range(first, last):
+        board = np.int64(queue[k])
+        digits_of(board, digits)
+        count_digits(digits, counts)
+        lost = values[board] % 2 == 1
+        seen = np.int64(0)  # by the player who made the move
+        for cell in range(CELLS):
+            seen += swapped(digits[cell]) * POWERS[cell]
+        for cell in range(CELLS):
+            size = digits[cell] - SIZES
+            if size < 1:
+                continue
+            for old in range(DIGITS):
+                if old == EMPTY:
+                    legal = size == 1
+                elif old <= SIZES:
+                    legal = size <= old + 1
+                    if size == old:
+                        legal = same_size_swap and counts[digits[cell]] < PIECES
+                else:
+                    legal = size == old - SIZES + 1
+                before = seen + (old - size) * POWERS[cell]
+                if not legal or values[before] != DRAWN or moves[before] == 0:
+                    continue
+                if old != EMPTY and counts[EMPTY] == CELLS - 1:
+                    continue  # a first turn only places
+                moves[before] -= 1
+                if lost or moves[before] == 0:
+                    values[before] = values[board] + 1
+                    queue[end] = before
+                    end += 1
+    return end
+
+
+@kernel
+def collect_lost(values, queue):
+    """Put all boards of value 1 into the queue; gives their number."""
+    end = 0
+    for board in range(values.shape[0]):
+        if values[board] == 1:
+            queue[end] = board
+            end += 1
+    return end
+
+
+@kernel
+def reach(flags, queue, first, same_size_swap):
+    """Mark all positions that can arise, a million at a time; flags bool (7**9,), queue int32 (7**9,) hold those found.
+
+    Goes on from queue[first], and gives where to go on and the number found.
+    """
+    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    if first == 0:
+        queue[0], flags[0] = 0, True
+    end = np.int64(flags.sum())
+    last = min(first + 1000000, flags.shape[0])
+    while first < min(last, end):
+        board = np.int64(queue[first])
+        first += 1
+        if kind_of(board, digits, counts) == 2:
+            continue
+        seen = np.int64(0)
+        for cell in range(CELLS):
+            seen += swapped(digits[cell]) * POWERS[cell]
+        for cell in range(CELLS):
+            for size in range(1, SIZES + 1):
+                if is_move(digits, counts, cell, size, same_size_swap):
+                    after = seen + (size + SIZES - swapped(digits[cell])) * POWERS[cell]
+                    if not flags[after]:
+                        flags[after] = True
+                        queue[end] = after
+                        end += 1
+    return first, end
+
+
+def analyse(same_size_swap: bool, tell: TellPart) -> tuple[np.ndarray, np.ndarray]:
+    """Work out all positions that can arise.
+
+    `tell` hears what is being done and which share of it is. Returns uint8 (7**9,), see DRAWN, and bool (7**9,):
+    whether the board can arise and there is something to decide.
+    """
+    queue, arises = np.empty(BOARDS, np.int32), np.zeros(BOARDS, np.bool_)
+    first, end = 0, 1
+    while first < end:
+        first, end = reach(arises, queue, first, same_size_swap)
+        tell("finding positions", first / end)
+    moves, values = np.empty(BOARDS, np.uint8), np.empty(BOARDS, np.uint8)
+    parts = 49
+    for part in range(parts):
+        prepare(BOARDS // parts * part, BOARDS // parts * (part + 1), same_size_swap, moves, values)
+        tell("counting moves", (part + 1) / parts)
+    moves[~arises] = 0
+    values[~arises] = DRAWN
+    total = int(arises.sum())
+    first, last = 0, collect_lost(values, queue)
+    while first < last:
+        first, last = last, retract(queue, first, last, same_size_swap, moves, values)
+        tell("going back from the end", last / total)
+    # Those that are known to be lost have run out of moves in the count.
+    return values, arises & ((moves > 0) | (values > 1))

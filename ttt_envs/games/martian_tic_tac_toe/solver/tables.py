@@ -1,0 +1,145 @@
+"""The table of best play: a byte for each position that is the least of its eight mirror images, and its file."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.files import write_whole
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.oracle import BadTable, TellPart, load_or_build, table_folder
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
+from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import analyse
+
+#: Changes with the form or the contents of a table.
+VERSION = 1
+
+_MAGIC = b"ttt-envs martian_tic_tac_toe table\n"
+_HEAD = 512
+_WORDS = -(-BOARDS // 64)
+
+
+class Table(NamedTuple):
+    """Values of the positions that are the least of their eight mirror images.
+
+    Attributes:
+        present: uint64 (words,), bit b of word w: board 64*w + b is in the table.
+        before: uint32 (words,), how many are in the words before this one.
+        values: uint8 (positions,), in the order of boards: DRAWN, or 1 + the plies to the end.
+    """
+
+    present: np.ndarray
+    before: np.ndarray
+    values: np.ndarray
+
+
+@kernel
+def compress(values, live, weights, present, out):
+    """Mark the boards of a table in `present`, uint64, zero before; and write their values. Gives their number."""
+    digits, end = np.empty(CELLS, np.int64), 0
+    for board in range(live.shape[0]):
+        if live[board]:
+            digits_of(board, digits)
+            if least_image(digits, weights) == board:
+                present[board // 64] |= np.uint64(1) << np.uint64(board % 64)
+                out[end] = values[board]
+                end += 1
+    return end
+
+
+@kernel
+def bits_set(word):
+    """How many bits of a uint64 are set."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    total = np.int64(0)
+    for byte in range(8):
+        total += np.int64((word >> np.uint64(8 * byte)) & np.uint64(0xFF))
+    return total
+
+
+@kernel
+def count_before(present, before):
+    """How many bits are set in the words before each."""
+    total = np.int64(0)
+    for word in range(present.shape[0]):
+        before[word] = total
+        total += bits_set(present[word])
+
+
+@kernel
+def find(digits, weights, table):
+    """The value of a position in a table; -1 if it is not there."""
+    board = least_image(digits, weights)
+    word, bit = table.present[board // 64], np.uint64(board % 64)
+    if not (word >> bit) & np.uint64(1):
+        return -1
+    below = word & ((np.uint64(1) << bit) - np.uint64(1))
+    return np.int64(table.values[table.before[board // 64] + bits_set(below)])
+
+
+def table_path(same_size_swap: bool) -> Path:
+    """Where the table of these rules is kept."""
+    return table_folder() / f"martian_tic_tac_toe{'-same_size_swap' if same_size_swap else ''}.table"
+
+
+def write_table(path: Path, table: Table, same_size_swap: bool) -> None:
+    """Write a table, whole or not at all. Raises OSError if that is not possible."""
+    body = b"".join(part.tobytes() for part in table)
+    facts = {
+        "version": VERSION,
+        "same_size_swap": same_size_swap,
+        "positions": len(table.values),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+    write_whole(path, (_MAGIC + json.dumps(facts).encode()).ljust(_HEAD, b"\n") + body)
+
+
+def read_table(path: Path, same_size_swap: bool) -> Table:
+    """The table of a file, mapped into memory. Raises FileNotFoundError, or BadTable naming the fault."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.startswith(_MAGIC):
+        raise BadTable(f"{path} is no table of this game")
+    try:
+        facts = json.loads(head[len(_MAGIC) :])
+        version, swap, positions, digest = (facts[k] for k in ("version", "same_size_swap", "positions", "sha256"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
+    if version != VERSION or swap is not same_size_swap:
+        raise BadTable(f"{path} is a table of version {version} with same_size_swap={swap}, not of {VERSION}")
+    if not isinstance(positions, int):
+        raise BadTable(f"{path} is damaged: its head says that it has {positions!r} positions")
+    size = _WORDS * 12 + positions
+    if path.stat().st_size != _HEAD + size:
+        raise BadTable(f"{path} is damaged: it must have {_HEAD + size} bytes, not {path.stat().st_size}")
+    body = np.asarray(np.memmap(path, np.uint8, "r", _HEAD))
+    if hashlib.sha256(body.data).hexdigest() != digest:
+        raise BadTable(f"{path} is damaged: its checksum is wrong")
+    return Table(
+        body[: 8 * _WORDS].view(np.uint64), body[8 * _WORDS : 12 * _WORDS].view(np.uint32), body[12 * _WORDS :]
+    )
+
+
+def build_table(same_size_swap: bool, tell: TellPart = lambda what, share: None) -> Table:
+    """Work out the table: half a minute and half a GB."""
+    values, live = analyse(same_size_swap, tell)
+    present, before, out = np.zeros(_WORDS, np.uint64), np.empty(_WORDS, np.uint32), np.empty(BOARDS, np.uint8)
+    positions = compress(values, live, weights_of_images(), present, out)
+    count_before(present, before)
+    return Table(present, before, out[:positions].copy())
+
+
+def load_table(same_size_swap: bool) -> Table:
+    """The table from the cache folder; if it is not there or damaged, it is built, and written there if possible."""
+    return load_or_build(
+        table_path(same_size_swap),
+        lambda path: read_table(path, same_size_swap),
+        lambda tell: build_table(same_size_swap, tell),
+        lambda path, table: write_table(path, table, same_size_swap),
+    )

@@ -1,0 +1,50 @@
+"""Symmetries of Martian Tic-Tac-Toe: turning the board, and giving each part to the next player."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
+from ttt_envs.games.martian_tic_tac_toe import encoding, rules
+
+
+def symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    cells = size * size
+    total = sum(block.size for block in encoding.blocks(size, players, pieces, repetition_limit))
+    for name, turn in dihedral(size).items():
+        features = np.arange(total)
+        for k in range(players * rules.SIZES):
+            features[k * cells : (k + 1) * cells] = k * cells + turn
+        actions = (rules.SIZES * turn[:, None] + np.arange(rules.SIZES)).ravel()
+        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new, where = states.copy(), np.argsort(turn)
+    new["piece"] = states["piece"][:, turn]
+    cell, size = states["last_action"] // rules.SIZES, states["last_action"] % rules.SIZES
+    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, rules.SIZES * where[cell] + size)
+    # In the log a cell is the leading digit.
+    players = states["stash"].shape[1]
+    base = players * (rules.SIZES * players + 1)
+    log = states["log"].astype(np.int64)
+    turned = where[log // base] * base + log % base
+    new["log"] = np.where(np.arange(log.shape[1]) < states["logged"][:, None], turned, 0)
+    return new
+
+
+def rotate_seats(states: np.ndarray) -> np.ndarray:
+    """The states (n,) with each player's part given to the next."""
+    new, players = rotate_header(states), states["stash"].shape[1]
+    count = rules.SIZES * players
+    pieces = np.concatenate([[0], 1 + (np.arange(count) + rules.SIZES) % count])
+    new["piece"] = pieces[states["piece"]]
+    new["stash"] = np.roll(states["stash"], 1, axis=1)
+    # A log entry is (cell * number of pieces + piece) * players + player.
+    log = states["log"].astype(np.int64)
+    cells, replaced, movers = log // (players * len(pieces)), log // players % len(pieces), log % players
+    rotated = (cells * len(pieces) + pieces[replaced]) * players + (movers + 1) % players
+    new["log"] = np.where(np.arange(log.shape[1]) < states["logged"][:, None], rotated, 0)
+    return new

@@ -1,0 +1,34 @@
+"""What `ttt solve` works out for this game: the values of rounds that matches are solved with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ttt_envs.core.files import check_writable
+from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
+
+
+@dataclass(frozen=True)
+class RoundValues:
+    """Work out the values of rounds that matches are solved with, and write them to a file."""
+
+    overtime: bool = False
+    """Include the rounds with two specialists a player, which takes half an hour and 6.1 GiB."""
+    out: Path | None = None
+    """File to write the values to; without it, the one in which the oracle looks for them."""
+
+    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+        """See `ttt_envs.core.oracle.SolveCommand`."""
+        idle_turns, allow_pass = options["max_idle_turns"], options["allow_pass"]
+        path = self.out or table_path(idle_turns, allow_pass)
+        if self.out is None and path == SHIPPED:
+            raise ValueError("the values for these options come with the package: give --out to write others")
+        check_writable(path)
+        write_tables(path, *make_tables(idle_turns, allow_pass, self.overtime, tell))
+        return f"wrote {path}: {path.stat().st_size:,} bytes"
+
+
+#: What `ttt solve` can run for this game.
+COMMANDS: Mapping[str, type[SolveCommand]] = {"round-values": RoundValues}

@@ -1,0 +1,68 @@
+"""Symmetries of Operation Tic-Tac-Toe: turning the board, and exchanging the two players."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
+from ttt_envs.games.operation_tic_tac_toe import encoding, rules
+
+# How a round ended, with X and O exchanged.
+_OTHER_END = np.arange(len(rules.ENDS))
+_OTHER_END[[rules.LINE_OF_X, rules.LINE_OF_O]] = rules.LINE_OF_O, rules.LINE_OF_X
+
+
+def symmetries(features: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    for name, turn in dihedral(3).items():
+        actions = _turned_actions(turn)
+        permutation = np.arange(features)
+        for start in encoding.ROOM_FEATURES:
+            permutation[start : start + rules.ROOMS] = start + turn
+        yield Symmetry(name, actions, permutation, partial(_turned, turn=turn, actions=actions))
+
+
+def _turned_actions(turn: np.ndarray) -> np.ndarray:
+    """Which action each one was before the board was turned: int64 (num_actions,)."""
+    actions = np.arange(rules.NUM_ACTIONS)
+    by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
+    for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
+        actions[start : start + rules.ROOMS] = start + turn
+    pairs = [sorted(pair) for pair in turn[rules.PAIRS].tolist()]
+    before = [rules.PAIRS.tolist().index(pair) for pair in pairs]
+    for start in (rules.PREDICT_TWO, rules.SWAP):
+        actions[start : start + len(before)] = start + np.array(before)
+    around = rules.NEXT[4]  # the centre stays where it is
+    directions = [around.tolist().index(room) for room in turn[around]]
+    actions[rules.PUSH : rules.PUSH + len(directions)] = rules.PUSH + np.array(directions)
+    return actions
+
+
+def _turned(states: np.ndarray, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    new["board"] = states["board"][:, turn]
+    new["pending"] = _after(turn)[states["pending"]]
+    for name in ("last", "last_ability"):
+        new[name] = _after(actions)[states[name]]
+    return new
+
+
+def _after(permutation: np.ndarray) -> np.ndarray:
+    """Where each number goes; -1, the last entry, stays."""
+    return np.append(np.argsort(permutation), -1)
+
+
+def rotate_seats(states: np.ndarray) -> np.ndarray:
+    """The states (n,) with the two players' parts exchanged."""
+    new = rotate_header(states)
+    pieces = 2 * rules.KINDS
+    board = states["board"].astype(np.int64)
+    new["board"] = np.where(board == 0, 0, 1 + (board - 1 + rules.KINDS) % pieces)
+    for name in ("last", "standing", "hacker_on", "wins", "given"):
+        new[name] = states[name][:, ::-1]
+    for name in ("placer", "first", "given_first"):
+        new[name] = np.where(states[name] < 0, states[name], 1 - states[name])
+    new["ended"] = _OTHER_END[states["ended"]]
+    new["to_move"][states["done"]] = 0  # as the rules leave it
+    return new

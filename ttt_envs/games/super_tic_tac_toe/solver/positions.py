@@ -1,0 +1,42 @@
+"""Positions as keys, and a hash table of them: int64 (slots, 3), -1 in an empty slot."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.jit import kernel
+
+
+@kernel
+def pack(state, key):
+    """Write a position, without its options, as int64 (3,); different positions have different keys."""
+    for part in range(3):
+        number = np.int64(0)
+        for board in range(3 * part, 3 * part + 3):
+            number = 3 * number + state["owner"][board]
+            for cell in range(9):
+                number = 3 * number + state["cells"][board, cell]
+        key[part] = number  # below 3**30
+    key[0] = 40 * key[0] + 4 * (state["target"] + 1) + 2 * state["to_move"] + state["done"]
+
+
+@kernel
+def find(table, key):
+    """The slot of the key in the table, int64 (slots, 3), or the empty one where it belongs."""
+    slot = np.int64(rng.fold(rng.fold(key[0], key[1]), key[2]) % np.uint64(table.shape[0]))
+    while table[slot, 0] >= 0 and not (
+        table[slot, 0] == key[0] and table[slot, 1] == key[1] and table[slot, 2] == key[2]
+    ):
+        slot = (slot + 1) % table.shape[0]
+    return slot
+
+
+@kernel
+def enter(state, table, key):
+    """Put a position into the table; whether it was not there before."""
+    pack(state, key)
+    slot = find(table, key)
+    new = table[slot, 0] < 0
+    table[slot] = key
+    return new

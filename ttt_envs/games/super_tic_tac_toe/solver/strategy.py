@@ -1,0 +1,107 @@
+"""X's proved strategy, and the walk through all positions that can arise while X keeps to it.
+
+The walk goes by the rules themselves, and notices any game that does not end with X's win. So the table of these
+positions is the proof, and to be covered means to be in the table.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.super_tic_tac_toe import rules
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY
+from ttt_envs.games.super_tic_tac_toe.solver.positions import enter
+
+X = 0
+
+# Slots of the hash table, a power of two: twice the positions. An empty one holds -1.
+_SLOTS = 1 << 17
+
+# More than can wait at once: as many plies as there are cells, times as many replies.
+_STACK = 81 * 81
+
+
+@kernel
+def strategy_move(state):
+    """X's action by the strategy, read off a position that lies on it: X to move, the game not over."""
+    if state["ply"] == 0:
+        return 9 * CENTER + CENTER
+    # Sent anywhere, X knows that O played cell 4: of the boards that O can send to, only that one is full.
+    j = CENTER if state["target"] == ANYWHERE else state["target"]
+    if state["filled"][CENTER] < 9:
+        return 9 * j + CENTER
+    k = -1
+    for board in range(9):
+        # Of the other boards, all but k got their first X in cell 4.
+        if board != CENTER and state["cells"][board, CENTER] != X + 1 and state["cells"][board, board] == X + 1:
+            k = board
+    if k < 0:
+        return 9 * j + j
+    m = 8 - k
+    board = m if j == CENTER else j
+    return 9 * board + (k if state["cells"][board, k] == EMPTY else m)
+
+
+@kernel
+def walk(starts, table, counts):
+    """Enter all positions that arise from `starts` (n,) when X keeps to the strategy and O does anything.
+
+    counts int64 (5,): positions with X to move, with O to move, finished; plies of the shortest and longest
+    game. Gives False, and stops, where a move of the strategy is not legal or a game does not end with X's win.
+    """
+    stack = np.empty(_STACK, starts.dtype)
+    key = np.empty(3, np.int64)
+    legal = np.empty(81, np.bool_)
+    actions = np.empty(2, np.int64)
+    counts[:] = 0
+    counts[3] = 81
+    size = 0
+    for i in range(starts.shape[0]):
+        if enter(starts[i], table, key):
+            stack[size] = starts[i]
+            size += 1
+    position = stack[:1].copy()
+    while size > 0:
+        size -= 1
+        position[0] = stack[size]
+        state = position[0]
+        if state["done"]:
+            counts[2] += 1
+            counts[3] = min(counts[3], state["ply"])
+            counts[4] = max(counts[4], state["ply"])
+            if state["rewards"][X] <= 0:
+                return False
+            continue
+        player = state["to_move"]
+        counts[player] += 1
+        rules.legal_mask(state, player, legal)
+        if player == X:
+            action = strategy_move(state)
+            if not legal[action]:
+                return False
+            legal[:] = False
+            legal[action] = True
+        for action in range(81):
+            if legal[action]:
+                stack[size] = state
+                actions[:] = action
+                rules.step(stack[size], actions)
+                stack[size]["ply"] += 1
+                if enter(stack[size], table, key):
+                    size += 1
+    return True
+
+
+@cache
+def positions() -> tuple[np.ndarray, np.ndarray]:
+    """The table of all positions on the strategy, int64 (slots, 3), and the counts of `walk`."""
+    starts = np.zeros(2, rules.STATE)  # the two values of the option first_move
+    starts["target"] = CENTER, ANYWHERE
+    table = np.full((_SLOTS, 3), -1, np.int64)
+    counts = np.empty(5, np.int64)
+    if not walk(starts, table, counts):
+        raise AssertionError("the strategy for X fails: the rules are not those of won_boards='open'")
+    return table, counts

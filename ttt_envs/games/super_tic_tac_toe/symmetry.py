@@ -1,0 +1,37 @@
+"""Symmetries of Super Tic-Tac-Toe: turning the board, and exchanging the two players."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
+from ttt_envs.games.super_tic_tac_toe import rules
+
+
+def symmetries() -> Iterator[Symmetry]:
+    """The 8 symmetries of the square, applied to the boards and to the cells in them alike."""
+    for name, turn in dihedral(3).items():
+        cells = (9 * turn[:, None] + turn[None, :]).ravel()
+        features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189]])
+        yield Symmetry(name, cells, features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    new["cells"] = states["cells"][:, turn][:, :, turn]
+    for name in ("owner", "filled"):
+        new[name] = states[name][:, turn]
+    where = np.argsort(turn)
+    new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
+    board, cell = states["last_action"] // 9, states["last_action"] % 9
+    new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, 9 * where[board] + where[cell])
+    return new
+
+
+def rotate_seats(states: np.ndarray) -> np.ndarray:
+    """The states (n,) with X's part and O's exchanged."""
+    new = rotate_header(states)
+    for name in ("cells", "owner"):
+        new[name] = np.array([0, 2, 1])[states[name]]
+    return new

@@ -1,0 +1,41 @@
+"""Best play of the Tic-Tac-Dice family: a round by backward induction, a match by a table over scores.
+
+- **3x3**: any layout is solved when it is first asked for (`rounds`), and the newest are kept (`oracle`).
+- **4x4**: one layout takes 0.85 GB and some 5 s; `game.oracle()` therefore refuses. The command
+
+      ttt solve big_tic_tac_dice layout --seed 1
+
+  solves one, and `DiceOracle(4, 3)` in Python.
+- **A match** is won by points, so that a round is played for the chance to win the match: what a round's result is
+  worth is looked up in a table of values for (points that I need, points that the opponent needs) (`match`). It comes
+  with the package, in `match_values.json` (`tables`), and was made by
+
+      ttt solve tic_tac_dice match-values
+
+- **A best response** to any policy in a single 3x3 round is exact too (`response`).
+"""
+
+from ttt_envs.games.tic_tac_dice.solver.match import MOST_TARGET
+from ttt_envs.games.tic_tac_dice.solver.oracle import DiceOracle, RoundOracle
+from ttt_envs.games.tic_tac_dice.solver.rounds import deal_layouts
+from ttt_envs.games.tic_tac_dice.solver.tables import match_values
+
+__all__ = ["DiceOracle", "RoundOracle", "deal_layouts", "match_values", "oracle_for"]
+
+
+def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> DiceOracle:
+    """Best play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    if size == 4 and rounds == "single":
+        raise NotImplementedError(
+            "no oracle for size=4: each layout takes some seconds and 0.85 GB. One layout is solved by 'ttt solve "
+            f"tic_tac_dice layout --option size=4 win_length={win_length}'"
+        )
+    if size != 3:
+        raise NotImplementedError(f"no oracle for size={size} and rounds={rounds!r}: best play is known for size=3")
+    if rounds == "single":
+        return RoundOracle(win_length)
+    if target_points > MOST_TARGET:
+        raise NotImplementedError(
+            f"no oracle for target_points={target_points}: best play is known up to {MOST_TARGET}"
+        )
+    return DiceOracle(size, win_length, target_points)

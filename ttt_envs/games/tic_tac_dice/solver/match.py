@@ -1,0 +1,76 @@
+"""The value of a match at every score: each round is solved for what its results are worth to the match.
+
+The table is indexed by the points that each player still needs. Each of its entries is the mean over a fixed sample of
+layouts, each solved exactly for the worth of its results. The sample is the only error; the standard error of each
+entry is estimated from tables made of parts of the sample.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.games.tic_tac_dice.solver.rounds import RESULTS, deal_layouts, rows, solve
+
+#: The points that a match table goes up to.
+MOST_TARGET = 9
+
+
+def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
+    """What each of RESULTS is worth to player 0, who needs `first` more points, and player 1 `second`."""
+    found = []
+    for points in RESULTS:
+        mine, other = max(first - max(points, 0), 0), max(second - max(-points, 0), 0)
+        found.append(1.0 if mine == 0 else -1.0 if other == 0 else table[mine, other])
+    return np.array(found)
+
+
+@kernel
+def start_values(layouts, has_row, payoffs, out):
+    """Value to player 0 of a round on each layout, before it is rolled for the start; layouts int8 (n, 9)."""
+    values = np.empty((2, 3 ** layouts.shape[1]))
+    for i in range(layouts.shape[0]):
+        solve(layouts[i], has_row, payoffs, values)
+        out[i] = (values[0, 0] + values[1, 0]) / 2
+
+
+def make_match_values(
+    layouts: int, groups: int, seed: int, target: int = MOST_TARGET, threads: int = 1
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Work out the table of a match; gives (share done, what is to be written) after each entry.
+
+    The layouts are dealt into groups, and each group makes a table of its own: the standard error is that of
+    the mean of these tables, so that it holds what earlier entries pass on to later ones.
+    """
+    sample = deal_layouts(layouts, 9, seed).reshape(groups, -1, 9)
+    tables = np.zeros((groups, target + 1, target + 1))
+    tables[:, 0, 1:], tables[:, 1:, 0] = 1.0, -1.0
+    has_row = rows(3, 3)
+    pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # both alike: 0
+    done = 0
+    with ThreadPoolExecutor(threads) as pool:
+        # An entry asks for entries with fewer points needed in all.
+        for a, b in sorted(pairs, key=sum):
+
+            def work(group: int, a: int = a, b: int = b) -> float:
+                out = np.empty(sample.shape[1])
+                start_values(sample[group], has_row, result_values(tables[group], a, b), out)
+                return float(out.mean())
+
+            found = np.array(list(pool.map(work, range(groups))))
+            tables[:, a, b], tables[:, b, a] = found, -found
+            done += 1
+            yield (
+                done / len(pairs),
+                {
+                    "layouts": layouts,
+                    "groups": groups,
+                    "seed": seed,
+                    "values": tables.mean(axis=0).round(6).tolist(),
+                    "standard_errors": (tables.std(axis=0, ddof=1) / np.sqrt(groups)).round(6).tolist(),
+                },
+            )

@@ -1,0 +1,180 @@
+"""The oracles of a single round and of a match."""
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.games.tic_tac_dice import rules
+from ttt_envs.games.tic_tac_dice.solver.answers import claims_rows
+from ttt_envs.games.tic_tac_dice.solver.match import MOST_TARGET, result_values
+from ttt_envs.games.tic_tac_dice.solver.response import best_from
+from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, rows, solve_part
+from ttt_envs.games.tic_tac_dice.solver.tables import match_values
+from ttt_envs.games.tic_tac_dice.text import check_ranks
+
+# Bytes of solved layouts that an oracle keeps; the newest one is kept in any case.
+_KEEP = 256 << 20
+
+
+class DiceOracle:
+    """Best play of a single round, or of a match on the 3x3 board.
+
+    See `ttt_envs.core.oracle.Oracle` for shapes. A layout is solved when it is first asked for; the newest solutions
+    are kept, up to 256 MB. Values of a single round are exact up to rounding; those of a match have the error of the
+    table of scores, see `error`.
+    """
+
+    def __init__(self, size: int = 3, win_length: int = 3, target_points: int | None = None) -> None:
+        """`target_points` None: a single round; `size` 4 takes 0.85 GB and some seconds a layout.
+
+        Raises ValueError for a size or a target that cannot be solved.
+        """
+        if size not in (3, 4):
+            raise ValueError(f"size={size} cannot be solved: 3 or 4 can")
+        if not 3 <= win_length <= size:
+            raise ValueError(f"win_length must be from 3 to {size}, not {win_length}")
+        if target_points is not None and not (size == 3 and 1 <= target_points <= MOST_TARGET):
+            raise ValueError(
+                f"a match is solved for size=3 and target_points up to {MOST_TARGET}, not for size={size} and "
+                f"target_points={target_points}"
+            )
+        self.size = size
+        self.win_length = win_length
+        self.target_points = target_points
+        #: Standard error of `value`, in reward units: of the start of a round, at any score.
+        self.standard_error = 0.0
+        if target_points is not None:
+            table, errors = match_values()
+            self._table = table[: target_points + 1, : target_points + 1]
+            self.standard_error = float(errors[: target_points + 1, : target_points + 1].max())
+        #: Four standard errors, since those of a sample give no bound.
+        self.error = 4 * self.standard_error
+        self._rows = rows(size, win_length)
+        self._solved: OrderedDict[tuple[bytes, bytes], np.ndarray] = OrderedDict()
+
+    def layout_value(self, ranks: Any) -> float:
+        """Value of a single round for the player about to roll on an empty layout, in reward units (points halved).
+
+        `ranks`: whole numbers (size*size,) or (size, size). Raises ValueError if the deck cannot deal them.
+        """
+        return float(self.solution(ranks, ROUND_PAYOFFS)[0, 0])
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        """Bool (n,): all of them."""
+        return np.ones(len(self._checked(states)), np.bool_)
+
+    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n,): expected reward of `player` under best play by both."""
+        after = self._claims(states)
+        sign = 1.0 - 2.0 * states["to_move"]
+        best = sign * np.nanmax(np.where(states["done"][:, None], 0.0, after * sign[:, None]), axis=1)
+        first = np.where(states["done"], states["rewards"][:, 0], best)
+        return np.where(np.asarray(player) == 0, first, -first)
+
+    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): the same after each claim; nan where it is not allowed."""
+        after = self._claims(states)
+        return np.where(np.broadcast_to(np.asarray(player) == 0, len(states))[:, None], after, -after)
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): all best claims alike; a row of zeros where `player` has none to make."""
+        after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
+        acts = ~states["done"] & (states["to_move"] == player)
+        after[~acts] = 0.0
+        # Equal up to rounding: symmetric claims are added up in different orders.
+        best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
+        return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+
+    def solution(self, ranks: Any, payoffs: np.ndarray, tell: Tell | None = None) -> np.ndarray:
+        """All values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
+
+        `tell` hears what share is done. Raises ValueError as `layout_value` does.
+        """
+        ranks = check_ranks(ranks, self.size)
+        key = ranks.tobytes(), payoffs.tobytes()
+        values = self._solved.pop(key, None)
+        if values is None:
+            boards = 3 ** len(ranks)
+            size = 2 * 8 * boards
+            while self._solved and size * (len(self._solved) + 1) > _KEEP:
+                self._solved.popitem(last=False)
+            values = np.empty((2, boards))
+            parts = 1 if boards < 1 << 20 else 200
+            for part in range(parts, 0, -1):
+                bounds = boards * part // parts, boards * (part - 1) // parts
+                solve_part(ranks, self._rows, payoffs, values, *bounds)
+                if tell is not None:
+                    tell(1 - (part - 1) / parts)
+        self._solved[key] = values
+        return values
+
+    def payoffs(self, points: np.ndarray) -> np.ndarray:
+        """What each result of a round is worth to player 0 at that score: float64 (5,); points int (2,)."""
+        if self.target_points is None:
+            return ROUND_PAYOFFS
+        first, second = (self.target_points - int(each) for each in points)
+        return result_values(self._table, first, second)
+
+    def _claims(self, states: np.ndarray) -> np.ndarray:
+        states = np.ascontiguousarray(self._checked(states))
+        out = np.full((len(states), self.size**2), np.nan)
+        scores = states["points"] if self.target_points else np.zeros_like(states["points"])
+        keys = np.concatenate([states["rank"], scores], axis=1)
+        # A layout's positions together, so that no layout is solved twice in one call.
+        going = np.flatnonzero(~states["done"])
+        order = going[np.lexsort(keys[going].T)]
+        changes = np.flatnonzero((keys[order[1:]] != keys[order[:-1]]).any(axis=1)) + 1
+        for group in np.split(order, changes) if len(order) else []:
+            i = group[0]
+            payoffs = self.payoffs(states["points"][i])
+            values = self.solution(states["rank"][i], payoffs)
+            claims_rows(states, group, self._rows, payoffs, values, out)
+        return out
+
+    def _checked(self, states: np.ndarray) -> np.ndarray:
+        if states.dtype != rules.STATE[self.size]:
+            raise ValueError(f"this oracle answers states of the {self.size}x{self.size} board")
+        wrong = (states["win_length"] != self.win_length) | (states["target"] != (self.target_points or 0))
+        if wrong.any():
+            raise ValueError(
+                f"this oracle was made for win_length={self.win_length}, target_points={self.target_points}, and is "
+                "asked about a game with other options"
+            )
+        return states
+
+
+class RoundOracle(DiceOracle):
+    """Best play of a single round on the 3x3 board, and best responses to any policy in it."""
+
+    def __init__(self, win_length: int = 3) -> None:
+        """As `DiceOracle`."""
+        super().__init__(3, win_length)
+
+    def best_response_from(
+        self,
+        policy: Policy,
+        starts: np.ndarray,
+        player: int,
+        tell: Tell = lambda share: None,
+    ) -> np.ndarray:
+        """Expected reward of `player`, who knows the other's policy and plays best against it.
+
+        Args:
+            policy: gives float (k, num_actions) for states structured (k,) and players int64 (k,); asked about all
+                boards of a layout with all rolls.
+            starts: structured (n,), from where the rounds go on.
+            player: who plays best; the other one follows the policy.
+            tell: hears what share is done.
+
+        Returns float64 (n,). Raises ValueError for states of another game, or a policy of a wrong shape.
+        """
+        if player not in (0, 1):
+            raise ValueError(f"player must be 0 or 1, not {player!r}")
+        starts = np.ascontiguousarray(self._checked(starts))
+        out = np.empty(len(starts))
+        for i, start in enumerate(starts):
+            out[i] = best_from(policy, start, player)
+            tell((i + 1) / len(starts))
+        return out

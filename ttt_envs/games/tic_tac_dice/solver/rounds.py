@@ -1,0 +1,138 @@
+"""A round on a given layout, solved by backward induction.
+
+A layout has 3^cells boards, and each claim leads to a board with one marker more; so the boards are gone through from
+the full ones back (expectiminimax, after Michie, "Game-playing and game-learning automata", 1966). The only loops are
+rolls with nothing to claim. They leave the board as it is, and pass the dice on or, after doubles, do not: two linear
+equations in two unknowns, the values of one board with either player about to roll.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines
+from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, EMPTY, RANKS, ROW_POINTS
+
+#: How a round may end, in the order of a payoff array: a row of player 0, more markers, as many, fewer, a row of 1.
+RESULTS = (ROW_POINTS, COUNT_POINTS, 0, -COUNT_POINTS, -ROW_POINTS)
+
+#: What they pay player 0 in a single round: float64 (5,).
+ROUND_PAYOFFS = np.array(RESULTS) / ROW_POINTS
+
+#: The worth of the best of no claims.
+NOTHING = -np.inf
+
+
+@cache
+def rows(size: int, win_length: int) -> np.ndarray:
+    """Whether a set of cells, as bits, holds a row: bool (2**cells,)."""
+    sets = np.arange(1 << size * size)
+    found = np.zeros(len(sets), np.bool_)
+    for line in lines(size, size, win_length).astype(np.int64):
+        mask = int((1 << line).sum())
+        found |= sets & mask == mask
+    return found
+
+
+@kernel
+def solve(ranks, has_row, payoffs, values):
+    """Fill the values of all boards of a layout: `solve_part` from the last board to the first."""
+    solve_part(ranks, has_row, payoffs, values, values.shape[1], 0)
+
+
+@kernel
+def solve_part(ranks, has_row, payoffs, values, stop, start):
+    """Fill the values of the boards from stop-1 down to start; those from `stop` on are there already.
+
+    Args:
+        ranks: int8 (cells,), the layout.
+        has_row: bool (2**cells,), see `rows`.
+        payoffs: float64 (5,), see RESULTS.
+        values: float64 (2, 3**cells), [roller, board]: what player 0 is paid if `roller` is about to roll; nan
+            where the round is over. Board number: the sum of (player + 1) * 3**cell over all markers.
+    """
+    cells = ranks.shape[0]
+    digits = np.empty(cells, np.int64)
+    rest = stop - 1
+    for cell in range(cells):
+        digits[cell] = rest % 3
+        rest //= 3
+    # For each roller, without and with doubles, and each rank: the best that a card of that rank gives. Sums of
+    # two dice go up to 12, where no cards are.
+    best = np.empty((2, 2, 13))
+    paid = np.empty(2)
+    for board in range(stop - 1, start - 1, -1):
+        first, second, empty, count = 0, 0, 0, 0
+        for cell in range(cells):
+            first |= (digits[cell] == 1) << cell
+            second |= (digits[cell] == 2) << cell
+            empty += digits[cell] == EMPTY
+            count += (digits[cell] == 1) - (digits[cell] == 2)
+        if empty == 0 or has_row[first] or has_row[second]:
+            values[0, board] = np.nan
+            values[1, board] = np.nan
+        else:
+            best[:] = NOTHING
+            place = 1
+            for cell in range(cells):
+                if digits[cell] == EMPTY:
+                    rank = ranks[cell]
+                    for roller in range(2):
+                        sign = 1 - 2 * roller
+                        after = board + (roller + 1) * place
+                        if has_row[(second if roller else first) | 1 << cell]:
+                            passing = rolling = payoffs[4 * roller]
+                        elif empty == 1:
+                            passing = rolling = payoffs[2 - np.sign(count + sign)]
+                        else:
+                            passing, rolling = values[1 - roller, after], values[roller, after]
+                        best[roller, 0, rank] = max(best[roller, 0, rank], sign * passing)
+                        best[roller, 1, rank] = max(best[roller, 1, rank], sign * rolling)
+                place *= 3
+            stuck = 0.0, 0.0
+            for roller in range(2):
+                paid[roller], stuck = expected(best[roller])
+            # own = paid[0] + again * own + passed * other;  other = -paid[1] + again * other + passed * own
+            passed, again = stuck
+            out = (1 - again) * (1 - again) - passed * passed
+            values[0, board] = ((1 - again) * paid[0] - passed * paid[1]) / out
+            values[1, board] = (passed * paid[0] - (1 - again) * paid[1]) / out
+        cell = 0
+        while cell < cells and digits[cell] == 0:
+            digits[cell] = 2
+            cell += 1
+        if cell < cells:
+            digits[cell] -= 1
+
+
+@kernel
+def expected(best):
+    """What a roll is worth to the roller, who claims the best card that the dice allow; best float64 (2, 13).
+
+    Returns the part of the rolls that allow something, and the chances that one allows nothing: without and with
+    doubles.
+    """
+    paid, passed, again = 0.0, 0, 0
+    for one in range(1, 7):
+        double = max(best[1, one], best[1, 2 * one])
+        if double == NOTHING:
+            again += 1
+        else:
+            paid += double
+        for two in range(one + 1, 7):
+            most = max(best[0, one], best[0, two], best[0, one + two])
+            if most == NOTHING:
+                passed += 2
+            else:
+                paid += 2 * most
+    return paid / 36, (passed / 36, again / 36)
+
+
+def deal_layouts(n: int, cells: int, seed: int) -> np.ndarray:
+    """Random layouts, int8 (n, cells)."""
+    deck = np.repeat(np.arange(1, RANKS + 1, dtype=np.int8), CARDS_OF_A_RANK)
+    decks = np.broadcast_to(deck, (n, DECK))
+    return np.ascontiguousarray(np.random.default_rng(seed).permuted(decks, axis=1)[:, :cells])

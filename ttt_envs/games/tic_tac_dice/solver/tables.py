@@ -1,0 +1,26 @@
+"""The table of values of a match that comes with the package."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.files import write_whole
+
+MATCH_VALUES = Path(__file__).with_name("match_values.json")
+
+
+def match_values() -> tuple[np.ndarray, np.ndarray]:
+    """Value of a match for a player, in reward units, and its standard error: two float64 (10, 10).
+
+    [a, b]: at the start of a round, before it is rolled for the start, if the player needs a more points, and the
+    opponent b.
+    """
+    stored = json.loads(MATCH_VALUES.read_text())
+    return np.array(stored["values"]), np.array(stored["standard_errors"])
+
+
+def write_match_values(path: Path, table: dict[str, Any]) -> None:
+    """Write what `match.make_match_values` gives, whole or not at all. Raises OSError if that is not possible."""
+    write_whole(path, json.dumps(table, indent=1) + "\n")

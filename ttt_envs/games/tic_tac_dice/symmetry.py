@@ -1,0 +1,46 @@
+"""Symmetries of the Tic-Tac-Dice family: turning the board, and exchanging the two players."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
+from ttt_envs.games.tic_tac_dice import encoding, rules
+
+# How a round ended, with X and O exchanged.
+_OTHER_END = np.arange(len(rules.ENDS))
+_OTHER_END[[rules.ROW_OF_X, rules.ROW_OF_O, rules.MORE_OF_X, rules.MORE_OF_O]] = (
+    rules.ROW_OF_O,
+    rules.ROW_OF_X,
+    rules.MORE_OF_O,
+    rules.MORE_OF_X,
+)
+
+
+def symmetries(size: int, target: int) -> Iterator[Symmetry]:
+    """The 8 symmetries of the square."""
+    cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
+    for name, turn in dihedral(size).items():
+        features = np.arange(total)
+        for k in range(rules.RANKS + 3):  # ranks, both players' markers, what can be claimed
+            features[k * cells : (k + 1) * cells] = k * cells + turn
+        yield Symmetry(name, turn, features, partial(_turned, turn=turn))
+
+
+def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    new = states.copy()
+    for name in ("rank", "owner"):
+        new[name] = states[name][:, turn]
+    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(turn)[states["last_claim"]])
+    return new
+
+
+def rotate_seats(states: np.ndarray) -> np.ndarray:
+    """The states (n,) with X's part and O's exchanged."""
+    new = rotate_header(states)
+    new["owner"] = np.array([0, 2, 1])[states["owner"]]
+    new["points"] = states["points"][:, ::-1]
+    new["last"] = _OTHER_END[states["last"]]
+    new["to_move"][states["done"]] = 0  # as the rules leave it
+    return new

@@ -1,0 +1,261 @@
+"""Checks of batches and environments: what PettingZoo and the agents rely on."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import FEW, masks_of, play_batch, players_of, positions, random_joint, random_play
+from ttt_envs.wrappers.aec import AECGame
+from ttt_envs.wrappers.common import IllegalAction, pack_state, unpack_state
+from ttt_envs.wrappers.parallel import ParallelGame
+
+
+def check_batch_sizes_and_threads(game: Game) -> None:
+    """Game i of a seed is the same game whatever the batch's size and threads, resets included."""
+    steps = len(random_play(game).actions) + 10
+    sizes = ((1, 1), (3, 2)) if jit.DISABLED else ((1, 1), (5, 1), (64, 1), (64, 3))
+    plays = [play_batch(Batch(game, n, seed=11, auto_reset=True, threads=threads), steps) for n, threads in sizes]
+    for (n, threads), play in zip(sizes, plays, strict=True):
+        same = play.states.tobytes() == np.ascontiguousarray(plays[-1].states[:, :n]).tobytes()
+        assert same, f"other games in a batch of {n} with threads={threads} than in one of {sizes[-1][0]}"
+    states = plays[-1].states
+    assert (states[1:]["ply"] < states[:-1]["ply"]).any(), "no game started anew"
+
+
+def check_batch_is_single(game: Game) -> None:
+    """One seed gives the same states, byte by byte, from Batch, AEC and Parallel, over several episodes."""
+    batch = Batch(game, 1, seed=5)
+    aec, parallel = AECGame(game), ParallelGame(game)
+    for episode in range(1 if jit.DISABLED else 3):
+        seed = 5 if episode == 0 else None
+        if episode:
+            batch.reset()
+        aec.reset(seed)
+        observations, _ = parallel.reset(seed)
+        while True:
+            expected = batch.states.tobytes()
+            assert unpack_state(game, aec.get_state())[0].tobytes() == expected, "AEC has another state"
+            assert unpack_state(game, parallel.get_state())[0].tobytes() == expected, "Parallel has another state"
+            if batch.states["done"][0]:
+                break
+            joint = random_joint(batch)
+            for player in np.flatnonzero(joint[0] >= 0).tolist():
+                name = f"player_{player}"
+                seen, legal = aec.observe(name), batch.masks(player)[0]
+                assert aec.agent_selection == name, f"AEC asks {aec.agent_selection}, not {name}"
+                _assert_equal(seen["observation"], batch.observations(player)[0], "AEC: observation")
+                _assert_equal(seen["action_mask"], legal, "AEC: mask")
+                _assert_equal(observations[name]["action_mask"][:-1], legal, "Parallel: mask")
+                assert RandomAgent().act(aec.view(name))[0] == joint[0, player], "AEC's view leads to another choice"
+                aec.step(int(joint[0, player]))
+            batch.step(joint)
+            answers = np.where(joint[0] < 0, game.num_actions, joint[0])
+            observations, rewards, ends, _, _ = parallel.step(
+                {f"player_{player}": answers[player] for player in players_of(game)}
+            )
+            for player in players_of(game):
+                name = f"player_{player}"
+                assert rewards[name] == aec.rewards[name] == batch.rewards[0, player], f"rewards of {name}"
+                assert ends[name] == aec.terminations[name] == batch.done[0], f"terminations of {name}"
+                _assert_equal(observations[name]["observation"], batch.observations(player)[0], "Parallel: observation")
+
+
+def _assert_equal(one: np.ndarray, two: np.ndarray, what: str) -> None:
+    assert np.array_equal(one, two), f"{what} differs from the batch's"
+
+
+def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[bytes]:
+    """Up to `steps` random choices; the positions after each."""
+    trace = []
+    for _ in range(steps):
+        if any(env.terminations.values()):
+            break
+        mask = env.observe(env.agent_selection)["action_mask"]
+        env.step(int(generator.choice(np.flatnonzero(mask))))
+        trace.append(env.get_state())
+    return trace
+
+
+def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int) -> list[bytes]:
+    """Up to `steps` random steps; the positions after each."""
+    trace = []
+    for _ in range(steps):
+        if not env.agents:
+            break
+        state = unpack_state(env.game, env.get_state())[0]
+        answers = {}
+        for player, name in enumerate(env.agents):
+            mask = masks_of(env.game, state, player)[0]
+            answers[name] = int(generator.choice(np.flatnonzero(mask))) if mask.any() else env.wait
+        env.step(answers)
+        trace.append(env.get_state())
+    return trace
+
+
+def _check_copies(game: Game, make: Callable[[Game], Any], play: Callable[..., list[bytes]]) -> None:
+    whole = 2 * game.max_plies * game.num_players
+    for before in range(0, min(game.max_plies, 8), 3):
+        env = make(game)
+        env.reset(seed=before)
+        play(env, np.random.default_rng(before), before)
+        here = env.get_state()
+        moved = make(game)
+        moved.set_state(here)
+        copies = {
+            "deepcopy": copy.deepcopy(env),
+            "pickle": pickle.loads(pickle.dumps(env)),
+            "set_state": moved,
+        }
+        trace = play(env, np.random.default_rng(99), whole)
+        for how, other in copies.items():
+            assert other.get_state() == here, f"{how} changed with the original"
+            assert play(other, np.random.default_rng(99), whole) == trace, f"{how} goes on differently"
+        end = env.get_state()
+        env.reset()
+        for how in ("deepcopy", "pickle"):
+            assert copies[how].get_state() == end, f"{how} changed with the original"
+            copies[how].reset()
+            assert copies[how].get_state() == env.get_state(), f"{how}: another next game"
+
+
+def check_copies_aec(game: Game) -> None:
+    """deepcopy, pickle and get_state/set_state in mid-game give games of their own, which go on alike."""
+    _check_copies(game, AECGame, play_aec)
+
+
+def check_copies_parallel(game: Game) -> None:
+    """The same of the Parallel environment."""
+    _check_copies(game, ParallelGame, play_parallel)
+
+
+def check_copies_batch(game: Game) -> None:
+    """The same of a Batch, threads and resets included."""
+    batch = Batch(game, 5, seed=3, auto_reset=True, threads=2)
+    play_batch(batch, 3)
+    here = batch.states.tobytes()
+    copies = {"deepcopy": copy.deepcopy(batch), "pickle": pickle.loads(pickle.dumps(batch))}
+    steps = 10 if jit.DISABLED else len(random_play(game).actions)
+    trace = play_batch(batch, steps).states
+    for how, other in copies.items():
+        assert other.states.tobytes() == here, f"{how} changed with the original"
+        assert play_batch(other, steps).states.tobytes() == trace.tobytes(), f"{how} goes on differently"
+
+
+def check_given_arrays_are_copies(game: Game) -> None:
+    """What a user does to a mask or an observation changes nothing."""
+    aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
+    for state in positions(game, FEW):
+        if state["done"]:
+            continue
+        packed = _packed(game, state)
+        aec.set_state(packed)
+        observations, infos = parallel.set_state(packed)
+        name = aec.agent_selection
+        true = aec.observe(name)
+        expected = true["observation"].copy()
+        legal = set(np.flatnonzero(true["action_mask"]).tolist())
+        for given in (true, aec.infos[name], observations[name], infos[name]):
+            for array in given.values():
+                array[:] = 1
+        view = aec.view(name)
+        view.masks[:] = True
+        view.observations[:] = 1
+        assert np.array_equal(aec.observe(name)["observation"], expected), "the user writes into the observation"
+        assert aec.get_state() == parallel.get_state() == packed, "the user writes into the state"
+        for action in set(range(game.num_actions)) - legal:
+            assert _refuses(aec, action), "the user's mask decides what is legal"
+            break
+        true_masks = [masks_of(game, np.array([state]), player)[0] for player in players_of(game)]
+        answers = {f"player_{p}": int(m.argmax()) if m.any() else parallel.wait for p, m in enumerate(true_masks)}
+        for player, mask in enumerate(true_masks):
+            if not mask.all():
+                try:
+                    parallel.step({**answers, f"player_{player}": int(mask.argmin())})
+                except IllegalAction:
+                    continue
+                raise AssertionError("the user's mask decides what is legal")
+        aec.set_state(packed)  # with masks as they were
+        early = aec.view(name)
+        play_aec(aec, np.random.default_rng(0), 2 * game.num_players)
+        assert early.text() == game.format_state(state, int(early.players[0])), "a view changes with the game"
+    batch = Batch(game, 2, seed=0)
+    before = batch.states.tobytes()
+    batch.masks(0)[:] = True
+    batch.observations(0)[:] = 1
+    batch.view(0).sample_worlds(1)[:] = game.prototype
+    assert batch.states.tobytes() == before, "the user writes into the batch"
+
+
+def _packed(game: Game, state: np.void) -> bytes:
+    return pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
+
+
+def _refuses(env: AECGame, action: int) -> bool:
+    """Whether the environment, made with illegal="raise", refuses the action and stays as it was."""
+    before = env.get_state()
+    try:
+        env.step(action)
+    except IllegalAction:
+        assert env.get_state() == before, f"action {action} was refused, and yet the state changed"
+        return True
+    assert env.get_state() != before, f"action {action} was taken, and nothing changed"
+    return False
+
+
+def check_legal_is_accepted(game: Game) -> None:
+    """The environments take every action of a mask and refuse every other."""
+    aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
+    for state in positions(game, FEW):
+        if state["done"]:
+            continue
+        packed = _packed(game, state)
+        aec.set_state(packed)
+        mask = aec.observe(aec.agent_selection)["action_mask"].copy()
+        for action in range(game.num_actions):
+            aec.set_state(packed)
+            assert _refuses(aec, action) == (not mask[action]), f"AEC: action {action} where the mask is {mask[action]}"
+        observations, _ = parallel.set_state(packed)
+        answers = {name: int(seen["action_mask"].argmax()) for name, seen in observations.items()}
+        for name, seen in observations.items():
+            for action, legal in enumerate(seen["action_mask"]):
+                parallel.set_state(packed)
+                try:
+                    parallel.step({**answers, name: action})
+                except IllegalAction:
+                    assert not legal, f"Parallel: {name}'s legal action {action} is refused"
+                    assert parallel.get_state() == packed, f"action {action} was refused, and yet the state changed"
+                else:
+                    assert legal, f"Parallel: {name}'s illegal action {action} is taken"
+
+
+def check_waiting(game: Game) -> None:
+    """In AEC a waiting player has a mask of zeros; in Parallel such a player, and no other, has `wait`."""
+    aec, parallel = AECGame(game), ParallelGame(game)
+    aec.reset(seed=1)
+    generator = np.random.default_rng(1)
+    while True:
+        over = any(aec.terminations.values())
+        for name in aec.possible_agents:
+            masks = (aec.observe(name)["action_mask"], aec.infos[name]["action_mask"])
+            assert masks[0] is masks[1], "the mask of the observation is not that of the infos"
+            acts = name == aec.agent_selection and not over
+            assert masks[0].any() == acts, f"AEC: {name} {'has no mask' if acts else 'waits with a mask'}"
+        if over:
+            break
+        play_aec(aec, generator, 1)
+    for state in positions(game, 4 * FEW):
+        observations, infos = parallel.set_state(_packed(game, state))
+        for player, (name, seen) in enumerate(observations.items()):
+            mask = seen["action_mask"]
+            assert mask is infos[name]["action_mask"], "the mask of the observation is not that of the infos"
+            assert mask.dtype == np.int8, f"a mask is {mask.dtype}, not int8"
+            same = np.array_equal(mask[:-1], masks_of(game, np.array([state]), player)[0])
+            assert same, f"Parallel: {name}'s mask is not that of the rules"
+            assert mask[-1] == (not mask[:-1].any()), "wait is for a player who cannot act, and for no other"

@@ -1,0 +1,122 @@
+"""Checks of a game's facts and rules."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.testing.positions import (
+    FEW,
+    after,
+    difference,
+    masks_of,
+    observations_of,
+    players_of,
+    positions,
+    random_actions,
+    random_play,
+    without_rng,
+)
+
+
+def check_facts(game: Game) -> None:
+    """The facts fit each other, and a pickled game is the same game."""
+    members = sorted(player for team in game.teams for player in team)
+    assert members == list(players_of(game)), f"teams {game.teams} must hold each of {game.num_players} players once"
+    assert game.prototype.shape == (1,), f"prototype must have shape (1,), not {game.prototype.shape}"
+    assert not game.prototype["done"][0], "the prototype is a finished game"
+    assert game.native in ("aec", "parallel"), f"native must be 'aec' or 'parallel', not {game.native!r}"
+    assert game.title, "the title is empty"
+    again = pickle.loads(pickle.dumps(game))
+    assert repr(again) == repr(game), f"factory(**options) gives {again!r}"
+    assert again.prototype.tobytes() == game.prototype.tobytes(), "factory(**options) gives another prototype"
+    assert again.loops is game.loops or game.rules != again.rules, "equal rules are compiled twice"
+    assert copy.deepcopy(game) is game, "deepcopy makes another game"
+
+
+def check_masks(game: Game) -> None:
+    """Exactly the acting players have legal actions, none of them after the end; every entry is written."""
+    states = positions(game)
+    masks = np.stack([masks_of(game, states, player) for player in players_of(game)])
+    zeroed = np.zeros_like(masks[0])
+    game.loops.mask_rows(states, np.zeros(len(states), np.int64), zeroed)
+    assert np.array_equal(zeroed, masks[0]), "legal_mask does not write every entry"
+    acts = np.any(masks, axis=2)
+    to_move, done = states["to_move"], states["done"]
+    assert not acts[:, done].any(), "a finished game has legal actions"
+    assert acts.any(axis=0)[~done].all(), "nobody can act, and the game goes on"
+    for player in players_of(game):
+        alone = ~done & (to_move != SIMULTANEOUS)
+        wrong = alone & (acts[player] != (to_move == player))
+        assert not wrong.any(), f"player {player}'s legal actions do not fit to_move={to_move[wrong]}"
+    together = (to_move[~done] == SIMULTANEOUS).any()
+    assert game.simultaneous or not together, "several players act at once, and the game says simultaneous=False"
+
+
+def check_rewards(game: Game) -> None:
+    """Zero before the end; at the end winners share +1 and losers -1, or all get 0; some games are won."""
+    states = random_play(game).states
+    rewards, done = states["rewards"], states["done"]
+    assert not rewards[~done].any(), "a reward before the end"
+    ends = rewards[-1].astype(float)
+    assert np.allclose(ends.sum(axis=1), 0, atol=1e-6), "rewards do not sum to zero"
+    assert (np.maximum(ends, 0).sum(axis=1) <= 1 + 1e-6).all(), "the winners get more than +1 in all"
+    for team in game.teams:
+        assert (ends[:, team] == ends[:, team[:1]]).all(), "players of one team get different rewards"
+    if not ends.any():
+        # With some options random play may win too seldom; with the default ones it must win.
+        usual = replace(game.factory(), rules=game.rules)
+        rewarded = repr(usual) != repr(game) and random_play(usual).states["rewards"].any()
+        assert rewarded, "all rewards are zero"
+
+
+def check_plies(game: Game) -> None:
+    """`ply` counts the steps, and stands still after the end; a finished game does not change."""
+    states = random_play(game).states
+    assert (states["ply"] <= game.max_plies).all(), f"a game is longer than max_plies={game.max_plies}"
+    going = ~states[:-1]["done"]
+    assert (states[1:]["ply"] - states[:-1]["ply"] == going).all(), "ply does not count the steps"
+    wrong = difference(states[1:][~going], states[:-1][~going])
+    assert not wrong, f"a finished game changes: {wrong}"
+
+
+def check_kernels_only_read(game: Game) -> None:
+    """Masks, observations, text and drawing change nothing; a step is a function of state and actions."""
+    states = positions(game)
+    before = states.tobytes()
+    for player in players_of(game):
+        masks_of(game, states, player)
+        observations_of(game, states, player)
+        for state in states[:FEW]:
+            game.format_state(state, player)
+            game.draw(state, player)
+    assert states.tobytes() == before, "legal_mask, observe, format_state or draw changes the state"
+    joint = random_actions(game, states, np.random.default_rng(0))
+    stepped = after(game, states, joint)
+    assert after(game, states, joint).tobytes() == stepped.tobytes(), "the same step gives another state"
+    other = np.where(joint < 0, game.num_actions - 1, joint)
+    wrong = difference(stepped, after(game, states, other))
+    assert not wrong, f"a step reads the action of a player who does not act: {wrong}"
+
+
+def check_starts(game: Game) -> None:
+    """`stochastic` is true exactly if games with the same choices differ from seed to seed."""
+
+    def first_choices(seed: int) -> bytes:
+        batch = Batch(game, 1, seed=seed)
+        trace = [without_rng(batch.states).tobytes()]
+        while not batch.states["done"][0]:
+            legal = [batch.masks(player)[0] for player in players_of(game)]
+            batch.step(np.array([[mask.argmax() if mask.any() else -1 for mask in legal]]))
+            trace.append(without_rng(batch.states).tobytes())
+        return b"".join(trace)
+
+    different = len({first_choices(seed) for seed in range(4 if jit.DISABLED else 20)})
+    assert (different > 1) == game.stochastic, f"{different} different games, stochastic={game.stochastic}"
+    if game.stochastic:
+        assert first_choices(3) == first_choices(3), "one seed gives two different games"

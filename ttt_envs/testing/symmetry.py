@@ -1,0 +1,96 @@
+"""Checks of a game's symmetries: those of the board, and that of the seats."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import (
+    after,
+    assert_same_distribution,
+    difference,
+    masks_of,
+    observations_of,
+    players_of,
+    positions,
+    some_steps,
+    with_random_rng,
+    without_rng,
+)
+
+# Where chance plays a part: steps that are sampled of each symmetry, and samples of each.
+_STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
+
+DECLARE = (
+    "the game must say whether its seats are alike: give Game rotate_seats, a function that maps states to those in "
+    "which each player's part is the next player's; or, if the players' parts are not the same, seats_differ, a reason"
+)
+
+
+def check_symmetries(game: Game) -> None:
+    """Transforming the board commutes with stepping; masks and observations permute alike."""
+    states, joint = some_steps(game, 1)
+    seen = [observations_of(game, states, player) for player in players_of(game)]
+    legal = [masks_of(game, states, player) for player in players_of(game)]
+    for symmetry in game.symmetries:
+        name, turned = symmetry.name, symmetry.states(states)
+        for player in players_of(game):
+            same = np.array_equal(observations_of(game, turned, player), seen[player][:, symmetry.features])
+            assert same, f"{name}: the observation of player {player} is not permuted by `features`"
+            same = np.array_equal(masks_of(game, turned, player), legal[player][:, symmetry.actions])
+            assert same, f"{name}: the mask of player {player} is not permuted by `actions`"
+        renamed = np.array([symmetry.action(action) for action in range(game.num_actions)] + [-1])
+        _check_commutes(game, name, symmetry.states, states, (joint, renamed[joint]))
+
+
+def check_egocentric(game: Game) -> None:
+    """With seats rotated, each player sees and may do what the player before did; or the game says why not."""
+    assert (game.rotate_seats is None) == bool(game.seats_differ), DECLARE
+    if game.rotate_seats is None:
+        return
+    states = positions(game)
+    rotated = game.rotate_seats(states)
+    for player in players_of(game):
+        following = (player + 1) % game.num_players
+        for kind, what in ((observations_of, "observation"), (masks_of, "mask")):
+            same = np.array_equal(kind(game, rotated, following), kind(game, states, player))
+            assert same, f"player {following} in the place of player {player} has another {what}: it is not egocentric"
+
+
+def check_seats(game: Game) -> None:
+    """Rotating seats commutes with stepping, rewards included: the rules are the same for all players."""
+    if game.rotate_seats is None:
+        assert game.seats_differ, DECLARE
+        return
+    states, joint = some_steps(game, 2)
+    _check_commutes(game, "rotate_seats", game.rotate_seats, states, (joint, np.roll(joint, 1, axis=1)))
+
+
+def _check_commutes(
+    game: Game,
+    name: str,
+    transform: Callable[[np.ndarray], np.ndarray],
+    states: np.ndarray,
+    joints: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Transformed states step to the transformed successors; where a step draws lots, in distribution.
+
+    `joints`: the actions int64 (n, players), and the same actions after the transformation.
+    """
+    joint, transformed = joints
+    expected, stepped = transform(after(game, states, joint)), after(game, transform(states), transformed)
+    rows = np.flatnonzero(stepped != expected)
+    if not len(rows):
+        return
+    drawn, by_chance = without_rng(after(game, states[rows], joint[rows])), np.zeros(len(rows), bool)
+    for seed in range(8):
+        by_chance |= without_rng(after(game, with_random_rng(states[rows], seed), joint[rows])) != drawn
+    certain = rows[~by_chance]
+    wrong = difference(stepped[certain], expected[certain])
+    assert not wrong, f"{name} does not commute with a step: {wrong}"
+    for row in rows[:: max(len(rows) // _STEPS, 1)][:_STEPS]:
+        many = np.repeat(states[row : row + 1], _SAMPLES)
+        one = transform(after(game, with_random_rng(many, 1), np.repeat(joint[row : row + 1], _SAMPLES, axis=0)))
+        two = after(game, with_random_rng(transform(many), 2), np.repeat(transformed[row : row + 1], _SAMPLES, axis=0))
+        assert_same_distribution(one, two, f"{name} does not commute with a step, in distribution: ")

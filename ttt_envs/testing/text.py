@@ -1,0 +1,45 @@
+"""Checks of a game's text and drawing."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import FEW, difference, players_of, positions
+
+
+def check_actions_as_text(game: Game) -> None:
+    """Names of actions are unique, also without regard to case, and are read back, as are action numbers."""
+    names = game.action_names
+    assert len({name.lower() for name in names}) == game.num_actions, "two actions have one name"
+    for action, name in enumerate(names):
+        for text in (name, f" {name.upper()} "):
+            assert game.parse_action(text) == action, f"{text!r} is read as {game.parse_action(text)}, not {action}"
+        if str(action) not in names:
+            try:
+                read = game.parse_action(str(action))
+            except ValueError:
+                continue
+            raise AssertionError(f"the number {action} is read as the name of action {read}")
+    for action, name in enumerate(game.short_action_names):
+        assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
+
+
+def check_positions_as_text(game: Game) -> None:
+    """A position is read back from its text whole, options included, all but the generator."""
+    for state in positions(game):
+        text = game.format_state(state, None)
+        read = game.parse_state(text)
+        assert read.shape == (1,), f"parse_state gives shape {read.shape}, not (1,)"
+        assert read.dtype == game.state_dtype, "parse_state gives another dtype"
+        wrong = difference(read, np.array([state]), but=("rng",))
+        assert not wrong, f"{wrong} differ after reading\n{text}"
+
+
+def check_pictures(game: Game) -> None:
+    """The drawing is well-formed SVG for every viewer, also at the end."""
+    for state in np.concatenate([positions(game)[:FEW], positions(game)[-2:]]):
+        for viewer in (None, *players_of(game)):
+            root = ElementTree.fromstring(game.draw(state, viewer))
+            assert root.tag.endswith("svg"), f"the root is <{root.tag}>, not <svg>"
+            assert float(root.attrib["width"]) > 0, "the drawing has no width"

@@ -1,0 +1,167 @@
+"""Checks of what a player is shown: observations, sampled worlds, and nothing that is hidden."""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.testing.positions import (
+    FEW,
+    assert_same_distribution,
+    difference,
+    masks_of,
+    observations_of,
+    players_of,
+    positions,
+    without_rng,
+    worlds_of,
+)
+from ttt_envs.wrappers.aec import AECGame
+from ttt_envs.wrappers.common import pack_state, unpack_state
+
+# Worlds drawn of each of two positions that look alike, and starts among which such positions are looked for.
+_SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
+
+
+def check_observations(game: Game) -> None:
+    """Every feature is written, 0 or 1, and described; the planes show exactly the features."""
+    states = positions(game)
+    size = sum(block.size for block in game.observation)
+    assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"
+    for player in players_of(game):
+        seen = observations_of(game, states, player)
+        wrong = np.flatnonzero(~np.isin(seen, (0, 1)).all(axis=0))
+        assert not len(wrong), f"not 0 or 1, or not written: {[game.describe_feature(int(k)) for k in wrong[:5]]}"
+        planes = game.to_planes(seen)
+        assert planes.shape == (len(states), *game.plane_index.shape), f"planes have shape {planes.shape}"
+        padded = np.concatenate([seen, np.zeros((len(seen), 1), np.int8)], axis=1)
+        for at, feature in np.ndenumerate(game.plane_index):
+            assert np.array_equal(planes[(slice(None), *at)], padded[:, feature]), f"plane cell {at}"
+    missing = np.setdiff1d(np.arange(game.observation_size), game.plane_index)
+    assert not len(missing), f"features that no plane shows: {missing.tolist()}"
+    described = [game.describe_feature(feature) for feature in range(game.observation_size)]
+    assert len(set(described)) == game.observation_size, "two features have one description"
+    names = [block.name for block in game.observation]
+    assert names == list(dict.fromkeys(words.split("[")[0] for words in described)), f"names of blocks: {names}"
+
+
+def check_worlds(game: Game) -> None:
+    """A sampled world looks the same to its player, and its future is another one."""
+    states = positions(game)
+    for player in players_of(game):
+        first, second = worlds_of(game, states, player, 1), worlds_of(game, states, player, 2)
+        _assert_looks_alike(game, player, states, first)
+        for one, two in ((states, first), (states, second), (first, second)):
+            assert (one["rng"] != two["rng"]).all(), "resample leaves the generator, by which the future can be read"
+        if not game.hidden_information:
+            wrong = difference(states, first, but=("rng",))
+            assert not wrong, f"resample changes {wrong}, and the game says hidden_information=False"
+        assert worlds_of(game, states, player, 1).tobytes() == first.tobytes(), "one seed gives two different worlds"
+
+
+def check_indistinguishable(game: Game) -> None:
+    """Positions that look alike to a player have the same distribution of worlds, whichever of them is true.
+
+    Such positions are found in two ways: a position and a world sampled from it; and positions of different games
+    whose observation, mask and text happen to be the same. So the text for a player must hold all that the player
+    knows.
+    """
+    if not game.hidden_information:
+        return
+    hidden = False
+    states = positions(game)
+    many = np.concatenate([Batch(game, _STARTS, seed=21).states, states])
+    for player in players_of(game):
+        worlds = worlds_of(game, states, player, 5)
+        different = np.flatnonzero(without_rng(states) != without_rng(worlds))
+        chosen = different[:: max(len(different) // (FEW // 2), 1)][: FEW // 2]
+        pairs = [(states[i : i + 1], worlds[i : i + 1]) for i in chosen]
+        pairs += _alike(game, many, player)
+        for one, two in pairs:
+            _assert_looks_alike(game, player, one, two)
+            assert_same_distribution(
+                worlds_of(game, np.repeat(one, _SAMPLES), player, 3),
+                worlds_of(game, np.repeat(two, _SAMPLES), player, 4),
+                f"resample tells player {player} positions apart that look alike: ",
+            )
+        hidden |= bool(pairs)
+    assert hidden, "no player is ever left in doubt about the position, and the game says hidden_information=True"
+
+
+def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Some pairs of different ones of these positions, each (1,), of which the player is shown the same."""
+    seen, legal = observations_of(game, states, player), masks_of(game, states, player)
+    groups = defaultdict(list)
+    for i in range(len(states)):
+        groups[seen[i].tobytes() + legal[i].tobytes()].append(i)
+    pairs = []
+    for group in groups.values():
+        # Neighbours, and only a few of each group: most may be the same position.
+        for first, second in pairwise(group[:8]):
+            one, two = states[first : first + 1], states[second : second + 1]
+            different = without_rng(one) != without_rng(two)
+            if different and game.format_state(one[0], player) == game.format_state(two[0], player):
+                pairs.append((one, two))
+                break
+    return pairs[:: max(len(pairs) // (FEW // 2), 1)][: FEW // 2]
+
+
+def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.ndarray) -> None:
+    """Nothing that the player is shown differs between states and others."""
+    for kind, what in ((observations_of, "observation"), (masks_of, "mask")):
+        same = np.array_equal(kind(game, states, player), kind(game, others, player))
+        assert same, f"the {what} shows player {player} what is hidden"
+    for state, other in zip(states[:FEW], others[:FEW], strict=True):
+        texts = game.format_state(state, player), game.format_state(other, player)
+        assert texts[0] == texts[1], f"the text shows player {player} what is hidden:\n{texts[0]}\n\n{texts[1]}"
+        same = game.draw(state, player) == game.draw(other, player)
+        assert same, f"the picture shows player {player} what is hidden"
+
+
+def check_secret_choices(game: Game) -> None:
+    """Where several players choose at once, one who commits later sees nothing of what was committed before."""
+    env = AECGame(game, render_mode="ansi")
+    for state in positions(game, 4 * FEW):
+        if state["done"] or state["to_move"] != SIMULTANEOUS:
+            continue
+        packed = pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
+        env.set_state(packed)
+        start = env.render()
+        seen: dict[tuple[str, int], bytes] = {}
+        for actions in _commits(env, packed, ()):
+            env.set_state(packed)
+            for action in actions:
+                env.step(action)
+            name = env.agent_selection
+            view = env.view(name)
+            shown = {
+                "observations": {each: env.observe(each) for each in env.possible_agents},
+                "infos": env.infos,
+                "rewards": (env.rewards, env._cumulative_rewards, env.terminations, env.truncations),
+                "text": (env.render(), view.text()),
+                "view": (view.observations, view.masks, view.seeds, view.sample_worlds(1)),
+            }
+            first = seen.setdefault((name, len(actions)), pickle.dumps(shown))
+            assert pickle.dumps(shown) == first, f"{name} sees what was committed"
+            assert env.render() == start, "the text shows what was committed"
+
+
+def _commits(env: AECGame, packed: bytes, actions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All beginnings of a joint choice after which a player has still to choose."""
+    env.set_state(packed)
+    ply = unpack_state(env.game, packed)[0]["ply"][0]
+    for action in actions:
+        env.step(action)
+    if unpack_state(env.game, env.get_state())[0]["ply"][0] != ply:
+        return
+    mask = env.observe(env.agent_selection)["action_mask"]
+    if actions:
+        yield actions
+    for action in np.flatnonzero(mask).tolist():
+        yield from _commits(env, packed, (*actions, action))
