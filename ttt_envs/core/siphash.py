@@ -1,7 +1,7 @@
 """SipHash-2-4, a pseudo-random function with a 128-bit key: what episodes and decisions get their seeds from.
 
 J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, whose test vectors the tests use.
-Who does not know the key can neither find it from outputs nor tell them from random numbers. Messages here are whole
+Without the key, its outputs cannot be told from random numbers. Messages here are two
 64-bit words, read as little-endian bytes.
 """
 
@@ -13,6 +13,9 @@ from ttt_envs.core.jit import wrapping_kernel
 
 _INITIAL = np.array([0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573], np.uint64)
 _FINAL = np.uint64(0xFF)
+
+# The last word of a message holds its length, here 16 bytes, in its highest byte.
+_LENGTH = np.uint64(16 << 56)
 
 
 @wrapping_kernel
@@ -35,12 +38,10 @@ def rounds(a, b, c, d, number):
 
 
 @wrapping_kernel
-def siphash(first, second, words):
-    """SipHash-2-4 of `words` uint64 (k,), k < 32, under the key (first, second), both uint64: a uint64."""
+def siphash(first, second, one, two):
+    """SipHash-2-4 of the words `one` and `two` under the key (`first`, `second`), all uint64: a uint64."""
     a, b, c, d = first ^ _INITIAL[0], second ^ _INITIAL[1], first ^ _INITIAL[2], second ^ _INITIAL[3]
-    # The last word of the message holds its length in bytes.
-    for k in range(words.shape[0] + 1):
-        word = words[k] if k < words.shape[0] else np.uint64(words.shape[0]) << np.uint64(59)
+    for word in (one, two, _LENGTH):
         d ^= word
         a, b, c, d = rounds(a, b, c, d, 2)
         a ^= word
