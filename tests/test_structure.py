@@ -74,9 +74,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.wrappers": ("ttt_envs.core", "ttt_envs.drawing"),
     "ttt_envs.agents": ("ttt_envs.core", "ttt_envs.wrappers.common"),
 }
-FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents")
 _LOADED = ("ttt_envs.load", "ttt_envs.Batch", "ttt_envs.GAMES", "ttt_envs.__version__", "ttt_envs.registry")
-FLOORS["ttt_envs.evaluation"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers", *_LOADED)
+FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents", *_LOADED)
+FLOORS["ttt_envs.evaluation"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers")
 FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
 FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.drawing", "ttt_envs.evaluation", "ttt_envs.testing")
 FLOORS["training"] = ("ttt_envs",)

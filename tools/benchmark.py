@@ -32,9 +32,9 @@ import ttt_envs
 from training import ppo
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
+from ttt_envs.core.report import Table, write_json
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.report import Table, write_json
 from ttt_envs.registry import parse_options
 
 TICTACTOE = "tictactoe-v3"
@@ -79,7 +79,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Timing:
     """One line of the table.
 
     Attributes:
@@ -153,7 +153,7 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
     return moves / (time.perf_counter() - start)
 
 
-def bench_aec(game_id: str, config: Config) -> Iterator[Measurement]:
+def bench_aec(game_id: str, config: Config) -> Iterator[Timing]:
     """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
     peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
     ours = ttt_envs.make_aec(game_id)
@@ -211,7 +211,7 @@ def step_batch(batch: Any, seconds: float, seed: int = 0) -> float:
     return steps / (now - start)
 
 
-def bench_batch(game_id: str, config: Config) -> Iterator[Measurement]:
+def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
     """`Batch` of several sizes, and with other options where there is a goal for them."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
@@ -243,7 +243,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
     return done * int(agent.simulations) / (now - start)
 
 
-def bench_search(game_id: str, config: Config) -> Iterator[Measurement]:
+def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
     """Tree search from the opening."""
     what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
     try:
@@ -269,7 +269,7 @@ def train(game_id: str, rollouts: int) -> float:
     return result.steps_per_second
 
 
-def bench_training(game_id: str, config: Config) -> Iterator[Measurement]:
+def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
     """MaskablePPO self-play."""
     what = "MaskablePPO self-play"
     try:
@@ -303,14 +303,14 @@ def start_seconds(code: str, cache: Path) -> float:
     return float(done.stdout.splitlines()[-1])
 
 
-def bench_import(config: Config) -> Iterator[Measurement]:
+def bench_import(config: Config) -> Iterator[Timing]:
     """`import ttt_envs` in a fresh process."""
     with tempfile.TemporaryDirectory() as cache:
         runs = [start_seconds("import ttt_envs", Path(cache)) for _ in range(config.repeats)]
     yield _rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
 
 
-def bench_start(game_id: str, config: Config) -> Iterator[Measurement]:
+def bench_start(game_id: str, config: Config) -> Iterator[Timing]:
     """Import and first reset in a fresh process, with and without compiled code at hand."""
     code = f"import ttt_envs; ttt_envs.make_aec({game_id!r}).reset(seed=0)"
     with tempfile.TemporaryDirectory() as cache:
@@ -322,7 +322,7 @@ def bench_start(game_id: str, config: Config) -> Iterator[Measurement]:
 
 # --- all ---
 
-PARTS: dict[Section, Callable[[str, Config], Iterator[Measurement]]] = {
+PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "aec": bench_aec,
     "batch": bench_batch,
     "search": bench_search,
@@ -343,15 +343,15 @@ def _alternate(players: dict[str, Callable[[float], float]], config: Config) -> 
     return runs
 
 
-def _rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Measurement:
-    return Measurement(game, what, statistics.median(runs), unit, goal, tuple(runs))
+def _rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
+    return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
 
 
-def _skipped(game: str, what: str, unit: str, why: str) -> Measurement:
-    return Measurement(game, what, float("nan"), unit, note=f"skipped: {why}")
+def _skipped(game: str, what: str, unit: str, why: str) -> Timing:
+    return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")
 
 
-def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Measurement]:
+def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
     """All measurements of `config`, as they are made; `tell` hears what comes next and what share is done.
 
     Raises ValueError for unknown games or parts and for times and repeats that make no sense.
@@ -366,7 +366,7 @@ def measure(config: Config, tell: Callable[[str, float], None] = lambda what, sh
             raise ValueError(unknown("part", part, SECTIONS))
     if not (config.seconds > 0 and config.repeats >= 1):
         raise ValueError(f"seconds={config.seconds} must be positive, and repeats={config.repeats} at least 1")
-    jobs: list[tuple[str, Callable[[], Iterator[Measurement]]]] = []
+    jobs: list[tuple[str, Callable[[], Iterator[Timing]]]] = []
     if "start" in config.only:
         jobs.append(("import", lambda: bench_import(config)))
     jobs += [
@@ -381,7 +381,7 @@ def measure(config: Config, tell: Callable[[str, float], None] = lambda what, sh
     tell("", 1.0)
 
 
-def tables(found: Sequence[Measurement]) -> list[Table]:
+def tables(found: Sequence[Timing]) -> list[Table]:
     """For people, one for each game: value, goal, and whether it is met."""
     made = []
     for game in dict.fromkeys(m.game for m in found):
@@ -412,7 +412,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, which goals that are not met leave at 0."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.benchmark", description=Config.__doc__)
     console, errors = Console(), Console(stderr=True)
-    found: list[Measurement] = []
+    found: list[Timing] = []
     status = 0
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     try:

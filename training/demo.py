@@ -22,8 +22,7 @@ from ttt_envs import agents
 from ttt_envs.agents.policy import load_policy
 from ttt_envs.cli.shell import python
 from ttt_envs.drawing.film import save_gif
-from ttt_envs.evaluation import tournament
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation import game_seeds, play_games, tournament
 from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
@@ -78,16 +77,8 @@ def run(config: Config) -> None:
     console.rule("2/3  Tournament")
     ours = f"ppo:{folder}"
     rivals = [spec for spec in config.rivals if _plays(spec, game)]
-    result = tournament.run(
-        tournament.Config(
-            game=config.game,
-            option=config.option,
-            agents=(*rivals, ours),
-            games=config.games,
-            seed=config.seed,
-            out=config.out / "tournament",
-        )
-    )
+    result = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
+    result.save(config.out / "tournament")
     if not result.complete:
         raise KeyboardInterrupt
     for table in result.tables()[:2]:

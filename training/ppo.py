@@ -65,11 +65,12 @@ from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.rng import fold
-from ttt_envs.evaluation import exploitability
+from ttt_envs.evaluation.exploitability import Measurement, tree_for
+from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import measure, oracle_of
 from ttt_envs.registry import parse_options
-from ttt_envs.solvers.tree import Tree
+from ttt_envs.solvers.sequence import Tree
 from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
 
@@ -196,7 +197,7 @@ class Evaluation:
 
 @dataclass
 class Regret:
-    """What the learner's decisions lose against best play; see `evaluation.regret.Result`."""
+    """What the learner's decisions lose against best play; see `ttt_envs.evaluation.regret.Measurement`."""
 
     steps: int
     per_game: float
@@ -209,7 +210,7 @@ class Regret:
 
 @dataclass
 class Exploited:
-    """What a best response wins on average over both seats; see `ttt_envs.evaluation.exploitability.Result`.
+    """What a best response wins on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
 
     Attributes:
         steps: decisions trained on.
@@ -496,14 +497,14 @@ class Keeper(BaseCallback):
             soft_wrap=True,
         )
 
-    def exploitability_of(self, agent: PolicyAgent) -> exploitability.Result:
+    def exploitability_of(self, agent: PolicyAgent) -> Measurement:
         """Of one agent; an interrupt ends it early."""
 
         def tell(share: float) -> None:
             self.interrupts.check()
 
         config = self.config
-        return exploitability.measure(
+        return measure_exploitability(
             self.game, agent, starts=config.exploitability_starts, seed=config.seed, found=self.tree, tell=tell
         )
 
@@ -728,7 +729,7 @@ def train(config: Config) -> Result:
     game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
     if config.regret_games:
         oracle_of(game)
-    tree = exploitability.tree_for(game, quiet=config.quiet) if config.exploitability_every else None
+    tree = tree_for(game, quiet=config.quiet) if config.exploitability_every else None
     torch.set_num_threads(1)  # small networks get slower with more
     torch.distributions.Distribution.set_default_validate_args(False)  # it costs a tenth of the time
     console = Console(quiet=config.quiet)

@@ -6,10 +6,13 @@ environments. `register` adds a game of your own, and `ttt_envs.testing.check_ga
 compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
+from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.registry import GAMES, load, register, register_built_in
+from ttt_envs.core.extras import require
+from ttt_envs.registry import GAMES, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
     from ttt_envs.core.batch import Batch as Batch
@@ -48,26 +51,20 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
-def _game(game: "str | Game", options: dict[str, Any]) -> "Game":
-    """A Game, by its id and options or given as one."""
-    if isinstance(game, str):
-        return load(game, **options)
-    from ttt_envs.core.game import Game
-
-    if not isinstance(game, Game):
-        return load(game, **options)  # which says what is known
-    if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
-    return game
+def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]) -> "Game":
+    """The game; an unknown option may be a misspelt argument of `maker`."""
+    arguments = [each.name for each in signature(maker).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    return resolve(game, options, arguments)
 
 
-def _opponents(opponent: Any) -> "Actor | list[Actor]":
-    """Opponents as objects: one of whatever `agents.load` takes, or several."""
+def _opponents(opponent: Any, game: "Game") -> "list[Actor]":
+    """Opponents as objects: of whatever `agents.load` takes, or of a list of these. Each must be able to play."""
     from ttt_envs.agents import load as load_agent
 
-    if isinstance(opponent, (list, tuple)):
-        return [load_agent(each) for each in opponent]
-    return load_agent(opponent)
+    found = [load_agent(each) for each in (opponent if isinstance(opponent, (list, tuple)) else [opponent])]
+    for agent in found:
+        agent.check(game)
+    return list(found)
 
 
 def make_aec(
@@ -93,7 +90,7 @@ def make_aec(
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(_game(game, options, make_aec), render_mode=render_mode, encoding=encoding, illegal=illegal)
 
 
 def make_parallel(
@@ -107,7 +104,9 @@ def make_parallel(
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
-    return ParallelGame(_game(game, options), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return ParallelGame(
+        _game(game, options, make_parallel), render_mode=render_mode, encoding=encoding, illegal=illegal
+    )
 
 
 def make_single(
@@ -133,14 +132,16 @@ def make_single(
         options: of the game, if `game` is an id.
 
     Raises:
-        ValueError: an unknown id, option or agent (the known ones are listed), or a wrong value.
+        ValueError: an unknown id, option or agent (the known ones are listed), a wrong value, or an opponent that
+            cannot play the game.
         TypeError: an argument of a wrong type, or options with a Game.
     """
     from ttt_envs.wrappers.single import SeatEnv
 
+    made = _game(game, options, make_single)
     return SeatEnv(
-        _game(game, options),
-        opponent=_opponents(opponent),
+        made,
+        opponent=_opponents(opponent, made),
         seat=seat,
         render_mode=render_mode,
         encoding=encoding,
@@ -177,10 +178,11 @@ def make_vec(
 
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
+    made = _game(game, options, make_vec)
     return SeatVectorEnv(
-        _game(game, options),
+        made,
         num_envs,
-        opponent=_opponents(opponent),
+        opponent=_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
@@ -199,13 +201,18 @@ def make_sb3(
     threads: int = 1,
     **options: Any,
 ) -> "SB3SeatEnv":
-    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`."""
+    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
+
+    Raises ImportError with the command that installs the extra `train` if it is missing.
+    """
+    require("train", "stable_baselines3")
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
+    made = _game(game, options, make_sb3)
     return SB3SeatEnv(
-        _game(game, options),
+        made,
         num_envs,
-        opponent=_opponents(opponent),
+        opponent=_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -39,10 +39,14 @@ def load(game_id: str, **options: Any) -> "Game":
         ValueError: no such id or option (the known ones are listed), or a wrong value.
         TypeError: an option of a wrong type.
     """
+    return _load(game_id, options)
+
+
+def _load(game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = ()) -> "Game":
     make, known = _maker(game_id)
     for option in options:
         if option not in known:
-            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
+            raise ValueError(f"{game_id}: {unknown('option', option, [*known, *arguments])}")
     try:
         # With the types, because True, 1 and 1.0 are one key, and not one option.
         game: Game = _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
@@ -52,6 +56,21 @@ def load(game_id: str, **options: Any) -> "Game":
         game = make(**options)
     if game_id in GAMES and game.id != game_id:
         raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
+    return game
+
+
+def resolve(game: "str | Game", options: Mapping[str, Any] | None = None, arguments: Iterable[str] = ()) -> "Game":
+    """A game that is given as an id with options, or as a Game, which has its own.
+
+    Raises ValueError and TypeError as `load`, and TypeError for options beside a Game. The error of an unknown option
+    names the known ones and `arguments`, which a caller takes beside them.
+    """
+    from ttt_envs.core.game import Game
+
+    if not isinstance(game, Game):
+        return _load(game, options or {}, arguments)
+    if options:
+        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
 
 

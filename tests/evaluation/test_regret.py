@@ -9,15 +9,15 @@ import pytest
 import toy_coin
 
 import ttt_envs
-from ttt_envs import agents, registry
+from ttt_envs import agents, evaluation, registry
+from ttt_envs.agents import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
-from ttt_envs.evaluation import regret
 from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.evaluation.regret import Config, measure, run
+from ttt_envs.evaluation.regret import Mistake, measure, ratio
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
@@ -155,11 +155,11 @@ def registered(monkeypatch):
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
-class Takes:
+class Takes(Agent):
     """Takes the best number by hand, but `wrong` of `at` stones."""
 
-    def __init__(self, at=0, wrong=0):
-        self.name = "takes"
+    def __init__(self, at=0, wrong=0, name="takes"):
+        self.name = name
         self.at, self.wrong = at, wrong
 
     def act(self, view):
@@ -249,7 +249,7 @@ def test_wrong_in_one_position(at, wrong, loss):
     assert visits > 20
     assert found.per_game * found.sides == pytest.approx(loss * visits)
     assert found.mistakes * found.decisions == pytest.approx(visits)
-    assert found.worst == regret.Mistake(
+    assert found.worst == Mistake(
         pytest.approx(loss), found.worst.player, ("one", "two")[wrong - 1], found.worst.best, f"left {at}"
     )
 
@@ -325,11 +325,11 @@ def test_choices_at_once_count_for_all_who_choose():
 
 def test_ratio_of_equal_counts_is_the_mean():
     sums = np.random.default_rng(0).exponential(size=50)
-    mean, half = regret.ratio(sums, np.full(50, 4))
+    mean, half = ratio(sums, np.full(50, 4))
     assert mean == pytest.approx(sums.mean() / 4)
     assert half == pytest.approx(1.96 * sums.std(ddof=1) / np.sqrt(50) / 4)
-    assert regret.ratio(2.5 * np.arange(1, 9), np.arange(1, 9)) == pytest.approx((2.5, 0))
-    assert np.isnan(regret.ratio(sums[:1], np.ones(1))[1])
+    assert ratio(2.5 * np.arange(1, 9), np.arange(1, 9)) == pytest.approx((2.5, 0))
+    assert np.isnan(ratio(sums[:1], np.ones(1))[1])
 
 
 def test_intervals_shrink():
@@ -431,62 +431,58 @@ def test_progress_is_told():
     assert seen[-1] == (22, 22)
 
 
-# --- the command ---
+# --- the report ---
 
 
-def settings(tmp_path, **changes):
-    given = {"game": "pile", "agents": ("random", "oracle"), "games": 40, "out": tmp_path / "r"}
-    return Config(**{**given, **changes})
+def small(**changes):
+    """A quick measurement."""
+    given = {"game": "pile", "agents": ["random", "oracle"], "games": 40, "quiet": True}
+    return evaluation.regret(**{**given, **changes})
 
 
-def test_command_line(tmp_path, capsys):
-    words = ["--game", "tic_tac_dice", "--option", "rounds=single", "--games", "31", "--out", str(tmp_path / "r")]
-    assert regret.main([*words, "--agents", "random", "greedy", "oracle", "--opponent", "random"]) == 0
-    printed = capsys.readouterr().out
-    assert "a decision" in printed
-    assert "greedy, the worst decision:" in printed
+def test_report_and_files(tmp_path):
+    lineup = ["random", "greedy", "oracle"]
+    report = evaluation.regret(DICE, lineup, opponent="random", games=31, out=tmp_path / "r", quiet=True)
+    assert report.complete
     text = (tmp_path / "r" / "report.md").read_text()
-    command = re.search(r"```\n(python .*)\n```", text).group(1)
-    assert set(words[2:]) - {"31"} <= set(command.split())
+    command = (
+        "ttt regret tic_tac_dice --agents random greedy oracle --opponent random --games 31 --option rounds=single"
+    )
+    assert f"\n{command}\n" in text
     for part in ("## Regret", "## Decisions", "## Worst decisions", "32 games of each agent", "held by random"):
         assert part in text
+    assert "### greedy, the worst decision" in text
     assert "oracle: no mistake was seen in 16 seeds; with 95 % confidence fewer than 18.8 % of them hold one" in text
     data = json.loads((tmp_path / "r" / "results.json").read_text())
     assert data["complete"]
-    assert [r["agent"] for r in data["results"]] == ["random", "greedy", "oracle"]
+    assert [m["agent"] for m in data["measurements"]] == lineup
     expected = measure(DICE, RANDOM, games=31, opponent=agents.load("random"))
-    assert data["results"][0]["per_game"] == expected.per_game
-    assert data["results"][0]["worst"]["position"] == expected.worst.position
-    assert data["results"][1]["per_game"] > data["results"][2]["per_game"] == 0
-
-    assert regret.main([*words, "--agent", "greedy"]) == 0
-    assert "held by the agent too" in (tmp_path / "r" / "report.md").read_text()
-    assert regret.main([*words, "--agent", "nobody"]) == 2
-    assert "unknown agent 'nobody'" in capsys.readouterr().err
-    assert regret.main(["--game", "tic_tac_dice", "--option", "size=4", "--agent", "random"]) == 2
-    assert "no oracle for size=4" in " ".join(capsys.readouterr().err.split())
+    assert data["measurements"][0]["per_game"] == expected.per_game
+    assert data["measurements"][0]["worst"]["position"] == expected.worst.position
+    assert data["measurements"][1]["per_game"] > data["measurements"][2]["per_game"] == 0
+    with pytest.raises(FileExistsError, match="choose another folder"):
+        evaluation.regret(DICE, "greedy", games=1, out=tmp_path / "r")
+    assert "held by the agent too" in evaluation.regret(DICE, "greedy", games=1, quiet=True).markdown()
 
 
-def test_agents_are_measured_alike_in_any_company(registered, tmp_path):
-    both = run(settings(tmp_path), quiet=True)
-    alone = run(settings(tmp_path, agents=("random",), out=None), quiet=True)
-    assert both.results[0] == alone.results[0]
+def test_agents_are_measured_alike_in_any_company(registered):
+    both, alone = small(), small(agents="random")
+    assert both.measurements[0] == alone.measurements[0]
     assert alone.folder is None
-    # Objects in Python bear the names that they are given.
-    named = run(settings(tmp_path, agents=("a",), opponent="b"), {"a": Takes(5, 2), "b": Takes()}, quiet=True)
-    assert (named.results[0].agent, named.results[0].opponent) == ("a", "b")
-    assert "made a, b; the command cannot" in (tmp_path / "r" / "report.md").read_text()
+    named = small(agents=[Takes(5, 2, "a")], opponent=Takes(name="b"))
+    assert (named.measurements[0].agent, named.measurements[0].opponent) == ("a", "b")
+    assert "with objects, which the command cannot name: a, b." in named.markdown()
 
 
 def test_the_report_says_what_is_not_known(registered, tmp_path):
-    text = run(settings(tmp_path, agents=("random",), option=("most=4",)), quiet=True).markdown()
+    text = small(agents="random", options={"most": 4}).markdown()
     assert re.search(r"\| random \| ≥ \d", text)
     assert re.search(r"random: only \d\d\.\d % of its decisions could be measured", text)
-    text = run(settings(tmp_path, agents=("random",), option=("most=0",)), quiet=True).markdown()
+    text = small(agents="random", options={"most": 0}, out=tmp_path / "r").markdown()
     assert "so there is no figure" in text
     assert re.search(r"\| random \| – \| – \| – \| 0\.0 % \|", text)
-    assert json.loads((tmp_path / "r" / "results.json").read_text())["results"][0]["per_game"] is None
-    text = run(settings(tmp_path, game="super_tic_tac_toe", agents=("random",)), quiet=True).markdown()
+    assert json.loads((tmp_path / "r" / "results.json").read_text())["measurements"][0]["per_game"] is None
+    text = small(agents="random", game="super_tic_tac_toe").markdown()
     assert "the oracle knows the position, but not what the action played there is worth" in text
     assert "no mistake was seen" not in text
 
@@ -495,7 +491,7 @@ class Interrupts(Takes):
     """Is interrupted after some calls."""
 
     def __init__(self, calls):
-        super().__init__()
+        super().__init__(name="i")
         self.calls = calls
 
     def act(self, view):
@@ -505,36 +501,31 @@ class Interrupts(Takes):
         return super().act(view)
 
 
-def test_an_interrupt_keeps_what_is_finished(registered, tmp_path):
-    config = settings(tmp_path, agents=("random", "i", "greedy"), chunk=10)
-    report = run(config, {"i": Interrupts(8)}, quiet=True)
+@pytest.mark.parametrize(("opponent", "calls", "chunk", "left"), [(None, 8, 9, 18), ("random", 5, 7, 6)])
+def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, calls, chunk, left):
+    """Whole chunks of games, and of these whole seeds: with an opponent 7 games are 3 pairs."""
+    report = small(agents=["random", Interrupts(calls), "greedy"], opponent=opponent, chunk=chunk, out=tmp_path / "r")
     assert not report.complete
-    whole = run(settings(tmp_path, out=None), quiet=True)
-    assert report.results[0] == whole.results[0]
-    assert len(report.results) == 2
-    assert 0 < report.results[1].games < 40
-    assert report.results[1].games % 10 == 0
+    whole = small(opponent=opponent)
+    assert report.measurements[0].__dict__ == {**whole.measurements[0].__dict__, "worst": report.measurements[0].worst}
+    assert len(report.measurements) == 2
+    assert report.measurements[1].games == left
+    part = measure(pile(), Takes(), games=report.measurements[1].games, opponent=opponent and RANDOM)
+    assert report.measurements[1].decisions == part.decisions
     text = (tmp_path / "r" / "report.md").read_text()
     assert "**Partial: it was interrupted." in text
-    assert f"| i | {report.results[1].games} of 40 |" in text
+    assert f"| i | {report.measurements[1].games} of 40 |" in text
     assert "Not measured, since it was interrupted: greedy." in text
     assert not json.loads((tmp_path / "r" / "results.json").read_text())["complete"]
 
 
-def test_an_interrupt_before_anything_is_finished(registered, tmp_path, capsys, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        run(settings(tmp_path, agents=("i",)), {"i": Interrupts(2)}, quiet=True)
-    monkeypatch.setattr("ttt_envs.agents.random.RandomAgent.act", Interrupts(2).act)
-    words = ["--game", "pile", "--agent", "random", "--games", "40", "--out", str(tmp_path / "r")]
-    assert regret.main(words) == 130
-    assert "nothing is written" in capsys.readouterr().err
+def test_an_interrupt_before_anything_is_finished(registered, tmp_path):
+    with pytest.raises(KeyboardInterrupt, match="no games were finished, and nothing is written"):
+        small(agents=[Interrupts(2)], out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
-    monkeypatch.setattr("ttt_envs.agents.random.RandomAgent.act", Interrupts(8).act)
-    assert regret.main([*words, "--chunk", "10"]) == 130
-    assert "Partial" in capsys.readouterr().out
 
 
-def test_a_person_plays_one_game_at_a_time(registered, tmp_path):
+def test_a_person_plays_one_game_at_a_time(registered):
     class Person(Takes):
         interactive = True
 
@@ -542,48 +533,50 @@ def test_a_person_plays_one_game_at_a_time(registered, tmp_path):
             assert len(view) == 1
             return super().act(view)
 
-    report = run(settings(tmp_path, agents=("person",), games=3), {"person": Person()})
-    assert report.results[0].games == 3
+    report = small(agents=Person(), games=3, quiet=False)
+    assert report.measurements[0].games == 3
+
+
+class Wrong(Agent):
+    name = "wrong"
+
+    def act(self, view):
+        return np.full(len(view), 3)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"agents": ()}, "at least one agent"),
-        ({"agents": ("random", "random")}, "'random' is listed twice"),
-        ({"agents": ("radnom",)}, "unknown agent 'radnom'; did you mean 'random'"),
+        ({"agents": []}, "at least one agent"),
+        ({"agents": ["random", "random"]}, "two agents are called 'random'"),
+        ({"agents": ["radnom"]}, "unknown agent 'radnom'; did you mean 'random'"),
         ({"opponent": "gredy"}, "unknown agent 'gredy'"),
         ({"game": "piles"}, "unknown game 'piles'; did you mean 'pile'"),
-        ({"option": ("stones=3",)}, "unknown option 'stones'"),
+        ({"options": {"stones": 3}}, "unknown option 'stones'"),
         ({"games": 0}, "games must be a whole number of at least 1, not 0"),
         ({"games": True}, "games must be a whole number"),
         ({"chunk": 0}, "chunk must be a whole number of at least 1"),
         ({"seed": -1}, "seed must be from 0"),
         ({"game": "toy_coin"}, "regret cannot be measured in Game.*do not know the whole position"),
         (
-            {"game": "super_tic_tac_toe", "option": ("won_boards=closed",)},
+            {"game": "super_tic_tac_toe", "options": {"won_boards": "closed"}},
             "regret cannot be measured in Game.*no oracle for won_boards='closed'",
         ),
         ({"game": "big_tic_tac_dice"}, "regret cannot be measured in Game.*no oracle for size=4"),
-        ({"agents": ("wrong",)}, "agent 'wrong': actions must be from 0 to 2, not 3"),
+        ({"agents": Wrong()}, "agent 'wrong': actions must be from 0 to 2, not 3"),
+        ({"opponent": Wrong()}, "agent 'wrong': actions must be from 0 to 2, not 3"),
     ],
 )
-def test_errors_in_words(registered, tmp_path, changes, words):
-    class Wrong:
-        name = "wrong"
-
-        def act(self, view):
-            return np.full(len(view), 3)
-
+def test_wrong_settings_are_refused(registered, tmp_path, changes, words):
     with pytest.raises(ValueError, match=words):
-        run(settings(tmp_path, **changes), {"wrong": Wrong()}, quiet=True)
+        small(**changes, out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
-def test_errors_of_the_python_api():
+def test_errors_of_one_measurement():
     with pytest.raises(ValueError, match="games must be a whole number"):
         measure(pile(), RANDOM, games=0)
-    with pytest.raises(ValueError, match="chunk must be a whole number"):
+    with pytest.raises(ValueError, match="chunk must be at least 1"):
         measure(pile(), RANDOM, chunk=0)
     with pytest.raises(ValueError, match="do not know the whole position"):
         measure(toy_coin.make(), RANDOM)

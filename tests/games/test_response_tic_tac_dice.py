@@ -6,7 +6,7 @@ from slow_dice_solver import ROLLS, ROWS
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.evaluation import exploitability
+from ttt_envs.evaluation.exploitability import measure
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 
@@ -94,9 +94,9 @@ def test_nothing_beats_best_play():
 
 
 def test_the_exploitability_of_an_agent():
-    best = exploitability.measure(GAME, agents.load("oracle"), starts=5)
+    best = measure(GAME, agents.load("oracle"), starts=5)
     assert abs(best.exploitability) < 1e-12
-    random = exploitability.measure(GAME, agents.load("random"), starts=30)
+    random = measure(GAME, agents.load("random"), starts=30)
     assert (random.starts, random.samples) == (30, 0)
     assert random.exploitability - random.half_width > 0.2
     assert random.exploitability + random.half_width < 0.4

@@ -1,5 +1,6 @@
 """A game outside the package: the example Connect Four, copied elsewhere and registered."""
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -246,18 +247,12 @@ def test_a_game_of_another_name_is_refused(module):
 @needs_jit
 def test_a_tournament(module, tmp_path):
     """Of the game named by its function, as a command must that has not imported it."""
-    from ttt_envs.evaluation import tournament
-
-    config = tournament.Config(
-        game=f"{ID}:make",
-        option=("line=3",),
-        agents=("random", "greedy", "mcts:simulations=20"),
-        games=20,
-        out=tmp_path / "x",
-    )
-    result = tournament.run(config, quiet=True)
-    assert result.complete
-    assert result.ratings.score[1, 0] > 0.6, "greedy completes its lines"
+    words = ["tournament", f"{ID}:make", "--agents", "random", "greedy", "mcts:simulations=20", "--games", "20"]
+    assert cli.main([*words, "--option", "line=3", "--out", str(tmp_path / "x")]) == 0
+    report = json.loads((tmp_path / "x" / "results.json").read_text())
+    assert report["complete"]
+    assert report["score"][1][0] > 0.6, "greedy completes its lines"
+    assert report["command"] == f"ttt {' '.join(words)} --option line=3"
     assert "Connect Four" in (tmp_path / "x" / "report.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""CFR+ and exploitability against games whose equilibria are known, brute force, and OpenSpiel."""
+"""CFR+ and the sequence form against games whose equilibria are known, brute force, and OpenSpiel."""
 
 import importlib.util
 import itertools
@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 import toy_coin
 import toy_kuhn
+from policies import random_policy
 
 import ttt_envs
-from ttt_envs import agents
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core import jit
-from ttt_envs.core.view import View
-from ttt_envs.evaluation import exploitability
-from ttt_envs.solvers import cfr, tree
+from ttt_envs.solvers import cfr, sequence, tree
 
 KUHN = toy_kuhn.make()
 KUHN_VALUE = -1 / 36  # of player 0, with rewards of half of what is won
@@ -100,18 +98,6 @@ def as_written(found, policy):
     return written
 
 
-def random_policy(found, seed):
-    """Some policy of a tree."""
-    generator = np.random.default_rng(seed)
-    tables = [generator.random((len(mine.sets), found.game.num_actions)) for mine in found.players]
-    policy = found.policy(tables)
-    parts = []
-    for mine, part in zip(found.players, policy, strict=True):
-        total = np.add.reduceat(part[1:], mine.sets["first"] - 1)
-        parts.append(np.concatenate([[1.0], part[1:] / np.repeat(total, mine.sets["count"])]))
-    return tuple(parts)
-
-
 # --- the tree ---
 
 
@@ -170,7 +156,7 @@ def test_tables_and_policies_are_the_same(kuhn):
     assert all((a == b).all() for a, b in zip(kuhn.policy(tables), policy, strict=True))
     for mine, part in zip(kuhn.players, policy, strict=True):
         again = np.empty_like(part)
-        tree.fill_policy(mine.sets, tree.plan_of(mine, part), again)
+        sequence.fill_policy(mine.sets, sequence.plan_of(mine, part), again)
         assert again == pytest.approx(part)
 
 
@@ -178,15 +164,17 @@ def test_tables_and_policies_are_the_same(kuhn):
 def test_best_responses_are_those_of_brute_force(kuhn, seed):
     policy = random_policy(kuhn, seed)
     written = as_written(kuhn, policy)
-    found = tree.exploitability(kuhn, policy)
+    found = sequence.exploitability(kuhn, policy)
     assert found.best_responses == pytest.approx([brute_force_response(written, player) for player in (0, 1)])
     assert found.expected == pytest.approx(mean_worth(written))
     assert found.nash_conv == pytest.approx(sum(found.best_responses))
     assert found.value == found.nash_conv / 2
     for player in (0, 1):
-        value, answer = tree.best_response(kuhn, player, tree.plan_of(kuhn.players[1 - player], policy[1 - player]))
+        value, answer = sequence.best_response(
+            kuhn, player, sequence.plan_of(kuhn.players[1 - player], policy[1 - player])
+        )
         both = (answer, policy[1]) if player == 0 else (policy[0], answer)
-        assert tree.exploitability(kuhn, both).expected * (1 - 2 * player) == pytest.approx(value)
+        assert sequence.exploitability(kuhn, both).expected * (1 - 2 * player) == pytest.approx(value)
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="many games")
@@ -199,7 +187,7 @@ def test_what_is_expected_is_what_random_games_pay():
     while not batch.done.all():
         batch.step(agent.act(batch.view()))
     rewards = batch.rewards[:, 0]
-    expected = tree.exploitability(found, found.uniform()).expected
+    expected = sequence.exploitability(found, found.uniform()).expected
     assert expected != 0
     assert abs(rewards.mean() - expected) < 5 * rewards.std() / np.sqrt(len(rewards))
 
@@ -299,7 +287,7 @@ def test_a_game_without_a_choice_or_a_payment():
     solver = cfr.Solver(tree.walk(ttt_envs.load("tic_tac_match", **{**SMALL, "max_turns": 1})))
     solver.run(2)
     assert len(solver.tree.players[0].sets) == 0
-    assert solver.exploitability() == tree.Exploitability(0.0, 0.0, (0.0, 0.0), 0.0)
+    assert solver.exploitability() == sequence.Exploitability(0.0, 0.0, (0.0, 0.0), 0.0)
 
 
 def test_the_same_numbers_every_time(kuhn):
@@ -355,74 +343,96 @@ def test_more_hidden_hands_are_solved():
     assert solver.tree.positions == 6_700_882
     solver.run(100)
     assert solver.exploitability().value < 1e-3
-    assert tree.exploitability(solver.tree, rounded(solver.tree, solver.average())).value > 0.01
+    assert sequence.exploitability(solver.tree, rounded(solver.tree, solver.average())).value > 0.01
 
 
-# --- the command of the solver ---
+# --- the report of the solver ---
 
 
-def options(given) -> list[str]:
-    """As on a command line."""
-    return [word for name, value in given.items() for word in ("--option", f"{name}={value}")]
-
-
-def test_the_command(tmp_path, capsys):
-    arguments = ["--game", "tic_tac_match", *options(SMALL), "--iterations", "60", "--out", str(tmp_path)]
-    assert cfr.main(arguments) == 0
+def test_report_and_files(tmp_path, capsys):
+    report = cfr.solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path / "out")
+    assert report.complete
+    report.show()
     shown = capsys.readouterr().out
     assert "Exploitability" in shown
-    assert str(tmp_path) in shown.replace("\n", "")
+    assert str(tmp_path / "out") in shown.replace("\n", "")
     names = ["exploitability.csv", "exploitability.png", "policy.npz", "report.md", "results.json"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
-    header, *rows = (tmp_path / "exploitability.csv").read_text().splitlines()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+    header, *rows = (tmp_path / "out" / "exploitability.csv").read_text().splitlines()
     assert header == "iteration,seconds,exploitability,nash_conv,best_response_0,best_response_1,expected"
     iterations = [int(row.split(",")[0]) for row in rows]
     assert iterations[:9] == [*range(1, 9), 10]
     assert iterations[-1] == 60
     assert float(rows[-1].split(",")[2]) < 1e-3
-    assert (tmp_path / "exploitability.png").read_bytes().startswith(b"\x89PNG")
-    result = json.loads((tmp_path / "results.json").read_text())
+    assert (tmp_path / "out" / "exploitability.png").read_bytes().startswith(b"\x89PNG")
+    result = json.loads((tmp_path / "out" / "results.json").read_text())
     assert result["complete"]
     assert result["positions"] == 17_724
     assert result["options"] == {**result["options"], **SMALL}
-    assert result["command"] in (tmp_path / "report.md").read_text()
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert f"\n{result['command']}\n" in text
+    assert result["command"].startswith("ttt solve tic_tac_match --iterations 60 --option ")
+    assert set(result["command"].split(" --option ")[1].split()) == {f"{k}={v}" for k, v in SMALL.items()}
+    assert "![exploitability.png](exploitability.png)" in text
+    with pytest.raises(FileExistsError):
+        cfr.solve(KUHN, iterations=1, out=tmp_path / "out")
 
 
 def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
     path = tmp_path / "policy.npz"
-    cfr.save_policy(path, kuhn, solved.average(), iterations=2000)
-    again = cfr.load_policy(path, kuhn)
+    sequence.save_policy(path, kuhn, solved.average(), iterations=2000)
+    again = sequence.load_policy(path, kuhn)
     assert all((a == b).all() for a, b in zip(again, solved.average(), strict=True))
     with np.load(path, allow_pickle=False) as file:
         assert json.loads(str(file["facts"])) == {"game": "toy_kuhn", "options": {}, "iterations": 2000}
     with pytest.raises(ValueError, match=r"is no policy for Game\('toy_coin'"):
-        cfr.load_policy(path, tree.walk(toy_coin.make(tosses=0)))
+        sequence.load_policy(path, tree.walk(toy_coin.make(tosses=0)))
     with pytest.raises(FileNotFoundError):
-        cfr.load_policy(tmp_path / "missing.npz", kuhn)
+        sequence.load_policy(tmp_path / "missing.npz", kuhn)
     for content in (b"", b"no zip", path.read_bytes()[:200]):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"policy\.npz is damaged, or"):
-            cfr.load_policy(path, kuhn)
+            sequence.load_policy(path, kuhn)
 
 
 def test_it_stops_at_the_target():
-    config = cfr.Config(game="toy_kuhn", iterations=10_000, target=1e-3, out=None)
-    report = cfr.run(config, KUHN, quiet=True)
+    report = cfr.solve(KUHN, iterations=10_000, target=1e-3, quiet=True)
     assert report.complete
     assert report.reached
-    last = report.measurements[-1]
+    last = report.points[-1]
     assert last.exploitability <= 1e-3
     assert last.iteration < 200
-    assert all(each.exploitability > 1e-3 for each in report.measurements[:-1])
+    assert all(each.exploitability > 1e-3 for each in report.points[:-1])
     assert report.remarks() == []
 
 
 def test_a_target_that_is_not_reached_is_said():
-    report = cfr.run(cfr.Config(game="toy_kuhn", iterations=3, target=1e-6, out=None), KUHN, quiet=True)
+    report = cfr.solve(KUHN, iterations=3, target=1e-6, quiet=True)
     assert not report.reached
     assert report.complete
     assert "target 1e-06 was not reached: after 3 iterations it is" in report.remarks()[0]
     assert report.remarks()[0] in report.markdown()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_curve_shows_all_points(tmp_path, monkeypatch, exact):
+    """Also those of a game in which the first policy is an equilibrium, which has no logarithm."""
+    from matplotlib.axes import Axes
+
+    drawn, plot = [], Axes.plot
+
+    def watched(axes, *arguments, **more):
+        drawn.append((axes, *arguments))
+        return plot(axes, *arguments, **more)
+
+    monkeypatch.setattr(Axes, "plot", watched)
+    game = ttt_envs.load("tic_tac_match", **{**SMALL, "max_turns": 1}) if exact else KUHN
+    report = cfr.solve(game, iterations=10, out=tmp_path, quiet=True)
+    ((axes, iterations, values),) = drawn
+    assert iterations == [each.iteration for each in report.points] == [*range(1, 9), 10]
+    assert values == [each.exploitability for each in report.points]
+    assert (max(values) < 1e-12) == exact
+    assert axes.get_yscale() == ("linear" if exact else "log")
 
 
 def interrupt_at(monkeypatch, owner, name, number):
@@ -437,365 +447,46 @@ def interrupt_at(monkeypatch, owner, name, number):
     monkeypatch.setattr(owner, name, interrupted)
 
 
-def test_who_interrupts_it_keeps_what_is_done(monkeypatch, tmp_path, capsys):
+def test_an_interrupt_keeps_what_is_done(monkeypatch, tmp_path):
     """Between the updates of the two players of iteration 25."""
     interrupt_at(monkeypatch, cfr._Learner, "learn", 50)
-    arguments = ["--game", "tic_tac_match", *options(SMALL), "--iterations", "60", "--out", str(tmp_path)]
-    assert cfr.main(arguments) == 130
-    assert "Partial" in capsys.readouterr().out
+    assert not cfr.solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path, quiet=True).complete
     result = json.loads((tmp_path / "results.json").read_text())
     assert not result["complete"]
-    assert result["measurements"][-1]["iteration"] == 24
+    assert result["points"][-1]["iteration"] == 24
     assert "**Partial" in (tmp_path / "report.md").read_text()
     monkeypatch.undo()
     solver = cfr.Solver(tree.walk(ttt_envs.load("tic_tac_match", **SMALL)))
     solver.run(24)
-    assert result["measurements"][-1]["exploitability"] == solver.exploitability().value
-    kept = cfr.load_policy(tmp_path / "policy.npz", solver.tree)
+    assert result["points"][-1]["exploitability"] == solver.exploitability().value
+    kept = sequence.load_policy(tmp_path / "policy.npz", solver.tree)
     assert all((a == b).all() for a, b in zip(kept, solver.average(), strict=True))
 
 
-def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, capsys):
-    interrupt_at(monkeypatch, cfr._Learner, "learn", 2)
-    arguments = ["--game", "tic_tac_match", *options(SMALL), "--out", str(tmp_path / "out")]
-    assert cfr.main(arguments) == 130
-    assert "nothing is written" in capsys.readouterr().err
+@pytest.mark.parametrize(("owner", "name", "number"), [(cfr._Learner, "learn", 2), (tree, "_look", 2)])
+def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name, number):
+    interrupt_at(monkeypatch, owner, name, number)
+    with pytest.raises(KeyboardInterrupt, match="nothing is written"):
+        cfr.solve(KUHN, out=tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("game", "settings", "words"),
     [
-        (["--game", "tic_tac_mat"], "did you mean 'tic_tac_match'"),
-        (["--game", "tic_tac_match", "--option", "flip=1"], "did you mean 'flips'"),
-        (["--game", "tic_tac_match", "--option", "players=4"], "only games of two players"),
-        (["--game", "super_tic_tac_toe", "--limit", "100"], "more than 100 positions"),
-        (["--game", "tic_tac_dice"], "draws again until something fits"),
-        (["--game", "tic_tac_match", "--iterations", "0"], "iterations must be a whole number of at least 1, not 0"),
-        (["--game", "tic_tac_match", "--target", "0"], "target must be more than 0, not 0.0"),
+        ("tic_tac_mat", {}, "did you mean 'tic_tac_match'"),
+        ("tic_tac_match", {"options": {"flip": 1}}, "did you mean 'flips'"),
+        ("tic_tac_match", {"options": {"players": 4}}, "only games of two players"),
+        ("super_tic_tac_toe", {"limit": 100}, "more than 100 positions"),
+        ("tic_tac_dice", {}, "draws again until something fits"),
+        ("tic_tac_match", {"iterations": 0}, "iterations must be a whole number of at least 1, not 0"),
+        ("tic_tac_match", {"target": 0}, "target must be more than 0, not 0"),
     ],
 )
-def test_wrong_settings_of_the_command(arguments, words, capsys):
-    assert cfr.main([*arguments, "--out", "none"]) == 2
-    assert words in " ".join(capsys.readouterr().err.split())
-
-
-# --- exploitability of agents ---
-
-
-class ByTable:
-    """Plays a policy of Kuhn poker, found by what it sees."""
-
-    name = "table"
-
-    def __init__(self, found, policy):
-        self.rows = {}
-        for player, part in enumerate(policy):
-            table = found.table(player, part)
-            for view in found.views(player):
-                self.rows |= {seen.tobytes(): row for seen, row in zip(view.observations, table, strict=True)}
-
-    def policy(self, view):
-        return np.stack([self.rows[seen.tobytes()] for seen in view.observations])
-
-    def act(self, view):
-        raise AssertionError("its policy says all")
-
-
-class Moves:
-    """Has moves alone: it bets one time in four, by its seeds."""
-
-    name = "moves"
-
-    def act(self, view):
-        return (view.seeds % np.uint64(4) == 0).astype(np.int64)
-
-
-class MovesExactly(Moves):
-    """The same, with its probabilities."""
-
-    name = "exactly"
-
-    def policy(self, view):
-        return np.tile([0.75, 0.25], (len(view), 1))
-
-
-class Samples(Moves):
-    """The same, with probabilities that depend on its seeds."""
-
-    name = "samples"
-
-    def policy(self, view):
-        bets = self.act(view) == 1
-        return np.where(bets[:, None], [0.25, 0.75], [1 - 1 / 12, 1 / 12])
-
-
-def test_the_exploitability_of_a_policy_as_an_agent(kuhn, solved):
-    for policy in (random_policy(kuhn, 3), solved.average()):
-        found, wanted = exploitability.measure(KUHN, ByTable(kuhn, policy)), tree.exploitability(kuhn, policy)
-        assert found.samples == 0
-        assert found.exploitability == pytest.approx(wanted.value)
-        assert found.best_responses == pytest.approx(wanted.best_responses)
-        assert found.expected == pytest.approx(wanted.expected)
-
-
-def test_the_random_agent(kuhn):
-    found = exploitability.measure(KUHN, agents.load("random"))
-    assert (found.exploitability, found.samples) == (pytest.approx(0.9166666 / 4), 0)
-
-
-@pytest.mark.parametrize("agent", [Moves(), Samples()], ids=["moves", "samples"])
-def test_what_is_no_exact_policy_is_estimated(agent):
-    wanted = exploitability.measure(KUHN, MovesExactly())
-    assert wanted.samples == 0
-    rough = exploitability.measure(KUHN, agent, samples=20)
-    assert rough.samples == 20
-    fine = exploitability.measure(KUHN, agent, samples=2000)
-    assert fine.samples == 2000
-    assert fine.exploitability == pytest.approx(wanted.exploitability, abs=0.02)
-    assert abs(fine.exploitability - wanted.exploitability) < abs(rough.exploitability - wanted.exploitability)
-
-
-def test_samples_are_told_and_reproduced(kuhn):
-    shares = []
-    found = exploitability.measure(KUHN, Moves(), samples=4, found=kuhn, tell=shares.append)
-    assert shares == [0.5, 1.0]
-    assert found == exploitability.measure(KUHN, Moves(), samples=4)
-
-
-class SamplesLate(MovesExactly):
-    """The same, with probabilities that depend on its seeds where somebody has bet before."""
-
-    name = "samples late"
-
-    def __init__(self):
-        self.asked = 0
-
-    def policy(self, view):
-        self.asked += len(view)
-        late, some = view.observations[:, 7] + view.observations[:, 9] > 0, Samples().policy(view)
-        return np.where(late[:, None], some, super().policy(view))
-
-
-def test_seeds_that_matter_somewhere_are_noticed(kuhn):
-    """All is averaged then, also what was asked with one seed before."""
-    agent = SamplesLate()
-    found = exploitability.measure(KUHN, agent, samples=2000)
-    assert found.samples == 2000
-    assert agent.asked > 2000 * kuhn.sets
-    wanted = exploitability.measure(KUHN, MovesExactly())
-    assert found.exploitability == pytest.approx(wanted.exploitability, abs=0.02)
-    # It is the mean of its policies, at the places of the tree's information sets.
-    tables = [
-        np.mean([np.concatenate([agent.policy(v) for v in kuhn.views(player, seed)]) for seed in range(2000)], axis=0)
-        for player in (0, 1)
-    ]
-    exact = tree.exploitability(kuhn, kuhn.policy(tables))
-    assert found.best_responses == pytest.approx(exact.best_responses)
-
-
-def test_a_policy_is_not_asked_for_moves():
-    """The mean of probabilities is a better estimate than that of as many moves."""
-
-    class Silent(Samples):
-        act = None
-
-    def error(agent):
-        return abs(exploitability.measure(KUHN, agent, samples=50).exploitability - wanted)
-
-    Silent.policy = lambda self, view: Samples.policy(Moves(), view)
-    wanted = exploitability.measure(KUHN, MovesExactly()).exploitability
-    assert error(Silent()) < error(Moves())
-
-
-def test_seeds_that_matter_late_are_noticed_in_a_large_block():
-    """A part of the positions is tried, spread over all of them."""
-
-    class Late:
-        name = "late"
-
-        def policy(self, view):
-            return np.where((view.seeds % np.uint64(2) == 0)[:, None], [1.0, 0.0], [self.other, 1 - self.other])
-
-        act = None
-
-    states = np.repeat(KUHN.new_state(seed=0), 5000)
-
-    def views(seeds):
-        return [View(KUHN, states, np.zeros(5000), np.arange(5000, dtype=np.uint64) + k) for k in range(seeds)]
-
-    agent = Late()
-    agent.other = 1.0
-    asked = exploitability.Asked(agent)
-    assert (asked(views(asked.seeds)) == [1, 0]).all()
-    agent.other = 0.9
-    with pytest.raises(exploitability.SeedsMatter):
-        asked(views(asked.seeds))
-
-
-class Wrong(Moves):
-    """Its policy is what it is told."""
-
-    name = "wrong"
-
-    def __init__(self, row):
-        self.row = row
-
-    def policy(self, view):
-        return np.tile(self.row, (len(view), 1))
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ([0.5, 0.6], "no distribution over the legal actions in this position:\ncards:"),
-        ([1.5, -0.5], "no distribution"),
-        ([np.nan, 1.0], "no distribution"),
-        ([0.5, 0.25, 0.25], r"must have shape \(6, 2\), not \(6, 3\)"),
-    ],
-)
-def test_a_wrong_policy_is_refused(row, words):
-    with pytest.raises(ValueError, match=f"agent 'wrong': its policy .*{words}"):
-        exploitability.measure(KUHN, Wrong(row))
-
-
-def test_a_policy_over_illegal_actions_is_refused():
-    class Uniform:
-        name = "uniform"
-
-        def policy(self, view):
-            return np.full((len(view), view.game.num_actions), 1 / view.game.num_actions)
-
-        act = None
-
-    with pytest.raises(ValueError, match="agent 'uniform': its policy is no distribution over the legal actions"):
-        exploitability.measure(toy_coin.make(tosses=0), Uniform())
-
-
-def test_a_person_is_not_asked_everywhere():
-    with pytest.raises(ValueError, match="agent 'human' cannot be measured"):
-        exploitability.measure(KUHN, agents.load("human"))
-
-
-class Responder:
-    """An oracle that answers best, by the tree, of which the command must know nothing."""
-
-    def __init__(self, found):
-        self.found, self.asked = found, 0
-
-    def best_response(self, policy, player, tell):
-        self.asked += 1
-        tell(0.5)
-        other = self.found.players[1 - player]
-        table = policy(other.states, np.full(len(other.states), 1 - player))
-        tables = [np.ones((len(mine.sets), 2)) / 2 for mine in self.found.players]
-        tables[1 - player] = table
-        plan = tree.plan_of(other, self.found.policy(tables)[1 - player])
-        tell(1.0)
-        return tree.best_response(self.found, player, plan)[0]
-
-
-@pytest.mark.parametrize("agent", [MovesExactly(), Moves()], ids=["exact", "estimated"])
-def test_an_oracle_may_answer_best(kuhn, agent):
-    responder, shares = Responder(kuhn), []
-    game = replace(KUHN, make_oracle=lambda: responder)
-    found = exploitability.measure(game, agent, samples=500, limit=1, tell=shares.append)
-    wanted = exploitability.measure(KUHN, MovesExactly())
-    exact = hasattr(agent, "policy")
-    # Without a policy to be tried, the first question shows that seeds matter.
-    assert responder.asked == 2 + (not exact)
-    assert shares[-4:] == [0.25, 0.5, 0.75, 1.0]
-    assert np.isnan(found.expected)
-    assert found.samples == (0 if exact else 500)
-    assert found.exploitability == pytest.approx(wanted.exploitability, abs=1e-12 if exact else 0.05)
-    report = exploitability.run(
-        exploitability.Config("toy_kuhn", ("it",), out=None, limit=1), {"it": agent}, game=game, quiet=True
-    )
-    assert report.tree is None
-    assert "the game's oracle" in report.markdown()
-
-
-class FromStarts:
-    """An oracle that answers from given starts: the whole game's answer, and a part that depends on the start."""
-
-    def __init__(self, responder, parts):
-        self.responder, self.parts, self.starts = responder, parts, []
-
-    def best_response_from(self, policy, starts, player, tell):
-        self.starts.append(starts)
-        value = self.responder.best_response(policy, player, tell)
-        # What is good for one player is bad for the other, but for the policy's losses.
-        fortune = np.where(starts["card"][:, 0] > starts["card"][:, 1], 0.7, -0.7) * (1 - 2 * player)
-        return value + fortune + self.parts[starts["card"][:, 0]]
-
-
-def test_an_oracle_may_answer_from_starts(kuhn, tmp_path):
-    parts = np.array([0.0, 0.3, 0.6])
-    oracle, shares = FromStarts(Responder(kuhn), parts), []
-    game = replace(KUHN, make_oracle=lambda: oracle)
-    whole = exploitability.measure(KUHN, MovesExactly())
-    found = exploitability.measure(game, MovesExactly(), starts=600, seed=3, tell=shares.append)
-    assert shares == [0.25, 0.5, 0.75, 1.0]
-    assert (oracle.starts[0] == oracle.starts[1]).all()
-    drawn = parts[oracle.starts[0]["card"][:, 0]]
-    assert found.starts == 600
-    assert found.exploitability == pytest.approx(whole.exploitability + drawn.mean())
-    # The fortune of the cards is in the best responses, and not in the interval.
-    assert found.half_width == pytest.approx(1.96 * drawn.std(ddof=1) / np.sqrt(600))
-    assert abs(drawn.mean() - 0.3) < found.half_width * 1.5
-    assert found == exploitability.measure(game, MovesExactly(), starts=600, seed=3)
-    assert found != exploitability.measure(game, MovesExactly(), starts=600, seed=4)
-    config = exploitability.Config("toy_kuhn", ("it",), starts=600, seed=3, out=tmp_path)
-    report = exploitability.run(config, {"it": MovesExactly()}, game=game, quiet=True)
-    assert report.results[0].exploitability == found.exploitability
-    text = (tmp_path / "report.md").read_text()
-    assert f"{found.exploitability:.4f} ± {found.half_width:.4f}" in text
-    assert "exact from each of 600 starts" in text
-    assert "--starts 600 --seed 3" in text
-    with pytest.raises(ValueError, match="starts must be a whole number of at least 2, for an interval, not 1"):
-        exploitability.measure(game, MovesExactly(), starts=1)
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="many worlds")
-def test_the_command_for_agents(tmp_path, capsys):
-    arguments = ["--game", "tic_tac_match", *options(SMALL), "--agent", "random", "--agent", "greedy"]
-    assert exploitability.main([*arguments, "--samples", "5", "--out", str(tmp_path)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "greedy: what it does depends on its seeds, and is estimated as the mean over 5 of them" in shown
-    assert "random: " not in shown
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.md", "results.json"]
-    results = {each["agent"]: each for each in json.loads((tmp_path / "results.json").read_text())["results"]}
-    assert results["random"]["samples"] == 0
-    found = tree.walk(ttt_envs.load("tic_tac_match", **SMALL))
-    assert results["random"]["exploitability"] == tree.exploitability(found, found.uniform()).value
-    assert 0 < results["greedy"]["exploitability"] < results["random"]["exploitability"]
-
-
-def test_an_interrupted_measurement_keeps_what_is_done(monkeypatch, tmp_path):
-    interrupt_at(monkeypatch, exploitability, "measure", 2)
-    config = exploitability.Config("toy_kuhn", ("random", "it"), out=tmp_path)
-    report = exploitability.run(config, {"it": Moves()}, game=KUHN, quiet=True)
-    assert not report.complete
-    assert [each.agent for each in report.results] == ["random"]
-    text = (tmp_path / "report.md").read_text()
-    assert "**Partial" in text
-    assert "Not measured, since it was interrupted: it." in text
-    assert "Called from Python, which made it" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--agent", "random", "--agent", "random"], "listed twice"),
-        (["--agent", "randon"], "did you mean 'random'"),
-        (["--agent", "mcts"], "hidden information"),
-        (["--agent", "random", "--samples", "0"], "samples must be a whole number of at least 1, not 0"),
-        (["--agent", "random", "--limit", "10"], "more than 10 positions"),
-    ],
-)
-def test_wrong_settings_of_the_command_for_agents(arguments, words, capsys):
-    assert exploitability.main(["--game", "tic_tac_match", *options(SMALL), *arguments, "--out", "none"]) == 2
-    assert words in " ".join(capsys.readouterr().err.split())
+def test_wrong_settings_are_refused(game, settings, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        cfr.solve(game, **settings, out=tmp_path / "out", quiet=True)
+    assert not (tmp_path / "out").exists()
 
 
 # --- OpenSpiel ---
@@ -815,6 +506,6 @@ def test_open_spiel_finds_the_same_exploitability(game):
     solver = cfr.Solver(found)
     solver.run(20)
     for policy in (found.uniform(), random_policy(found, 0), solver.average()):
-        ours, their_policy = tree.exploitability(found, policy), OpenSpielPolicy(same, found, policy)
+        ours, their_policy = sequence.exploitability(found, policy), OpenSpielPolicy(same, found, policy)
         assert theirs.exploitability(same, their_policy) == pytest.approx(ours.value, abs=1e-6)
         assert theirs.nash_conv(same, their_policy) == pytest.approx(ours.nash_conv, abs=1e-6)

@@ -15,7 +15,8 @@ from open_spiel.python import policy as open_spiel_policy
 from ttt_envs.core import rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.solvers.tree import Tree, absorb_rows
+from ttt_envs.solvers.sequence import Tree
+from ttt_envs.solvers.tree import absorb_rows
 
 
 class Node:

@@ -31,7 +31,8 @@ from training.ppo import Config, due, read_curve, read_exploited, read_regret, t
 from ttt_envs import agents
 from ttt_envs.agents.policy import BadPolicyFile, load_policy, save_policy
 from ttt_envs.core.files import write_whole
-from ttt_envs.evaluation import exploitability
+from ttt_envs.evaluation.exploitability import Measurement
+from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.regret import measure
 from ttt_envs.registry import parse_options
 
@@ -139,7 +140,7 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
     # The last ones are those of what plays elsewhere.
     game = ttt_envs.load("tic_tac_match", **parse_options("tic_tac_match", EXPLOITED["option"]))
     for name, found in ((f"ppo:{folder}", curve[-1].policy), (f"ppo:{folder},average=0.5", curve[-1].average)):
-        assert exploitability.measure(game, agents.load(name)).exploitability == pytest.approx(found)
+        assert measure_exploitability(game, agents.load(name)).exploitability == pytest.approx(found)
     assert curve[-1].policy != curve[-1].average
     events = EventAccumulator(str(max((folder / "tensorboard").glob("events*"), key=lambda p: p.stat().st_mtime_ns)))
     events.Reload()
@@ -152,12 +153,12 @@ def test_measuring_exploitability_is_no_training(tmp_path: Path) -> None:
 
     def slow(*_, tell, **__):
         time.sleep(1)
-        return exploitability.Result("it", 0.5, 1.0, (0.5, 0.5), np.nan, 0, 20, 0.25)
+        return Measurement("it", 0.5, 1.0, (0.5, 0.5), np.nan, 0, 20, 0.25)
 
     plain = train(tiny(tmp_path / "plain", **{**EXPLOITED, "exploitability_every": 0}))
     assert not (plain.folder / "exploitability.csv").exists()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ppo.exploitability, "measure", slow)
+        patch.setattr(ppo, "measure_exploitability", slow)
         watched = train(tiny(tmp_path / "watched", **EXPLOITED))
     assert [(each.policy, each.policy_half_width) for each in watched.exploited] == [(0.5, 0.25)] * 3
     files = [folder / "policy.safetensors" for folder in (plain.folder, watched.folder)]
@@ -171,7 +172,7 @@ def test_an_interrupt_while_exploitability_is_measured(tmp_path: Path, monkeypat
         tell(0.5)
         raise AssertionError("it was told, and went on")
 
-    monkeypatch.setattr(ppo.exploitability, "measure", interrupted)
+    monkeypatch.setattr(ppo, "measure_exploitability", interrupted)
     result = train(tiny(tmp_path / "x", **EXPLOITED))
     assert (result.finished, result.steps, result.exploited) == (False, 0, [])
     monkeypatch.undo()
@@ -587,7 +588,7 @@ def test_an_interrupted_demo_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(demo.tournament, "run", interrupt)
+        patch.setattr(demo, "tournament", interrupt)
         with pytest.raises(KeyboardInterrupt):
             demo.run(config)
     trained = policy.stat().st_mtime_ns

@@ -4,10 +4,16 @@ Agents of your own: subclass `Agent`, or write a function `f(observation, mask) 
 agent is named, as "my_agent.py:name" or as the object itself. `from_sb3` and `from_torch` adapt trained models.
 """
 
+import copy
+import hashlib
 import importlib.util
 import inspect
 import re
 import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -52,12 +58,14 @@ def load(spec: Any) -> Agent:
         spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "ppo:runs/x" (a value without a name
             belongs to the first parameter); "my_agent.py:Mine" or "package.module:Mine", with parameters as in
             "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry point group
-            `ttt_envs.agents`; or what `as_agent` takes. The agent of a text gets the text as its `name`.
+            `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives, an agent
+            object or a function. The agent of a text gets the text as its `name`.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
         TypeError: neither text nor anything that can act.
         FileNotFoundError: a file that the agent needs does not exist.
+        ImportError: a file or module fails when it is imported, or the agent needs an extra that is not installed.
     """
     if not isinstance(spec, str):
         return as_agent(spec)
@@ -65,8 +73,13 @@ def load(spec: Any) -> Agent:
     if inspect.isclass(found):
         found = found(**_arguments(spec, found, rest))
     elif rest:
-        raise ValueError(f"agent {spec!r}: only classes take parameters, and this is a {type(found).__name__}")
-    agent = as_agent(found)
+        raise ValueError(f"agent {spec!r}: only a class takes parameters, and this is a {type(found).__name__}")
+    elif isinstance(found, Agent):
+        found = copy.copy(found)  # the module's own object keeps its name
+    try:
+        agent = as_agent(found)
+    except TypeError as error:
+        raise TypeError(f"agent {spec!r}: {error}") from error
     agent.name = spec
     return agent
 
@@ -94,10 +107,18 @@ def as_agent(given: Any) -> Agent:
     )
 
 
-def known() -> dict[str, type[Agent]]:
-    """All agents that have a name: the built-in ones, and those of installed packages."""
-    found = {name: _import(place) for name, place in AGENTS.items()}
-    return {**found, **{each.name: each.load() for each in entry_points(group=ENTRY_POINTS) if each.name not in found}}
+def known() -> dict[str, Any]:
+    """All agents that have a name, the built-in ones and those of installed packages: class, function or object.
+
+    Warns of an installed package that cannot be imported, and leaves its agents out.
+    """
+    found = {}
+    for name in _names():
+        try:
+            found[name], _ = _find(name)
+        except ImportError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return found
 
 
 def search_for(game: Game) -> str | None:
@@ -111,65 +132,109 @@ def search_for(game: Game) -> str | None:
     return None
 
 
-def _import(place: str) -> Any:
-    module, name = place.split(":")
-    return getattr(import_module(module), name)
+def _names() -> list[str]:
+    """The names that need no place: the built-in agents first."""
+    return list(dict.fromkeys([*AGENTS, *(each.name for each in entry_points(group=ENTRY_POINTS))]))
 
 
 def _find(spec: str) -> tuple[Any, str]:
-    """What a text names, a class or an object, and its parameters as text."""
+    """What a text names, a class, a function or an object, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
-        return _import(AGENTS[name]), rest
+        module, attribute = AGENTS[name].split(":")
+        return getattr(import_module(module), attribute), rest
     for each in entry_points(group=ENTRY_POINTS):
         if each.name == name:
-            return each.load(), rest
+            return _run(f"agent {name} of an installed package, {each.value},", each.load), rest
     place = _PLACE.fullmatch(spec)
-    if place is None or (not place["module"].endswith(".py") and not _importable(place["module"])):
-        names = [*AGENTS, *(each.name for each in entry_points(group=ENTRY_POINTS))]
-        raise ValueError(f"{unknown('agent', name, names)}; or my_agent.py:Name, or package.module:Name")
+    if place is None:
+        if name.endswith(".py"):
+            raise ValueError(f"agent {spec!r}: a file needs the name of what to take from it, such as {name}:Name")
+        raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        names = [each for each in vars(module) if not each.startswith("_")]
-        raise ValueError(f"agent {spec!r}: {unknown('name in ' + place['module'], place['name'], names)}")
+        # Of the module's own things those that could be agents, not what it imports.
+        names = [
+            each
+            for each, thing in vars(module).items()
+            if not each.startswith("_")
+            and (callable(thing) or hasattr(thing, "act"))
+            and getattr(thing, "__module__", None) == module.__name__
+        ]
+        raise ValueError(f"agent {spec!r}: {unknown('name', place['name'], names)}")
     return getattr(module, place["name"]), place["rest"] or ""
 
 
-def _importable(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+def _unknown(name: str) -> str:
+    return f"{unknown('agent', name, _names())}; or my_agent.py:Name, or package.module:Name"
 
 
 def _module_of(place: str) -> Any:
     """The module of a path that ends in .py, or of a dotted name."""
-    if not place.endswith(".py"):
-        return import_module(place)
-    path = Path(place).resolve()
+    if place.endswith(".py"):
+        return _file_module(place)
+    try:
+        return _run(f"the module {place}", lambda: import_module(place))
+    except ModuleNotFoundError as error:
+        # The module itself is missing, and not something that it needs.
+        if error.name is not None and f"{place}.".startswith(f"{error.name}."):
+            raise ValueError(_unknown(place)) from None
+        raise
+
+
+def _file_module(place: str) -> Any:
+    path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no agent file at {place}")
-    # Under the path, so that two files of one name are two modules, and one file is run once.
-    name = "ttt_envs_agent_" + re.sub(r"\W", "_", str(path))
+    # Named by path and time, so that files of one name are different modules, a file is run once, and an edited one
+    # again.
+    digest = hashlib.sha256(f"{path} {path.stat().st_mtime_ns}".encode()).hexdigest()[:16]
+    name = f"ttt_envs_agent_{digest}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        execute = partial(spec.loader.exec_module, module)
+        # As for a script, what lies beside the file can be imported; what is installed comes first.
+        sys.path.append(str(path.parent))
         try:
-            spec.loader.exec_module(module)
+            _run(f"the agent file {place}", execute, path)
         except BaseException:
             del sys.modules[name]
             raise
+        finally:
+            sys.path.remove(str(path.parent))
     return sys.modules[name]
+
+
+def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> Any:
+    """Import somebody's code. What it raises becomes ImportError that names the code, the fault and its line.
+
+    The line is that of the file at `path`, if there is one: what it calls may lie deep in other packages.
+    """
+    try:
+        return importing()
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{what} cannot be imported: {error}", name=error.name) from error
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = ([frame for frame in frames if frame.filename == str(path)] or frames)[-1]
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        if isinstance(error, SyntaxError):
+            place = f"{Path(error.filename or '?').name}, line {error.lineno}"
+        raise ImportError(f"{what} cannot be imported: {type(error).__name__}: {error} ({place})") from error
 
 
 def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     """The parameters of a text, as keyword arguments of the agent's class."""
     name = spec.removesuffix(f":{rest}") if rest else spec
-    # A class without an __init__ of its own takes no arguments.
-    parameters = dict(inspect.signature(make).parameters) if make.__init__ is not object.__init__ else {}
+    try:
+        signature = inspect.signature(make, eval_str=True)
+    except Exception:  # an annotation that only type checkers can resolve
+        signature = inspect.signature(make)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = {each.name: each for each in signature.parameters.values() if each.kind not in variadic}
     arguments: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         key, equals, text = part.partition("=")
@@ -187,10 +252,6 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
         except ValueError as error:
             raise ValueError(f"agent {name}: parameter {key}: {error}") from None
     for key, parameter in parameters.items():
-        if (
-            parameter.default is parameter.empty
-            and parameter.kind is not parameter.VAR_KEYWORD
-            and key not in arguments
-        ):
+        if parameter.default is parameter.empty and key not in arguments:
             raise ValueError(f"agent {name} needs {key}, such as '{name}:{key}=...'")
     return arguments

@@ -1,11 +1,13 @@
 """Other people's players as agents: functions, objects with `act`, torch modules, Stable-Baselines3 models."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Actor, View
 
@@ -17,27 +19,49 @@ class FunctionAgent(Agent):
     """
 
     def __init__(self, function: Callable[[np.ndarray, np.ndarray], Any], name: str | None = None) -> None:
-        """`name`: for reports; by default the function's own."""
+        """`name`: for reports; by default the function's own.
+
+        Raises TypeError for a function that cannot be called with two arguments.
+        """
         self.function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # of some compiled functions nothing is known
+            return
+        try:
+            signature.bind(None, None)
+        except TypeError:
+            raise TypeError(
+                f"a function that plays takes (observation, mask), but {self.name} takes {signature}"
+            ) from None
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action.
 
-        Raises TypeError, naming the agent, if the function answers something else than a whole number.
+        Raises TypeError or ValueError, naming the agent, if the function answers something else than the number of an
+        action.
         """
         out = np.full(len(view), -1, np.int64)
-        masks = view.masks.astype(np.int8)
-        for i in np.flatnonzero(view.masks.any(axis=1)):
-            answer = np.asarray(self.function(view.observations[i].copy(), masks[i].copy()))
+        observations, masks = view.observations, view.masks
+        for i in np.flatnonzero(masks.any(axis=1)):
+            # Copies: a function that changes what it is given must not change what others see.
+            answer = np.asarray(self.function(observations[i].copy(), masks[i].astype(np.int8)))
             if answer.size != 1 or answer.dtype.kind not in "iu":
-                raise TypeError(f"agent {self.name!r} must answer one whole number, not {answer!r}")
+                raise TypeError(f"agent {self.name} must answer one whole number, not {answer!r}")
+            if not 0 <= answer.item() < view.game.num_actions:
+                raise ValueError(
+                    f"agent {self.name} must answer a number from 0 to {view.game.num_actions - 1}, not {answer.item()}"
+                )
             out[i] = answer.item()
         return out
 
 
 class ActorAgent(Agent):
-    """An object with a method `act(view)` that is no subclass of `Agent`; its own `policy` and `check` are used."""
+    """An object with a method `act(view)` that is no subclass of `Agent`.
+
+    Its own methods `policy` and `check` are used if it has them.
+    """
 
     def __init__(self, actor: Actor) -> None:
         """`actor`: has `act(view) -> int64 (n,)`."""
@@ -50,44 +74,64 @@ class ActorAgent(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """The object's own policy if it has one; else 1 for what it answers."""
-        own = getattr(self.actor, "policy", None)
-        return super().policy(view) if own is None else np.asarray(own(view), np.float64)
+        own = self._method("policy")
+        return super().policy(view) if own is None else self._checked(own(view), view)
 
     def check(self, game: Game) -> None:
         """The object's own check, if it has one."""
-        own = getattr(self.actor, "check", None)
+        own = self._method("check")
         if own is not None:
             own(game)
 
+    def _method(self, name: str) -> Callable[..., Any] | None:
+        """The object's method of that name; what is no method, such as a network called `policy`, is not meant."""
+        own = getattr(self.actor, name, None)
+        return own if inspect.isroutine(own) else None
+
 
 class SB3Agent(Agent):
-    """Plays a Stable-Baselines3 model: MaskablePPO, PPO, A2C or DQN, trained on `make_sb3`, `make_vec` or
-    `make_single`.
+    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
 
-    What the model does with illegal actions is left out: the others keep their proportions.
+    It was trained on `make_sb3`, `make_vec` or `make_single`. Illegal actions are masked; the others keep their
+    proportions.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: any with a discrete action space and an observation space of this library."""
+        """`model`: it may go on learning. `name`: for reports; by default that of the model's class, such as "ppo".
+
+        Raises TypeError for anything but a model with a policy of discrete actions and without memory.
+        """
+        policy = getattr(model, "policy", None)
+        discrete = getattr(getattr(model, "action_space", None), "n", None) is not None
+        if not discrete or not (hasattr(policy, "get_distribution") or _action_values(policy)):
+            raise TypeError(f"from_sb3 takes a model such as MaskablePPO, PPO, A2C, DQN or QRDQN, not {model!r}")
+        if hasattr(policy, "lstm_actor"):
+            raise TypeError(f"from_sb3 takes no model with memory, such as {type(model).__name__}")
         self.model = model
         self.name = name or type(model).__name__.lower()
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): of a model of Q values the best legal actions."""
+        """float64 (n, num_actions): of a model of Q values the best legal actions.
+
+        Raises ValueError for a game that the model was not made for.
+        """
         import torch
 
+        self.check(view.game)
         policy, masks = self.model.policy, view.masks
         rows = np.flatnonzero(masks.any(axis=1))
         out = np.zeros(masks.shape)
         if not len(rows):
             return out
+        # As the model's own predict: dropout is off, and a normalised batch does not depend on who else is in it.
+        policy.set_training_mode(False)
         with torch.no_grad():
             tensors, _ = policy.obs_to_tensor(self._observations(view.take(rows)))
-            if hasattr(policy, "q_net"):
-                out[rows] = uniform(best_of(policy.q_net(tensors).cpu().numpy(), masks[rows]))
+            values = _action_values(policy)
+            if values is not None:
+                out[rows] = uniform(best_of(values(tensors).cpu().numpy(), masks[rows]))
                 return out
-            distribution = policy.get_distribution(tensors)
-            logits = distribution.distribution.logits.cpu().numpy().astype(np.float64)
+            logits = policy.get_distribution(tensors).distribution.logits.cpu().numpy().astype(np.float64)
         logits = np.where(masks[rows], logits, -np.inf)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         out[rows] = weights / weights.sum(axis=1, keepdims=True)
@@ -95,8 +139,7 @@ class SB3Agent(Agent):
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the model's spaces are the game's."""
-        actions = getattr(self.model.action_space, "n", None)
-        shape = self._space().shape
+        actions, shape = self.model.action_space.n, self._space().shape
         known = {(game.observation_size,)} | ({game.plane_index.shape} if game.has_planes else set())
         if actions != game.num_actions or shape not in known:
             raise ValueError(
@@ -117,8 +160,22 @@ class SB3Agent(Agent):
         return observations
 
 
+def _action_values(policy: Any) -> Callable[[Any], Any] | None:
+    """What computes the Q values of a policy; None if it has none."""
+    if hasattr(policy, "quantile_net"):
+        return lambda observations: policy.quantile_net(observations).mean(dim=1)
+    return getattr(policy, "q_net", None)
+
+
 def from_sb3(model: Any, name: str | None = None) -> Agent:
-    """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`."""
+    """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
+
+    Args:
+        model: MaskablePPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library.
+        name: for reports; by default that of the model's class, such as "maskableppo".
+
+    Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.
+    """
     return SB3Agent(model, name)
 
 
@@ -126,11 +183,19 @@ def from_torch(module: Any, *, encoding: str = "flat", temperature: float = 1.0,
     """A torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
 
     Args:
-        module: gets flat observations, or planes flattened.
+        module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has
+            dropout or normalises batches.
         encoding: "flat" or "planes".
         temperature: 1 samples the softmax of the legal logits, less sharpens it, 0 plays the largest.
         name: for reports.
+
+    Raises:
+        TypeError: no torch module.
+        ValueError: an unknown encoding or a negative temperature. The agent's `check` raises it for a game whose
+            observations or actions do not fit.
+        ImportError: torch is not installed; the message has the command that installs it.
     """
+    require("train", "torch")
     from ttt_envs.agents.policy import PolicyAgent
 
     agent = PolicyAgent(module, encoding, temperature)

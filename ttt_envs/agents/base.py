@@ -1,7 +1,7 @@
 """Agent: the base of everything that chooses moves, and what agents share."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,8 @@ class Agent:
     whatever else is in the batch.
 
     Attributes:
-        name: what reports call it; `agents.load` sets it to the text that the agent was loaded from.
+        name: what reports call it: the name of its class, unless the class says another. `agents.load` sets it to the
+            text that the agent was loaded from.
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
     """
@@ -33,21 +34,40 @@ class Agent:
     plays: ClassVar[Mapping[str, bool]] = {}
     interactive: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position, int64 (n,), drawn from `policy`; -1 where the player has none."""
+        """One legal action a position, int64 (n,); -1 where the player has none. By default drawn from `policy`.
+
+        Raises ValueError if `policy` does not give one row of probabilities a position.
+        """
         out = np.empty(len(view), np.int64)
-        sample_rows(self.policy(view), stream_seeds(view.seeds, Stream.CHOICE), out)
+        sample_rows(self._checked(self.policy(view), view), stream_seeds(view.seeds, Stream.CHOICE), out)
         return out
 
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no action.
 
-        By default 1 for what `act` answers.
+        By default 1 for what `act` answers. An agent that draws at random should define it: what it does must otherwise
+        be estimated from many seeds.
         """
         if type(self).act is Agent.act:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
-        actions = self.act(view)
+        actions = np.asarray(self.act(view))
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
+
+    def _checked(self, policy: Any, view: View) -> np.ndarray:
+        """`policy` as the kernels need it, float64 (n, num_actions)."""
+        found = np.ascontiguousarray(policy, np.float64)
+        shape = (len(view), view.game.num_actions)
+        if found.shape != shape:
+            raise ValueError(f"agent {self.name}: its policy must have shape {shape}, not {found.shape}")
+        if not ((found >= 0) & (found < np.inf)).all():
+            raise ValueError(f"agent {self.name}: its policy must be numbers of at least 0")
+        return found
 
     def check(self, game: Game) -> None:
         """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""

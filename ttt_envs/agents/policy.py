@@ -8,22 +8,39 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.core import jit
+from ttt_envs.core.extras import require
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import ENCODINGS
 
+if TYPE_CHECKING:  # so that agents can be listed and described without the extra
+    import torch
+
 FORMAT = "ttt-envs policy 1"
-ACTIVATIONS = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}
+
+
+def _tanh() -> "torch.nn.Module":
+    import torch
+
+    return torch.nn.Tanh()
+
+
+def _relu() -> "torch.nn.Module":
+    import torch
+
+    return torch.nn.ReLU()
+
+
+#: Name -> what makes a layer of it.
+ACTIVATIONS = {"tanh": _tanh, "relu": _relu}
 
 
 class BadPolicyFile(ValueError):
@@ -55,13 +72,16 @@ class PolicyInfo:
     steps: int
 
 
-def save_policy(path: Path, info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> None:
+def save_policy(path: Path, info: PolicyInfo, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write a policy file, whole or not at all. `tensors` are a MaskableActorCriticPolicy's, by its own names."""
     write_tensors(path, FORMAT, asdict(info), tensors)
 
 
-def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
-    """Read a policy file; FileNotFoundError, or BadPolicyFile in words."""
+def load_policy(path: Path) -> "tuple[PolicyInfo, dict[str, torch.Tensor]]":
+    """Read a policy file; raises FileNotFoundError or BadPolicyFile."""
+    require("train", "torch", "safetensors")
+    import torch
+
     if not path.is_file():
         raise FileNotFoundError(f"no policy file at {path}")
     fields, tensors = read_tensors(path, FORMAT)
@@ -84,15 +104,21 @@ def load_policy(path: Path) -> tuple[PolicyInfo, dict[str, torch.Tensor]]:
     return info, tensors
 
 
-def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write tensors and facts (for JSON) as safetensors, whole or not at all."""
+    require("train", "torch", "safetensors")
+    from safetensors.torch import save
+
     # One entry, because safetensors puts several in a random order: the same contents are the same bytes.
     metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
     write_whole(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
 
 
-def read_tensors(path: Path, form: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Facts and tensors of a file by `write_tensors`; BadPolicyFile in words if it is damaged or of another form."""
+def read_tensors(path: Path, form: str) -> "tuple[dict[str, Any], dict[str, torch.Tensor]]":
+    """Facts and tensors of a file by `write_tensors`; raises BadPolicyFile if it is damaged or of another form."""
+    require("train", "torch", "safetensors")
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -112,8 +138,10 @@ def _layer_names(hidden: int) -> list[tuple[str, str]]:
     return [(f"{name}.weight", f"{name}.bias") for name in names]
 
 
-def network(info: PolicyInfo, tensors: Mapping[str, torch.Tensor]) -> torch.nn.Module:
+def network(info: PolicyInfo, tensors: "Mapping[str, torch.Tensor]") -> "torch.nn.Module":
     """The policy network alone: float32 (n, inputs) -> logits float32 (n, actions)."""
+    import torch
+
     layers: list[torch.nn.Module] = []
     for weight, bias in _layer_names(len(info.hidden)):
         outputs, inputs = tensors[weight].shape
@@ -128,7 +156,7 @@ class PolicyAgent(Agent):
 
     def __init__(
         self,
-        net: torch.nn.Module | Sequence[torch.nn.Module],
+        net: "torch.nn.Module | Sequence[torch.nn.Module]",
         encoding: str = "flat",
         temperature: float = 1.0,
         symmetric: bool = False,
@@ -138,15 +166,27 @@ class PolicyAgent(Agent):
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
         logits are the mean over the game's symmetries; it costs that many times more, and evens out what was
         learned on one side of the board and not on the other.
+
+        Raises ValueError for an unknown encoding or a negative temperature, TypeError if a network is no torch module.
         """
-        self.name = "policy"
-        self.nets = (net,) if isinstance(net, torch.nn.Module) else tuple(net)
-        self.encoding = encoding
+        require("train", "torch")
+        import torch
+
+        self.nets = tuple(net) if isinstance(net, (list, tuple)) else (net,)
+        for each in self.nets:
+            if not isinstance(each, torch.nn.Module):
+                raise TypeError(f"a network must be a torch module, not {each!r} of type {type(each).__name__}")
+        if not temperature >= 0:
+            raise ValueError(f"temperature must be at least 0, not {temperature}")
+        self.encoding: str = choice("encoding", encoding, ENCODINGS)
         self.temperature = temperature
         self.symmetric = symmetric
 
     def logits(self, view: View, which: int = 0) -> np.ndarray:
-        """float32 (n, num_actions) of one of the networks, not masked; ValueError if it overflows."""
+        """float32 (n, num_actions) of one of the networks, not masked.
+
+        Raises ValueError if the network does not fit the game, or gives numbers that are not finite.
+        """
         game, observations, net = view.game, view.observations, self.nets[which]
         result = self._forward(net, game, observations)
         if self.symmetric:
@@ -159,15 +199,37 @@ class PolicyAgent(Agent):
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result
 
-    def _forward(self, net: torch.nn.Module, game: Game, observations: np.ndarray) -> np.ndarray:
+    def _forward(self, net: "torch.nn.Module", game: Game, observations: np.ndarray) -> np.ndarray:
+        import torch
+
         if self.encoding == "planes":
-            observations = game.to_planes(observations).reshape(len(observations), -1)
+            observations = game.to_planes(observations).reshape(len(observations), game.plane_index.size)
+        weights = next(net.parameters(), None)
+        inputs = torch.from_numpy(np.ascontiguousarray(observations)).float()
         with torch.inference_mode():
-            result: np.ndarray = net(torch.from_numpy(observations).float()).numpy()
+            try:
+                logits = net(inputs if weights is None else inputs.to(weights.device))
+            except RuntimeError as error:
+                raise ValueError(
+                    f"agent {self.name}: its network cannot take the {inputs.shape[1]} features of {game!r}: {error}"
+                ) from error
+        result = np.asarray(logits.float().cpu().numpy())
+        # The kernels below trust the shape.
+        if result.shape != (len(observations), game.num_actions):
+            raise ValueError(
+                f"agent {self.name}: its network gives an array of shape {result.shape} for {len(observations)} "
+                f"positions of {game!r}; it must be ({len(observations)}, {game.num_actions})"
+            )
         return result
 
+    def check(self, game: Game) -> None:
+        """Raise ValueError unless the networks fit the game's observations and actions."""
+        super().check(game)
+        for net in self.nets:
+            self._forward(net, game, np.zeros((1, game.observation_size), np.int8))
+
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the chances of `act`'s answers; zeros where illegal."""
+        """float64 (n, num_actions): the probabilities of `act`'s answers; zeros where illegal."""
         out = np.zeros((len(view), view.game.num_actions))
         for which in range(len(self.nets)):
             _add_softmax(self.logits(view, which), view.masks, float(self.temperature), out)

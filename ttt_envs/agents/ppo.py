@@ -32,8 +32,6 @@ class PPO(PolicyAgent):
             BadPolicyFile: damaged, or no policy.
             ValueError: a negative temperature, or a share that is not from 0 to 1.
         """
-        if not temperature >= 0:
-            raise ValueError(f"temperature must be at least 0, not {temperature}")
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
         where = Path(path)

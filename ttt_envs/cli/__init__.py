@@ -4,6 +4,7 @@ A verb is a dataclass: its fields are the command line, its docstring the help, 
 returns an exit status, or None for success.
 """
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -17,11 +18,17 @@ DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe."
 #: Verb -> "module:dataclass", in the order of the help.
 VERBS: dict[str, str] = {
     "games": "ttt_envs.cli.games:Games",
+    "tournament": "ttt_envs.cli.tournament:Tournament",
+    "regret": "ttt_envs.cli.regret:Regret",
+    "exploitability": "ttt_envs.cli.exploitability:Exploitability",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
+    if "" not in sys.path:
+        # As `python -m ttt_envs` has it: package.module:Name may lie in the current folder.
+        sys.path.append("")
     verbs = {verb: _class_of(place) for verb, place in VERBS.items()}
     given: Any = tyro.extras.subcommand_cli_from_dict(verbs, args=arguments, prog="ttt", description=DESCRIPTION)
     return run(given.run)

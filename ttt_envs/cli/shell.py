@@ -1,11 +1,9 @@
-"""What all verbs share: how a command runs, fails and is interrupted, and the command line that repeats it."""
+"""What all verbs share: how a command runs, fails and is interrupted."""
 
 import os
-import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -38,25 +36,3 @@ def python() -> str:
     """How to call this Python from the current folder, for commands that are suggested to people."""
     here, program = Path.cwd(), Path(sys.executable)
     return str(program.relative_to(here)) if here in program.parents else "python"
-
-
-def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """The command line that has these settings: `program`, then each setting that differs from its default.
-
-    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`.
-    """
-    words = list(program)
-    for name, value in settings.items():
-        if name in defaults and value == defaults[name]:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{name.replace('_', '-')}")
-        elif isinstance(value, Mapping):
-            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
-        elif isinstance(value, (list, tuple)):
-            words += [flag, *map(str, value)] if value else []
-        else:
-            words += [flag, str(value)]
-    return shlex.join(words)

@@ -1,7 +1,8 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, into folders that hold nothing else."""
 
 import os
 import tempfile
+from itertools import count
 from pathlib import Path
 
 
@@ -19,6 +20,19 @@ def write_whole(path: Path, data: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def unused(folder: Path, *, numbered: bool = False) -> Path:
+    """`folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
+
+    Raises FileExistsError for a folder that holds files, so that no results are overwritten.
+    """
+    first, numbers = folder, count(2)
+    while folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not numbered:
+            raise FileExistsError(f"{folder} exists and is not empty: choose another folder, or delete this one first")
+        folder = first.with_name(f"{first.name}-{next(numbers)}")
+    return folder
 
 
 def check_writable(path: Path) -> None:

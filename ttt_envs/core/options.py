@@ -1,7 +1,8 @@
-"""Checks of a game's options: each error names the option, the wrong value and what would be right."""
+"""Options and settings: checks that name the wrong value and what would be right, and their form as text."""
 
+import shlex
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Union, get_args, get_origin
 
@@ -33,6 +34,20 @@ def whole(option: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def at_least(low: int, **values: Any) -> None:
+    """Raise ValueError, naming the value, unless each is a whole number of at least `low`, or None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
+            raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+
+
+def as_text(value: Any) -> str:
+    """A value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as "a+b"."""
+    if isinstance(value, tuple):
+        return ",".join("+".join(map(as_text, each)) if isinstance(each, tuple) else as_text(each) for each in value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 def parse_value(annotation: Any, text: str) -> Any:
     """`text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
 
@@ -57,3 +72,25 @@ def parse_value(annotation: Any, text: str) -> Any:
         return text
     names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
     raise ValueError(f"{text!r} is not of type {' or '.join(names)}")
+
+
+def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """The command line that has these settings: `program`, then each setting that differs from its default.
+
+    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
+    several `name=value`.
+    """
+    words = list(program)
+    for name, value in settings.items():
+        if name in defaults and value == defaults[name]:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{name.replace('_', '-')}")
+        elif isinstance(value, Mapping):
+            words += [flag, *(f"{key}={each}" for key, each in value.items())] if value else []
+        elif isinstance(value, (list, tuple)):
+            words += [flag, *map(str, value)] if value else []
+        else:
+            words += [flag, str(value)]
+    return shlex.join(words)

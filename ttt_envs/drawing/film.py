@@ -4,8 +4,8 @@ import io
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
+from ttt_envs.core.extras import require
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.raster import rasterise
@@ -27,6 +27,9 @@ def save_gif(
         width: of the picture, in pixels.
         seconds: for each position.
     """
+    require("render", "PIL")
+    from PIL import Image
+
     shown, durations = [states[0]], [seconds]
     for before, joint, after in zip(states, actions, states[1:], strict=False):
         finished = game.finished_round(before, joint, after)

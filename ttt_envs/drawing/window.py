@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.drawing.raster import MISSING
+from ttt_envs.core.extras import require
 
 
 class Window:
@@ -13,12 +13,11 @@ class Window:
     def __init__(self, title: str, fps: float) -> None:
         """Opens with the first image. `fps`: images a second at most.
 
-        Raises ImportError in words if the extra `render` is not installed.
+        Raises ImportError with the command that installs the extra `render` if it is missing.
         """
-        try:
-            import pygame
-        except ImportError as error:
-            raise ImportError(MISSING) from error
+        require("render", "pygame")
+        import pygame
+
         self._pygame = pygame
         self._title = title
         self._fps = fps

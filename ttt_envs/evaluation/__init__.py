@@ -1,1 +1,12 @@
-"""How good an agent is: tournaments, ratings, regret, exploitability."""
+"""How good agents are: a tournament, regret to best play, exploitability; each function returns a report.
+
+The functions bear the names of their modules, which are imported by their full names:
+`from ttt_envs.evaluation.regret import measure`.
+"""
+
+from ttt_envs.evaluation.exploitability import exploitability
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.regret import regret
+from ttt_envs.evaluation.tournament import tournament
+
+__all__ = ["exploitability", "game_seeds", "play_games", "regret", "tournament"]

@@ -7,22 +7,22 @@ way of the states and of `View`, so a game is the same whatever else is played b
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent
+from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View, check_actions
-from ttt_envs.wrappers.common import explain
+from ttt_envs.wrappers.common import IllegalAction, explain, forfeit
 
 #: Called with (games finished since the start, all games).
 Progress = Callable[[int, int], None]
 
-_FIRST_CHUNK, _LARGEST_CHUNK, _CHUNK_SECONDS = 32, 4096, 4.0
+_FIRST_CHUNK, _LARGEST_CHUNK, _LARGEST_RECORDED, _CHUNK_SECONDS = 32, 4096, 1024, 4.0
 _MULTIPLIER = np.uint64(0x5851F42D4C957F2D)
 
 
@@ -39,6 +39,29 @@ class Record:
     actions: np.ndarray
 
 
+@dataclass(frozen=True)
+class Failure:
+    """An agent's error or illegal answer, by which its side lost the game.
+
+    Attributes:
+        agent: its name.
+        game: number of the game.
+        seed: of the game.
+        player: who had to act.
+        ply: when.
+        reason: the error.
+        position: the whole position as text, for `Game.parse_state`.
+    """
+
+    agent: str
+    game: int
+    seed: int
+    player: int
+    ply: int
+    reason: str
+    position: str
+
+
 @dataclass
 class Games:
     """What became of n games.
@@ -51,6 +74,7 @@ class Games:
         seconds: float64 (agents,), time spent in `act` by each agent.
         decisions: int64 (agents,), positions answered by each agent.
         records: the games that were to be recorded, by number.
+        failures: what agents did wrong, game after game.
     """
 
     rewards: np.ndarray
@@ -59,6 +83,7 @@ class Games:
     seconds: np.ndarray
     decisions: np.ndarray
     records: dict[int, Record] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -81,6 +106,7 @@ def play_games(
     record: Collection[int] = (),
     chunk: int | None = None,
     progress: Progress | None = None,
+    strict: bool = True,
 ) -> Games:
     """Play n games to the end.
 
@@ -92,12 +118,14 @@ def play_games(
         record: numbers of games to keep move by move.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
         progress: told how many games are finished.
+        strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
+            strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
 
     Raises:
         TypeError, ValueError: arguments of a wrong type or shape; an agent's answer that is no legal action
             (the error names the agent).
     """
-    parts = list(iter_games(game, agents, seats, seeds, record=record, chunk=chunk, progress=progress))
+    parts = list(iter_games(game, agents, seats, seeds, record=record, chunk=chunk, progress=progress, strict=strict))
     return join(parts, game, len(agents))
 
 
@@ -110,8 +138,13 @@ def iter_games(
     record: Collection[int] = (),
     chunk: int | None = None,
     progress: Progress | None = None,
+    strict: bool = True,
 ) -> Iterator[Games]:
-    """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished."""
+    """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
+
+    What the caller does with a chunk counts to its time.
+    """
+    agents = [as_agent(each) for each in agents]
     seeds = np.ascontiguousarray(seeds, np.uint64)
     seats = np.asarray(seats)
     n, players = len(seeds), game.num_players
@@ -127,13 +160,14 @@ def iter_games(
         last = min(first + size, n)
         started = time.perf_counter()
         tell = None if progress is None else _shifted(progress, first, n)
-        wanted = [k - first for k in record if first <= k < last]
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], wanted, tell)
+        wanted = [k - first for k in range(first, last) if k in record]
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], wanted, tell, strict)
         games.records = {k + first: kept for k, kept in games.records.items()}
+        games.failures = [replace(each, game=each.game + first) for each in games.failures]
         yield games
         if chunk is None:
             pace = _CHUNK_SECONDS / max(time.perf_counter() - started, 1e-3)
-            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_CHUNK))
+            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_RECORDED if record else _LARGEST_CHUNK))
         first = last
 
 
@@ -147,34 +181,43 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
         seconds=sum((p.seconds for p in parts), np.zeros(agents)),
         decisions=sum((p.decisions for p in parts), np.zeros(agents, np.int64)),
         records={k: kept for p in parts for k, kept in p.records.items()},
+        failures=[each for p in parts for each in p.failures],
     )
 
 
-def name_of(agent: Agent) -> str:
-    """An agent's name for people."""
-    return str(getattr(agent, "name", type(agent).__name__))
+def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, str]]:
+    """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
 
-
-def checked(agent: Agent, view: View, answer: Any) -> np.ndarray:
-    """An agent's answer to `view` as int64 (n,).
-
-    Raises TypeError or ValueError, naming the agent, if it is not one legal action a position.
+    An agent that fails on many positions at once is asked again one by one, so that only the position counts which it
+    fails on. Raises what the agent raises; TypeError or ValueError, naming the agent, for an answer that is not one
+    legal action a position.
     """
-    name, game = name_of(agent), view.game
+    masks = view.masks.copy()  # the agent may write into its own
     try:
-        actions = check_actions(answer, (len(view),), game.num_actions)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"agent {name!r}: {error}") from None
+        answer = agent.act(view)
+        try:
+            actions = check_actions(answer, (len(view),), view.game.num_actions)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"agent {agent.name!r}: {error}") from None
+    except Exception as error:
+        if strict:
+            raise
+        if len(view) == 1:
+            return np.full(1, -1), {0: f"{type(error).__name__}: {error}"}
+        alone = [ask(agent, view.take(np.array([k])), strict=False) for k in range(len(view))]
+        found = {k: reasons[0] for k, (_, reasons) in enumerate(alone) if reasons}
+        return np.concatenate([actions for actions, _ in alone]), found
     # Action -1 would read the last column of the mask.
-    wrong = np.flatnonzero((actions < 0) | ~view.masks[np.arange(len(view)), actions])
-    if len(wrong):
-        k = int(wrong[0])
-        who = f"agent {name!r} as player {view.players[k]}"
+    reasons = {}
+    for k in np.flatnonzero((actions < 0) | ~masks[np.arange(len(view)), actions]).tolist():
+        who = f"agent {agent.name!r} as player {view.players[k]}"
         if actions[k] < 0:
-            raise ValueError(f"{who} gave no action (-1) where it has to choose, in this position:\n{view.text(k)}")
-        words = explain(game, who, int(actions[k]), view.masks[k])[0]
-        raise ValueError(f"{words}; the position:\n{view.text(k)}")
-    return actions
+            reasons[k] = f"{who} gave no action (-1) where it has to choose"
+        else:
+            reasons[k] = explain(view.game, who, int(actions[k]), masks[k])[0]
+        if strict:
+            raise IllegalAction(f"{reasons[k]}; the position:\n{view.text(k)}")
+    return actions, reasons
 
 
 def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
@@ -188,6 +231,7 @@ def _play_chunk(
     seeds: np.ndarray,
     record: Sequence[int],
     progress: Callable[[int], None] | None,
+    strict: bool,
 ) -> Games:
     n, players = seats.shape
     states = np.repeat(game.prototype, n)
@@ -196,6 +240,7 @@ def _play_chunk(
     seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
     kept_states = {k: [states[k : k + 1].copy()] for k in record}
     kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
+    failures: list[Failure] = []
     for _ in range(game.max_plies + 1):
         rows = np.flatnonzero(~states["done"])
         if progress is not None:
@@ -203,15 +248,26 @@ def _play_chunk(
         if not len(rows):
             break
         joint = np.full((n, players), -1)
+        offenders: dict[int, list[int]] = {}
         at, by = acting_players(game, states, rows)
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
             view = View(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
             started = time.perf_counter()
-            answer = agents[a].act(view)
+            joint[at[mine], by[mine]], reasons = ask(agents[a], view, strict=strict)
             seconds[a] += time.perf_counter() - started
             decisions[a] += len(view)
-            joint[at[mine], by[mine]] = checked(agents[a], view, answer)
+            for k, reason in reasons.items():
+                i, player = int(at[mine][k]), int(by[mine][k])
+                position = game.format_state(states[i], None)
+                ply = int(states["ply"][i])
+                failures.append(Failure(agents[a].name, i, int(seeds[i]), player, ply, reason, position))
+                offenders.setdefault(i, []).append(player)
+        for i, guilty in offenders.items():
+            forfeit(game, states, i, guilty)
+            if i in kept_states:
+                kept_states[i][-1] = states[i : i + 1].copy()
+        rows = rows[~states["done"][rows]]
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
         moves[rows] = _digest(moves[rows], played)
@@ -230,6 +286,7 @@ def _play_chunk(
             k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
             for k in record
         },
+        failures=sorted(failures, key=lambda each: each.game),
     )
 
 

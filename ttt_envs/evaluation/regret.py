@@ -1,15 +1,11 @@
 """Regret: what an agent's decisions lose against best play, in games that have an oracle.
 
-    python -m ttt_envs.evaluation.regret --game tic_tac_dice --option rounds=single --agents random greedy
+    from ttt_envs import evaluation
 
-The same in Python:
+    report = evaluation.regret("some_game", ["random", "greedy"], games=200)
+    print(report.measurements[0].per_game, report.measurements[0].per_game_half_width)
 
-    import ttt_envs
-    from ttt_envs import agents
-    from ttt_envs.evaluation import regret
-
-    found = regret.measure(ttt_envs.load("tic_tac_dice", rounds="single"), agents.load("greedy"), games=200)
-    print(found.per_game, found.per_game_half_width)
+The same on the command line: `ttt regret some_game --agents random greedy --games 200`.
 
 The regret of a decision is the oracle's value of the best action minus its value of the action that was played, for the
 player who decides, in units of reward; it is never negative. It is measured where the agent itself gets to: it plays
@@ -35,34 +31,29 @@ n seeds gets 0 +- 0; by the rule of three, up to a share 3/n of seeds may then s
 be wrong by, where it is not exact, is not in the intervals.
 """
 
-import shlex
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
-import ttt_envs
-from ttt_envs.agents import Agent
-from ttt_envs.core.files import write_whole
+from ttt_envs.agents import Agent, as_agent
+from ttt_envs.core.files import unused
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import at_least
 from ttt_envs.core.oracle import Oracle
-from ttt_envs.evaluation.play import Progress, game_seeds, name_of, play_games
-from ttt_envs.evaluation.report import Table, write_json
-from ttt_envs.evaluation.tournament import arrangements, ready
-from ttt_envs.registry import parse_options
+from ttt_envs.core.progress import Work
+from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
+from ttt_envs.evaluation.seating import arrangements, line_up
+from ttt_envs.registry import resolve
 
 #: A regret above this is a mistake; below it are differences of rounding.
 MISTAKE = 1e-9
 
-_FIRST_BLOCK, _LARGEST_BLOCK, _BLOCK_SECONDS = 32, 1024, 4.0
+_COUNTS = ("decisions", "covered", "measured", "mistakes")
+_SUMS = np.dtype([("regret", np.float64), *((name, np.int64) for name in _COUNTS)])
 
 
 @dataclass(frozen=True)
@@ -84,8 +75,8 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What was measured of one agent; see the module for the terms.
+class Measurement:
+    """One agent's regret; see the module for the terms.
 
     Attributes:
         agent: its name.
@@ -120,26 +111,8 @@ class Result:
     worst: Mistake | None
 
 
-@dataclass
-class Sums:
-    """Of the agent's decisions in n seeds, each array (n,), seed by seed: all games of a seed together.
-
-    Attributes:
-        regret: float64, sum over the measured decisions.
-        decisions, covered, measured, mistakes: int64, numbers of decisions.
-        worst: the largest mistake of all of them.
-    """
-
-    regret: np.ndarray
-    decisions: np.ndarray
-    covered: np.ndarray
-    measured: np.ndarray
-    mistakes: np.ndarray
-    worst: Mistake | None
-
-
 def oracle_of(game: Game) -> Oracle:
-    """The oracle that regret is measured by; ValueError in words for a game where that cannot be."""
+    """The oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
     if game.hidden_information:
         raise ValueError(
             f"regret cannot be measured in {game!r}: its players do not know the whole position, and what is best in "
@@ -155,99 +128,97 @@ def measure(
     game: Game,
     agent: Agent,
     *,
+    opponent: Agent | None = None,
     games: int = 1000,
     seed: int = 0,
-    opponent: Agent | None = None,
     chunk: int | None = None,
     progress: Progress | None = None,
-) -> Result:
+) -> Measurement:
     """Let an agent play, and measure what its decisions lose.
 
-    Args:
-        game: from `ttt_envs.load`.
-        agent: who is measured; nothing but the seeds decides about its random numbers.
-        games: to be played; with an opponent rounded up, so that each seed is played from every side.
-        seed: fixes all games.
-        opponent: holds all seats but those of one side; None lets the agent hold all.
-        chunk: games played side by side; None chooses so that they take a few seconds. Changes no result.
-        progress: told how many games are finished.
-
-    Raises:
-        ValueError, TypeError: no oracle for this game, hidden information, wrong numbers; an illegal action.
+    Arguments and errors are those of `regret`. `progress` is told how many games are finished, and of how many.
     """
-    parts = list(blocks(game, agent, games=games, seed=seed, opponent=opponent, chunk=chunk, progress=progress))
-    return summary(game, agent, opponent, parts)
+    tally = Tally(game, agent, games, seed, opponent)
+    tally.play(chunk, progress)
+    return tally.measurement()
 
 
-def blocks(
-    game: Game,
-    agent: Agent,
-    *,
-    games: int = 1000,
-    seed: int = 0,
-    opponent: Agent | None = None,
-    chunk: int | None = None,
-    progress: Progress | None = None,
-) -> Iterator[Sums]:
-    """As `measure`, block by block of whole seeds, for `summary`: who is interrupted keeps what is finished."""
-    for name, value in (("games", games), ("chunk", chunk)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-    oracle = oracle_of(game)
-    held = seatings(game, opponent is not None)
-    lineup = [agent] if opponent is None else [agent, opponent]
-    units = -(-games // len(held))
-    seeds = game_seeds(seed, units)
-    size, first = max((chunk or _FIRST_BLOCK) // len(held), 1), 0
-    while first < units:
-        started = time.perf_counter()
-        mine = seeds[first : first + size]
-        yield _play(game, oracle, lineup, held, mine, chunk, progress, first * len(held), units * len(held))
-        first += len(mine)
-        if chunk is None:
-            pace = _BLOCK_SECONDS / max(time.perf_counter() - started, 1e-3)
-            size = int(np.clip(size * min(pace, 4.0), 1, max(_LARGEST_BLOCK // len(held), 1)))
+class Tally:
+    """What an agent's decisions lose in its games, added up seed by seed; arguments as of `measure`.
 
-
-def seatings(game: Game, opponent: bool) -> np.ndarray:
-    """bool (games of a seed, players), the agent's seats: all of them, or with an opponent each side in turn.
-
-    Raises ValueError for an opponent in a game with one side.
+    Attributes:
+        planned: games to be played.
+        played: games finished so far.
     """
-    if not opponent:
-        return np.ones((1, game.num_players), np.bool_)
-    return np.stack([each.seats for each in arrangements(game) if each.first_alone])
 
+    def __init__(self, game: Game, agent: Agent, games: int, seed: int, opponent: Agent | None = None) -> None:
+        at_least(1, games=games)
+        self.game, self.oracle = game, oracle_of(game)
+        self.lineup = [as_agent(each) for each in (agent, opponent) if each is not None]
+        self.held = np.ones((1, game.num_players), np.bool_)
+        if opponent is not None:
+            self.held = np.stack([each.seats for each in arrangements(game) if each.first_alone])
+        self.seeds = game_seeds(seed, -(-games // len(self.held)))
+        self.planned, self.played = len(self.seeds) * len(self.held), 0
+        self._sums = np.zeros(len(self.seeds), _SUMS)
+        self._worst: Mistake | None = None
 
-def summary(game: Game, agent: Agent, opponent: Agent | None, parts: Sequence[Sums]) -> Result:
-    """The result of some blocks; ValueError if there are none."""
-    regret, decisions, covered, measured, mistakes = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("regret", "decisions", "covered", "measured", "mistakes")
-    )
-    seeds, total = len(regret), int(measured.sum())
-    # Each side is the agent's once a seed: in one game, or in as many games as there are sides.
-    sides = np.full(seeds, len(game.teams))
-    nothing = (np.nan, np.nan)
-    per_decision, per_decision_half_width = ratio(regret, measured) if total else nothing
-    per_game, per_game_half_width = ratio(regret, sides) if total else nothing
-    found = [part.worst for part in parts if part.worst is not None]
-    return Result(
-        agent=name_of(agent),
-        opponent=None if opponent is None else name_of(opponent),
-        per_decision=per_decision,
-        per_decision_half_width=per_decision_half_width,
-        per_game=per_game,
-        per_game_half_width=per_game_half_width,
-        games=seeds * len(seatings(game, opponent is not None)),
-        sides=int(sides.sum()),
-        seeds=seeds,
-        decisions=int(decisions.sum()),
-        covered=_share(covered.sum(), decisions.sum()),
-        measured=_share(total, decisions.sum()),
-        mistakes=_share(mistakes.sum(), total),
-        worst=max(found, key=lambda each: each.regret, default=None),
-    )
+    def play(self, chunk: int | None = None, progress: Progress | None = None) -> None:
+        """Play all games; if it is interrupted, those of the chunks before count."""
+        seats = np.where(np.tile(self.held, (len(self.seeds), 1)), 0, len(self.lineup) - 1)
+        seeds, every = np.repeat(self.seeds, len(self.held)), range(self.planned)
+        for part in iter_games(self.game, self.lineup, seats, seeds, record=every, chunk=chunk, progress=progress):
+            self._take(part)
+
+    def _take(self, part: Games) -> None:
+        """Judge the decisions of some more games, all at once."""
+        # Game after game, so that an oracle which works position by position finds what belongs together.
+        records = [part.records[k] for k in sorted(part.records)]
+        owner = np.repeat(np.arange(self.played, self.played + len(part)), [len(each.actions) for each in records])
+        joint = np.concatenate([each.actions for each in records])
+        row, players = np.nonzero((joint >= 0) & self.held[owner % len(self.held)])
+        states = np.concatenate([each.states[:-1] for each in records])[row]
+        actions, unit = joint[row, players], owner[row] // len(self.held)
+        covered, regret, best = judge(self.game, self.oracle, states, players, actions)
+        measured, mistakes = ~np.isnan(regret), regret > MISTAKE
+        weights = [np.where(measured, regret, 0), np.ones(len(unit)), covered, measured, mistakes]
+        for name, each in zip(("regret", *_COUNTS), weights, strict=True):
+            np.add.at(self._sums[name], unit, each.astype(_SUMS[name]))
+        if mistakes.any():
+            k = int(np.nanargmax(regret))
+            if self._worst is None or regret[k] > self._worst.regret:
+                names = (*self.game.action_names, "")
+                position = self.game.format_state(states[k], None)
+                self._worst = Mistake(float(regret[k]), int(players[k]), names[actions[k]], names[best[k]], position)
+        self.played += len(part)
+
+    def measurement(self) -> Measurement:
+        """The figures of the seeds of which all games are finished; there must be one."""
+        seeds = self.played // len(self.held)
+        sums = self._sums[:seeds]
+        total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
+        # Each side is the agent's once a seed: in one game, or in as many games as there are sides.
+        sides = np.full(seeds, len(self.game.teams))
+        per_decision, per_game = (
+            ratio(sums["regret"], counts) if total else (np.nan, np.nan) for counts in (sums["measured"], sides)
+        )
+        agent, *opponent = (each.name for each in self.lineup)
+        return Measurement(
+            agent=agent,
+            opponent=opponent[0] if opponent else None,
+            per_decision=per_decision[0],
+            per_decision_half_width=per_decision[1],
+            per_game=per_game[0],
+            per_game_half_width=per_game[1],
+            games=seeds * len(self.held),
+            sides=int(sides.sum()),
+            seeds=seeds,
+            decisions=decisions,
+            covered=_share(sums["covered"].sum(), decisions),
+            measured=_share(total, decisions),
+            mistakes=_share(sums["mistakes"].sum(), total),
+            worst=self._worst,
+        )
 
 
 def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
@@ -261,66 +232,6 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
         return float(mean), np.nan
     spread = ((sums - mean * counts) ** 2).sum() * n / (n - 1)
     return float(mean), float(1.96 * np.sqrt(spread) / total)
-
-
-def _share(part: Any, whole: Any) -> float:
-    return float(part / whole) if whole else np.nan
-
-
-def _play(
-    game: Game,
-    oracle: Oracle,
-    lineup: Sequence[Agent],
-    held: np.ndarray,
-    seeds: np.ndarray,
-    chunk: int | None,
-    progress: Progress | None,
-    before: int,
-    planned: int,
-) -> Sums:
-    """Play the games of these seeds, all seatings of a seed next to each other, and judge them all at once."""
-    n, tell = len(seeds) * len(held), None
-    if progress is not None:
-
-        def tell(finished: int, _: int) -> None:
-            progress(before + finished, planned)
-
-    games = np.tile(held, (len(seeds), 1))
-    records = play_games(
-        game,
-        lineup,
-        np.where(games, 0, len(lineup) - 1),
-        np.repeat(seeds, len(held)),
-        record=range(n),
-        chunk=min(chunk or n, n),
-        progress=tell,
-    ).records
-    # Game after game, so that an oracle which works position by position finds what belongs together.
-    owner = np.repeat(np.arange(n), [len(records[k].actions) for k in range(n)])
-    states = np.concatenate([records[k].states[:-1] for k in range(n)])
-    joint = np.concatenate([records[k].actions for k in range(n)])
-    row, players = np.nonzero((joint >= 0) & games[owner])
-    states, actions, unit = states[row], joint[row, players], owner[row] // len(held)
-    covered, regret, best = judge(game, oracle, states, players, actions)
-    measured, mistakes = ~np.isnan(regret), regret > MISTAKE
-    worst = None
-    if mistakes.any():
-        k = int(np.nanargmax(regret))
-        worst = Mistake(
-            regret=float(regret[k]),
-            player=int(players[k]),
-            played=game.action_names[actions[k]],
-            best=game.action_names[best[k]] if best[k] >= 0 else "",
-            position=game.format_state(states[k], None),
-        )
-    return Sums(
-        regret=np.bincount(unit, np.where(measured, regret, 0), len(seeds)),
-        decisions=np.bincount(unit, minlength=len(seeds)),
-        covered=np.bincount(unit[covered], minlength=len(seeds)),
-        measured=np.bincount(unit[measured], minlength=len(seeds)),
-        mistakes=np.bincount(unit[mistakes], minlength=len(seeds)),
-        worst=worst,
-    )
 
 
 def judge(
@@ -357,182 +268,152 @@ def judge(
     return covered, top - values[np.arange(n), actions], best
 
 
-# --- the command ---
+# --- the report ---
 
 
-@dataclass
-class Config:
-    """Measure what agents lose against best play. Interrupted (Ctrl-C), it reports on the games finished by then."""
-
-    game: str
-    """Id of the game."""
-    agents: Annotated[tuple[str, ...], tyro.conf.arg(aliases=("--agent",))]
-    """One or more agents, such as random, greedy, mcts:simulations=200 or ppo:runs/x."""
-    opponent: str | None = None
-    """The agent in the other seats; by default each agent holds all seats, and all its decisions count."""
-    games: int = 1000
-    """Games of each agent; with an opponent rounded up, so that each seed is played from every side."""
-    seed: int = 0
-    """Fixes all games; they are the same for each agent."""
-    option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
-    """An option of the game, as name=value; may be repeated."""
-    out: Path | None = Path("runs/regret")
-    """Folder for report.md and results.json."""
-    chunk: int | None = None
-    """Games played side by side; by default a few seconds' worth. Changes no result."""
-
-
-@dataclass
-class Report:
-    """What the command found.
+@dataclass(kw_only=True)
+class RegretReport(Report):
+    """What agents lose against best play.
 
     Attributes:
-        config: of the measurement.
-        game: that was played.
-        results: of the agents with at least one seed, in the order given.
+        measurements: of the agents with at least one seed, in the order given.
         planned: games of each agent that were to be played.
-        complete: False if it was interrupted.
-        given: agents that no command line names, since they were objects in Python.
-        folder: where the files are, or None.
     """
 
-    config: Config
-    game: Game
-    results: list[Result]
+    measurements: list[Measurement]
     planned: int
-    complete: bool
-    given: tuple[str, ...] = ()
-    folder: Path | None = None
 
-    @property
-    def command(self) -> str:
-        """The command line that makes this report."""
-        config = self.config
-        words = ["python", "-m", "ttt_envs.evaluation.regret", "--game", config.game, "--agents", *config.agents]
-        if config.opponent is not None:
-            words += ["--opponent", config.opponent]
-        words += ["--games", str(config.games), "--seed", str(config.seed)]
-        for option in config.option:
-            words += ["--option", option]
-        if config.out is not None:
-            words += ["--out", str(config.out)]
-        return shlex.join(words)
+    verb, title = "regret", "Regret"
+
+    def facts(self) -> list[str]:
+        """How many games there were, and against whom."""
+        opponent = self.settings["opponent"]
+        others = "held by the agent too" if opponent is None else f"held by {opponent}, each seed from every side"
+        return [f"{self.planned} games of each agent; the other seats are {others}. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
         """Regret, what it rests on, and the worst mistakes if there were any."""
-        rows = [
-            [
-                r.agent,
-                ("≥ " if 0 < r.measured < 1 else "") + _interval(r.per_game, r.per_game_half_width),
-                _interval(r.per_decision, r.per_decision_half_width),
-                _percent(r.mistakes),
-                _percent(r.measured),
-            ]
-            for r in self.results
-        ]
+        losses, decisions, worst = [], [], []
+        for m in self.measurements:
+            per_game = ("≥ " if 0 < m.measured < 1 else "") + _interval(m.per_game, m.per_game_half_width)
+            per_decision = _interval(m.per_decision, m.per_decision_half_width)
+            losses.append([m.agent, per_game, per_decision, _percent(m.mistakes), _percent(m.measured)])
+            games = str(m.games) if m.games == self.planned else f"{m.games} of {self.planned}"
+            decisions.append([m.agent, games, str(m.decisions), _percent(m.covered), _percent(m.measured)])
+            if m.worst is not None:
+                best = m.worst.best or "not known"
+                worst.append([m.agent, f"{m.worst.regret:.4f}", f"player_{m.worst.player}", m.worst.played, best])
         note = (
             "Reward lost against best play, in brackets the half width of the 95 % interval; a game: by one side in "
             "one game. Mistakes: share of the measured decisions that lost anything."
         )
-        regret = Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], rows, note)
-        rows = [
-            [
-                r.agent,
-                str(r.games) if r.games == self.planned else f"{r.games} of {self.planned}",
-                str(r.decisions),
-                _percent(r.covered),
-                _percent(r.measured),
-            ]
-            for r in self.results
-        ]
+        found = [Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], losses, note)]
         note = (
             "Covered: share of the decisions in positions that the oracle answers. Measured: share whose loss it "
             "knows; only these count."
         )
-        decisions = Table("Decisions", ["agent", "games", "decisions", "covered", "measured"], rows, note)
-        rows = [
-            [r.agent, f"{r.worst.regret:.4f}", f"player_{r.worst.player}", r.worst.played, r.worst.best or "not known"]
-            for r in self.results
-            if r.worst is not None
-        ]
+        found.append(Table("Decisions", ["agent", "games", "decisions", "covered", "measured"], decisions, note))
+        note = "The position of each is below."
         header = ["agent", "lost", "by", "played", "best"]
-        worst = Table("Worst decisions", header, rows, "The position of each is below.")
-        return [regret, decisions, worst] if rows else [regret, decisions]
+        return [*found, Table("Worst decisions", header, worst, note)] if worst else found
 
     def remarks(self) -> list[str]:
-        """Sentences about what the numbers do not say."""
-        found = []
-        missing = self.config.agents[len(self.results) :]
-        if missing:
-            found.append(f"Not measured, since it was interrupted: {', '.join(missing)}.")
-        for r in self.results:
-            if not r.measured:
-                found.append(f"{r.agent}: the oracle knows of no decision what it lost, so there is no figure.")
-            elif r.measured < 1:
+        """What was not measured, and what no mistake means."""
+        missing = self.settings["agents"][len(self.measurements) :]
+        found = [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+        for m in self.measurements:
+            if not m.measured:
+                found.append(f"{m.agent}: the oracle knows of no decision what it lost, so there is no figure.")
+            elif m.measured < 1:
                 found.append(
-                    f"{r.agent}: only {_percent(r.measured)} of its decisions could be measured. The others are left "
+                    f"{m.agent}: only {_percent(m.measured)} of its decisions could be measured. The others are left "
                     "out; with them the regret a game would be higher, or the same."
                 )
-            if 0 < r.measured < r.covered:
+            if 0 < m.measured < m.covered:
                 found.append(
-                    f"{r.agent}: in {_percent(r.covered - r.measured)} of its decisions the oracle knows the position, "
+                    f"{m.agent}: in {_percent(m.covered - m.measured)} of its decisions the oracle knows the position, "
                     "but not what the action played there is worth. If these are mistakes, all figures are too low."
                 )
-            if r.measured == 1 and r.worst is None:
+            if m.measured == 1 and m.worst is None:
                 found.append(
-                    f"{r.agent}: no mistake was seen in {r.seeds} seeds; with 95 % confidence fewer than "
-                    f"{_percent(min(3 / r.seeds, 1.0))} of them hold one."
+                    f"{m.agent}: no mistake was seen in {m.seeds} seeds; with 95 % confidence fewer than "
+                    f"{_percent(min(3 / m.seeds, 1.0))} of them hold one."
                 )
         return found
 
-    def positions(self) -> list[tuple[str, str]]:
-        """Headings and texts of the positions with the worst decisions."""
-        return [(f"{r.agent}, the worst decision", r.worst.position) for r in self.results if r.worst is not None]
+    def texts(self) -> list[tuple[str, str]]:
+        """The positions with the worst decisions."""
+        return [(f"{m.agent}, the worst decision", m.worst.position) for m in self.measurements if m.worst is not None]
 
-    def markdown(self) -> str:
-        """The report."""
-        lines = [f"# Regret: {self.game.title}", ""]
-        if not self.complete:
-            lines += ["**Partial: it was interrupted. Only the games finished by then count.**", ""]
-        options = ", ".join(f"`{name}={value}`" for name, value in self.game.options.items())
-        opponent = self.config.opponent
-        others = "held by the agent too" if opponent is None else f"held by {opponent}, each seed from every side"
-        lines += [
-            f"Options: {options or 'none'}.",
-            f"{self.planned} games of each agent; the other seats are {others}. Seed {self.config.seed}.",
-            "",
-            "```",
-            self.command,
-            "```",
-            "",
-        ]
-        if self.given:
-            lines += [f"Called from Python, which made {', '.join(self.given)}; the command cannot.", ""]
-        regret, *more = self.tables()
-        remarks = [f"- {remark}" for remark in self.remarks()]
-        lines += [regret.markdown(), *remarks, *([""] if remarks else []), *(each.markdown() for each in more)]
-        for heading, text in self.positions():
-            lines += [f"### {heading}", "", "```", text.rstrip("\n"), "```", ""]
-        return "\n".join(lines)
+    def data(self) -> dict[str, Any]:
+        """The measurements."""
+        return {"planned": self.planned, "measurements": [asdict(m) for m in self.measurements]}
 
-    def json(self) -> dict[str, Any]:
-        """The results for programs, as in results.json."""
-        return {
-            "game": self.game.id,
-            "options": dict(self.game.options),
-            "command": self.command,
-            "version": ttt_envs.__version__,
-            "complete": self.complete,
-            "seed": self.config.seed,
-            "planned": self.planned,
-            "results": [asdict(r) for r in self.results],
-        }
 
-    def save(self, folder: Path) -> None:
-        """Write report.md and results.json into `folder`, each whole or not at all."""
-        write_whole(folder / "report.md", self.markdown())
-        write_json(folder / "results.json", self.json())
-        self.folder = folder
+def regret(
+    game: str | Game,
+    agents: Any,
+    *,
+    opponent: Any = None,
+    options: Mapping[str, Any] | None = None,
+    games: int = 1000,
+    seed: int = 0,
+    chunk: int | None = None,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> RegretReport:
+    """Measure what agents lose against best play.
+
+    Args:
+        game: an id, or a Game; with an oracle, and without hidden information.
+        agents: one or more of what `agents.load` takes: texts, objects, functions.
+        opponent: the agent in the other seats; None lets each agent hold all seats.
+        options: of the game, if it is given by its id.
+        games: of each agent; with an opponent rounded up, so that each seed is played from every side.
+        seed: fixes all games; they are the same for each agent.
+        chunk: games played side by side; by default a few seconds' worth. Changes no result.
+        out: folder for report.md and results.json; nothing is written without one.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
+            another or cannot play this game; before any game is played. An agent's illegal action, later.
+        FileExistsError: `out` holds files.
+        FileNotFoundError: a file that an agent needs is not there.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Settings(regret, locals())
+    at_least(1, games=games, chunk=chunk)
+    game = resolve(game, options)
+    oracle_of(game)
+    lineup = line_up(game, agents)
+    others = line_up(game, [] if opponent is None else [opponent], least=0)
+    other = others.agents[0] if others.agents else None
+    settings |= {"agents": lineup.names, "opponent": other and other.name}
+    live = lineup.live or others.live
+    tallies = [Tally(game, agent, games, seed, other) for agent in lineup.agents]
+    planned, found = tallies[0].planned, list[Measurement]()
+    folder = None if out is None else unused(Path(out))
+    with Work(found, "games", len(tallies) * planned, hidden=quiet or live) as work:
+        for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):
+            try:
+                tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
+            finally:
+                if tally.played >= len(tally.held):
+                    found.append(tally.measurement())
+    return RegretReport(
+        game=game,
+        settings=settings,
+        made=(*lineup.made, *others.made),
+        complete=work.complete,
+        seconds=work.seconds,
+        measurements=found,
+        planned=planned,
+    ).kept(folder)
+
+
+def _share(part: Any, whole: Any) -> float:
+    return float(part / whole) if whole else np.nan
 
 
 def _interval(value: float, half_width: float) -> str:
@@ -549,116 +430,3 @@ def _percent(share: float) -> str:
     if text == "0.0 %" and share > 0:
         return "< 0.1 %"
     return "> 99.9 %" if text == "100.0 %" and share < 1 else text
-
-
-def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bool = False) -> Report:
-    """Measure all agents, and write the files unless `config.out` is None.
-
-    Args:
-        config: what to measure.
-        players: agents that exist already, by the name they have in `config`; others are loaded.
-        quiet: no progress bar.
-
-    Raises:
-        ValueError, TypeError: wrong settings, a game without oracle, an agent that is unknown, listed twice or cannot
-            play this game; before any game is played. An agent's illegal action, later.
-        FileNotFoundError: a file that an agent needs is not there.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
-    """
-    game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
-    names = tuple(config.agents)
-    if not names:
-        raise ValueError("name at least one agent to be measured")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"agent {name!r} is listed twice; both would measure the same")
-    for label, value in (("games", config.games), ("chunk", config.chunk)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ValueError(f"{label} must be a whole number of at least 1, not {value!r}")
-    game_seeds(config.seed, 1)
-    oracle_of(game)
-    per_seed = len(seatings(game, config.opponent is not None))
-    lineup = [ready(name, game, players or {}) for name in names]
-    opponent = None if config.opponent is None else ready(config.opponent, game, players or {})
-    # A person plays one game after the other, and needs the terminal.
-    live = any(getattr(agent, "interactive", False) for agent in (*lineup, opponent))
-    chunk = 1 if live and config.chunk is None else config.chunk
-
-    planned = -(-config.games // per_seed) * per_seed
-    results: list[Result] = []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("games"),
-        TimeRemainingColumn(),
-    )
-    complete = False
-    try:
-        with Bar(*columns, console=Console(stderr=True), disable=quiet or live, transient=True) as bar:
-            task = bar.add_task("", total=len(lineup) * planned)
-            for done, (name, agent) in enumerate(zip(names, lineup, strict=True)):
-                bar.update(task, description=name)
-
-                def tell(finished: int, _: int, before: int = done * planned) -> None:
-                    bar.update(task, completed=before + finished)
-
-                parts: list[Sums] = []
-                try:
-                    for part in blocks(
-                        game,
-                        agent,
-                        games=config.games,
-                        seed=config.seed,
-                        opponent=opponent,
-                        chunk=chunk,
-                        progress=tell,
-                    ):
-                        parts.append(part)  # one by one: an interrupt finds what is finished
-                finally:
-                    if parts:
-                        results.append(_named(summary(game, agent, opponent, parts), name, config.opponent))
-        complete = True
-    except (KeyboardInterrupt, SystemExit):
-        if not results:
-            raise
-    given = tuple(name for name in (*names, config.opponent) if name is not None and name in (players or {}))
-    report = Report(config, game, results, planned, complete, given)
-    if config.out is not None:
-        report.save(config.out)
-    return report
-
-
-def _named(result: Result, agent: str, opponent: str | None) -> Result:
-    """Under the names of the command line, which an object given in Python need not bear."""
-    return Result(**{**result.__dict__, "agent": agent, "opponent": opponent})
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    config = tyro.cli(Config, args=arguments, prog="python -m ttt_envs.evaluation.regret", description=Config.__doc__)
-    console, errors = Console(), Console(stderr=True)
-    try:
-        report = run(config)
-    except (ValueError, TypeError, NotImplementedError, OSError) as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
-        return 2
-    except KeyboardInterrupt:
-        errors.print("interrupted before any game was finished: nothing is written")
-        return 130
-    for table in report.tables():
-        console.print()
-        console.print(table.rich())
-    for heading, text in report.positions():
-        console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)
-    for remark in report.remarks():
-        console.print(remark, style="yellow", markup=False, highlight=False)
-    if not report.complete:
-        console.print("Partial: interrupted; only the games finished by then count.", style="yellow")
-    if report.folder is not None:
-        console.print(f"report.md and results.json are in {report.folder}", highlight=False)
-    return 0 if report.complete else 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,81 +1,42 @@
 """A round robin: every two agents play each other, each seed from every seat.
 
-    python -m ttt_envs.evaluation.tournament --game super_tic_tac_toe --agents random greedy mcts:simulations=200
+    from ttt_envs import evaluation
 
-The same in Python:
+    report = evaluation.tournament("some_game", ["random", "greedy", my_agent], games=200)
+    print(report.ratings.elo, report.ratings.score)
 
-    from ttt_envs.evaluation.tournament import Config, run
+The same on the command line: `ttt tournament some_game --agents random greedy my_agent.py:Mine --games 200`.
 
-    result = run(Config(game="super_tic_tac_toe", agents=("random", "greedy"), games=200))
-    print(result.ratings.elo, result.ratings.score)
+Seats: between two sides an agent plays each seed from both. Between more, it plays one side against the other agent on
+all others, from each side in turn, and the other way round. Game k has the same seed in every pairing. A side is a team
+of `game.teams`; an agent plays all of its team's seats.
 
-Seats: between two sides an agent plays each seed from both. Between more, it plays one side against the other
-agent on all others, from each side in turn, and the other way round. Game k has the same seed in every
-pairing. A side is a team of `game.teams`; an agent plays all of its team's seats.
+An agent that raises an error or answers with an illegal action loses that game, and the report says why.
 """
 
 import io
-import shlex
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-import ttt_envs
-from ttt_envs import agents as agent_collection
-from ttt_envs.agents import Agent
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import unused, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import Games, checked, game_seeds, iter_games, join
+from ttt_envs.core.options import at_least
+from ttt_envs.core.progress import Work
+from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.evaluation.play import Failure, Games, game_seeds, iter_games, join
 from ttt_envs.evaluation.ratings import Ratings, rate
-from ttt_envs.evaluation.report import Table, write_json
-from ttt_envs.registry import parse_options
+from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
+from ttt_envs.registry import resolve
 
-
-@dataclass
-class Config:
-    """Let agents play each other and rate them. Interrupted (Ctrl-C), it reports on the games finished by then."""
-
-    game: str
-    """Id of the game."""
-    agents: tuple[str, ...]
-    """Two or more agents, such as random, greedy, mcts:simulations=200, ppo:runs/x or oracle."""
-    games: int = 100
-    """Games of each pairing; rounded up, so that each seed is played from every seat."""
-    seed: int = 0
-    """Fixes all games and intervals."""
-    option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
-    """An option of the game, as name=value; may be repeated."""
-    out: Path | None = Path("runs/tournament")
-    """Folder for report.md, results.json and games.npz."""
-    resamples: int = 1000
-    """Of the bootstrap that gives the intervals."""
-    chunk: int | None = None
-    """Games played side by side; by default a few seconds' worth. Changes no result."""
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """Who sits where in one game of a pairing.
-
-    Attributes:
-        seats: bool (players,), those of the pairing's first agent; the second has the others.
-        side: the side that one agent holds alone.
-        first_alone: whether that is the first agent; between two sides, both are alone.
-    """
-
-    seats: np.ndarray
-    side: int
-    first_alone: bool
+# Failures of which the report shows the position; results.json has all of them.
+_SHOWN = 3
 
 
 @dataclass
@@ -108,31 +69,24 @@ class Pairing:
         return len(np.unique(self.games.moves))
 
 
-@dataclass
-class Result:
-    """What a tournament found. `markdown()` is the report; `ratings.score[i, j]` the score of agent i against j.
+@dataclass(kw_only=True)
+class TournamentReport(Report):
+    """What a tournament found; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
-        config: of the tournament.
-        game: that was played.
         agents: names, in the order given.
         arrangements: of the seats of a pairing.
         pairings: those with at least one unit of games.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
-        complete: False if it was interrupted.
-        given: agents that no command line names, since they were objects in Python.
-        folder: where the files are, or None.
     """
 
-    config: Config
-    game: Game
     agents: tuple[str, ...]
     arrangements: tuple[Arrangement, ...]
     pairings: list[Pairing]
     ratings: Ratings
-    complete: bool
-    given: tuple[str, ...] = ()
-    folder: Path | None = None
+
+    verb, title = "tournament", "Tournament"
+    files = ("report.md", "results.json", "games.npz")
 
     @cached_property
     def order(self) -> list[int]:
@@ -167,63 +121,59 @@ class Result:
             return np.asarray(won[0] / won.sum(axis=0))
 
     @property
-    def command(self) -> str:
-        """The command line that makes this report."""
-        config, default = self.config, Config("", ())
-        words = ["python", "-m", "ttt_envs.evaluation.tournament", "--game", config.game, "--agents", *config.agents]
-        words += ["--games", str(config.games), "--seed", str(config.seed)]
-        for option in config.option:
-            words += ["--option", option]
-        if config.out is not None:
-            words += ["--out", str(config.out)]
-        if config.resamples != default.resamples:
-            words += ["--resamples", str(config.resamples)]
-        return shlex.join(words)
+    def failures(self) -> list[Failure]:
+        """Errors and illegal actions, pairing after pairing."""
+        return [each for pairing in self.pairings for each in pairing.games.failures]
+
+    @cached_property
+    def time(self) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds spent on decisions, float64 (agents,), and decisions, int64 (agents,)."""
+        games = [pairing.games for pairing in self.pairings]
+        return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
+
+    def facts(self) -> list[str]:
+        """How many games were to be played."""
+        seatings = len(self.arrangements)
+        seeds = -(-self.settings["games"] // seatings)
+        return [
+            f"{seeds * seatings} games a pairing: {seeds} seeds, each played in all {seatings} seatings. "
+            f"Seed {self.settings['seed']}."
+        ]
 
     def tables(self) -> list[Table]:
-        """Ratings, crosstable, crosstables by side, pairings, time."""
-        return [self._ratings(), self._crosstable(), *self._by_side(), self._pairings(), self._time()]
+        """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time."""
+        r = self.ratings
+
+        def score(i: int, j: int) -> str:
+            if np.isnan(r.score[i, j]):
+                return "–"
+            return f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
+
+        note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
+        found = [self._ratings(), self._crosstable("Crosstable", score, note)]
+        for side, team in enumerate(self.game.teams):
+            name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
+            note = f"Score of the row as {name}, the column having all other seats."
+            found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
+        return [*found, self._pairings(), *([self._failures()] if self.failures else []), self._time()]
 
     def _ratings(self) -> Table:
         r = self.ratings
         rows = []
         for place, i in enumerate(self.order, 1):
-            mine = [p for p in self.pairings if i in (p.first, p.second)]
-            played = sum(len(p.games) for p in mine)
-            field_score = np.nanmean(r.score[i]) if mine else np.nan
-            elo = f"{r.elo[i]:+.0f}" if mine else "–"
-            between = f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}" if mine else "–"
-            rows.append([f"{place}  {self.agents[i]}", elo, between, _share(field_score), str(played)])
+            played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+            elo = f"{r.elo[i]:+.0f}" if played else "–"
+            between = f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}" if played else "–"
+            mean = _share(np.nanmean(r.score[i]) if played else np.nan)
+            rows.append([f"{place}  {self.agents[i]}", elo, between, mean, str(played)])
         note = "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over the opponents."
         return Table("Ratings", ["agent", "Elo", "95 % interval", "score", "games"], rows, note)
 
-    def _crosstable(self) -> Table:
-        r = self.ratings
-        rows = []
-        for place, i in enumerate(self.order, 1):
-            cells = [
-                "–"
-                if np.isnan(r.score[i, j])
-                else f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
-                for j in self.order
-            ]
-            rows.append([f"{place}  {self.agents[i]}", *cells])
-        header = ["agent", *(str(k + 1) for k in range(len(rows)))]
-        note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
-        return Table("Crosstable", header, rows, note)
-
-    def _by_side(self) -> list[Table]:
-        tables = []
-        for side, team in enumerate(self.game.teams):
-            name = " and ".join(f"player_{p}" for p in team)
-            rows = [
-                [f"{place}  {self.agents[i]}", *(_share(self.side_scores[side, i, j]) for j in self.order)]
-                for place, i in enumerate(self.order, 1)
-            ]
-            header = ["agent", *(str(k + 1) for k in range(len(rows)))]
-            note = f"Score of the row as {name}, the column having all other seats."
-            tables.append(Table(f"As {name}", header, rows, note))
-        return tables
+    def _crosstable(self, title: str, cell: Callable[[int, int], str], note: str) -> Table:
+        rows = [
+            [f"{place}  {self.agents[i]}", *(cell(i, j) for j in self.order)] for place, i in enumerate(self.order, 1)
+        ]
+        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note)
 
     def _pairings(self) -> Table:
         rows = []
@@ -240,58 +190,51 @@ class Result:
                     str(p.distinct),
                 ]
             )
-        header = ["pairing", "games", "W/D/L", "reward", "plies", "distinct"]
         note = (
-            "Games won, drawn and lost by the first, and its mean reward. Plies: mean length. Distinct: "
-            "games that went differently; where they are few, agents repeat themselves, and the intervals, "
-            "which take seeds for independent, say little."
+            "Games won, drawn and lost by the first, and its mean reward. Plies: mean length. Distinct: games that "
+            "went differently; where they are few, agents repeat themselves, and the intervals, which take seeds for "
+            "independent, say little."
         )
-        return Table("Pairings", header, rows, note)
+        return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "plies", "distinct"], rows, note)
+
+    def _failures(self) -> Table:
+        rows = []
+        for i in self.order:
+            mine = [each for each in self.failures if each.agent == self.agents[i]]
+            if mine:
+                played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+                reasons = [shorten(each.reason, 70, placeholder=" …") for each in mine]
+                usual = max(reasons, key=reasons.count)
+                rows.append([self.agents[i], f"{len(mine)} of {played}", usual, str(reasons.count(usual))])
+        note = (
+            "Games that an agent lost by an error or an illegal action, the most frequent reason, and how often it was."
+        )
+        return Table("Failures", ["agent", "games lost", "reason", "times"], rows, note)
 
     def _time(self) -> Table:
-        seconds = sum((p.games.seconds for p in self.pairings), np.zeros(len(self.agents)))
-        moves = sum((p.games.decisions for p in self.pairings), np.zeros(len(self.agents), np.int64))
-        rows = [
-            [self.agents[i], f"{1e6 * seconds[i] / moves[i]:.1f}" if moves[i] else "–", str(moves[i])]
-            for i in self.order
-        ]
+        each = [(self.agents[i], self.time[0][i], self.time[1][i]) for i in self.order]
+        rows = [[name, f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)] for name, seconds, moves in each]
         note = "Of many games side by side. The only table that differs from run to run."
         return Table("Time", ["agent", "µs a move", "moves"], rows, note)
 
-    def markdown(self) -> str:
-        """The report."""
-        lines = [f"# Tournament: {self.game.title}", ""]
-        if not self.complete:
-            lines += ["**Partial: it was interrupted. Only the games finished by then count.**", ""]
-        seeds = -(-self.config.games // len(self.arrangements))
-        options = ", ".join(f"`{name}={value}`" for name, value in self.game.options.items())
-        lines += [
-            f"Options: {options or 'none'}.",
-            f"{seeds * len(self.arrangements)} games a pairing: {seeds} seeds, each played in all "
-            f"{len(self.arrangements)} seatings. Seed {self.config.seed}.",
-            "",
-            "```",
-            self.command,
-            "```",
-            "",
-        ]
-        if self.given:
-            lines += [f"Called from Python, which made {', '.join(self.given)}; the command cannot.", ""]
-        return "\n".join(lines + [table.markdown() for table in self.tables()])
+    def texts(self) -> list[tuple[str, str]]:
+        """The first failures."""
+        found = []
+        for each in self.failures[:_SHOWN]:
+            who = f"{each.agent} as player_{each.player}"
+            heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
+            found.append((heading, f"{each.reason}\n\n{each.position}"))
+        return found
 
-    def json(self) -> dict[str, Any]:
-        """The results for programs, as in results.json."""
-        r, c = self.ratings, self.config
-        seconds = sum((p.games.seconds for p in self.pairings), np.zeros(len(self.agents)))
-        moves = sum((p.games.decisions for p in self.pairings), np.zeros(len(self.agents), np.int64))
+    def remarks(self) -> list[str]:
+        """Which agents failed."""
+        names = dict.fromkeys(each.agent for each in self.failures)
+        return [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+
+    def data(self) -> dict[str, Any]:
+        """Ratings, crosstables, pairings, failures."""
+        r = self.ratings
         return {
-            "game": self.game.id,
-            "options": dict(self.game.options),
-            "command": self.command,
-            "version": ttt_envs.__version__,
-            "complete": self.complete,
-            "seed": c.seed,
-            "agents": self.agents,
             "elo": r.elo,
             "elo_interval": np.stack([r.elo_low, r.elo_high], axis=1),
             "score": r.score,
@@ -308,17 +251,16 @@ class Result:
                 }
                 for p in self.pairings
             ],
-            "moves": moves,
-            "seconds": seconds,
+            "failures": [asdict(each) for each in self.failures],
+            "seconds_by_agent": self.time[0],
+            "moves": self.time[1],
         }
 
     def save(self, folder: Path) -> None:
-        """Write report.md, results.json and games.npz (one row a game) into `folder`, each whole or not at all."""
-        write_whole(folder / "report.md", self.markdown())
-        write_json(folder / "results.json", self.json())
-        per_unit = len(self.arrangements)
-        units = [np.arange(len(p.games)) // per_unit for p in self.pairings]
-        seeds = game_seeds(self.config.seed, max((len(u) for u in units), default=0))
+        """Write `files` into `folder`, each whole or not at all; games.npz has one row a game."""
+        super().save(folder)
+        units = [np.arange(len(p.games)) // len(self.arrangements) for p in self.pairings]
+        seeds = game_seeds(self.settings["seed"], max((len(u) for u in units), default=0))
         data = io.BytesIO()
         np.savez_compressed(
             data,
@@ -331,157 +273,97 @@ class Result:
             moves=np.concatenate([p.games.moves for p in self.pairings]),
         )
         write_whole(folder / "games.npz", data.getvalue())
-        self.folder = folder
 
 
-def run(config: Config, players: Mapping[str, Agent] | None = None, *, quiet: bool = False) -> Result:
-    """Play the tournament, and write its files unless `config.out` is None.
+def tournament(
+    game: str | Game,
+    agents: Any,
+    *,
+    options: Mapping[str, Any] | None = None,
+    games: int = 100,
+    seed: int = 0,
+    resamples: int = 1000,
+    chunk: int | None = None,
+    strict: bool = False,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> TournamentReport:
+    """Let agents play each other and rate them.
 
     Args:
-        config: what to play.
-        players: agents that exist already, by the name they have in `config.agents`; others are loaded.
+        game: an id, or a Game.
+        agents: two or more of what `agents.load` takes: texts, objects, functions.
+        options: of the game, if it is given by its id.
+        games: of each pairing; rounded up, so that each seed is played from every seat.
+        seed: fixes all games and intervals.
+        resamples: of the bootstrap that gives the intervals.
+        chunk: games played side by side; by default a few seconds' worth. Changes no result.
+        strict: an agent's error or illegal action ends the tournament, instead of losing the game.
+        out: folder for report.md, results.json and games.npz; nothing is written without one.
         quiet: no progress bar.
 
     Raises:
-        ValueError, TypeError: wrong settings, an agent that is unknown, listed twice or cannot play this
-            game; before any game is played. An agent's illegal action, later.
+        ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another or cannot play this
+            game; before any game is played.
+        FileExistsError: `out` holds files.
         FileNotFoundError: a file that an agent needs is not there.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial result.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    for name, low in (("games", 1), ("resamples", 0)):
-        value = getattr(config, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
+    settings = Settings(tournament, locals())
+    at_least(1, games=games, chunk=chunk)
+    at_least(0, resamples=resamples)
+    game = resolve(game, options)
     seats = arrangements(game)
-    names = tuple(config.agents)
-    if len(names) < 2:
-        raise ValueError(f"a tournament needs at least two agents, not {len(names)}")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"agent {name!r} is listed twice; it would play itself")
-    lineup = [ready(name, game, players or {}) for name in names]
-    # A person plays one game after the other, and needs the terminal.
-    live = any(getattr(agent, "interactive", False) for agent in lineup)
-    chunk = 1 if live and config.chunk is None else config.chunk
-
-    units = -(-config.games // len(seats))
-    seeds = np.repeat(game_seeds(config.seed, units), len(seats))
-    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
-    pairings: list[Pairing] = []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("games"),
-        TimeRemainingColumn(),
-    )
-    complete = False
-    try:
-        with Progress(*columns, console=Console(stderr=True), disable=quiet or live, transient=True) as progress:
-            task = progress.add_task("", total=len(pairs) * len(seeds))
-            for done, (i, j) in enumerate(pairs):
-                progress.update(task, description=f"{names[i]} – {names[j]}")
-
-                def tell(finished: int, _: int, before: int = done * len(seeds)) -> None:
-                    progress.update(task, completed=before + finished)
-
-                held = np.tile(np.stack([a.seats for a in seats]), (units, 1))
-                assignment = np.where(held, i, j)
-                parts: list[Games] = []
-                try:
-                    for part in iter_games(game, lineup, assignment, seeds, chunk=chunk, progress=tell):
-                        parts.append(part)  # one by one: an interrupt finds what is finished
-                finally:
-                    pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
-                    if len(pairing.games):
-                        pairings.append(pairing)
-        complete = True
-    except (KeyboardInterrupt, SystemExit):
-        if not pairings:
-            raise
+    lineup = line_up(game, agents, least=2)
+    folder = None if out is None else unused(Path(out))
+    settings["agents"] = names = lineup.names
+    units, pairings = -(-games // len(seats)), list[Pairing]()
+    seeds = np.repeat(game_seeds(seed, units), len(seats))
+    held = np.tile(np.stack([each.seats for each in seats]), (units, 1))
+    pairs = list(combinations(range(len(names)), 2))
+    with Work(pairings, "games", len(pairs) * len(seeds), hidden=quiet or lineup.live) as work:
+        for done, (i, j) in enumerate(pairs):
+            assignment, parts = np.where(held, i, j), list[Games]()
+            try:
+                for part in iter_games(
+                    game,
+                    lineup.agents,
+                    assignment,
+                    seeds,
+                    chunk=1 if lineup.live and chunk is None else chunk,
+                    progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
+                    strict=strict,
+                ):
+                    parts.append(part)  # one by one: an interrupt finds what is finished
+            finally:
+                pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
+                if len(pairing.games):
+                    pairings.append(pairing)
     wins = np.zeros((units, len(names), len(names)))
     for pairing in pairings:
         a, b, n = pairing.first, pairing.second, len(pairing.games) // len(seats)
         wins[:n, a, b] = pairing.won.reshape(n, -1).sum(axis=1)
         wins[:n, b, a] = pairing.lost.reshape(n, -1).sum(axis=1)
-    ratings = rate(wins, resamples=config.resamples, seed=config.seed)
-    given = tuple(name for name in names if name in (players or {}))
-    result = Result(config, game, names, seats, pairings, ratings, complete, given)
-    if config.out is not None:
-        result.save(config.out)
-    return result
-
-
-def arrangements(game: Game) -> tuple[Arrangement, ...]:
-    """All seatings of two agents: one agent alone on each side in turn, the other on all others, both ways round.
-
-    Raises ValueError for a game with one side, which has no opponents.
-    """
-    sides = len(game.teams)
-    if sides < 2:
-        raise ValueError(f"{game!r} has one side only: nobody plays against another")
-    found = []
-    for first_alone in (True, False) if sides > 2 else (True,):
-        for side, team in enumerate(game.teams):
-            seats = np.full(game.num_players, not first_alone)
-            seats[list(team)] = first_alone
-            found.append(Arrangement(seats, side, first_alone))
-    return tuple(found)
-
-
-def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What one agent won and lost against another in n games, each float64 (n,).
-
-    Between two players: 1 and 0 for a win, 1/2 each for a draw. In general each seat of the one is compared
-        with each
-    of the other; equal rewards count only where all rewards of the game are equal, since losers have not
-    drawn. With that, if chances of winning are proportional to strengths (Plackett-Luce), won : lost
-    estimates their ratio.
-
-    Args:
-        rewards: float (n, players).
-        held: bool (n, players), the seats of the first agent.
-    """
-    higher = rewards[:, :, None] > rewards[:, None, :]
-    against = held[:, :, None] & ~held[:, None, :]
-    won = (higher & against).sum(axis=(1, 2)).astype(np.float64)
-    lost = (higher.transpose(0, 2, 1) & against).sum(axis=(1, 2)).astype(np.float64)
-    pairs = against.sum(axis=(1, 2))
-    drawn = (rewards == rewards[:, :1]).all(axis=1)
-    won[drawn] = lost[drawn] = pairs[drawn] / 2
-    return won, lost
+    return TournamentReport(
+        game=game,
+        settings=settings,
+        made=lineup.made,
+        complete=work.complete,
+        seconds=work.seconds,
+        agents=tuple(names),
+        arrangements=seats,
+        pairings=pairings,
+        ratings=rate(wins, resamples=resamples, seed=seed),
+    ).kept(folder)
 
 
 def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held: np.ndarray, per_unit: int) -> Pairing:
+    """The pairing of these games without those of an unfinished unit."""
     n = len(games) - len(games) % per_unit
     games.rewards, games.lengths, games.moves = games.rewards[:n], games.lengths[:n], games.moves[:n]
+    games.failures = [each for each in games.failures if each.game < n]
     won, lost = comparisons(games.rewards, held[:n])
     return Pairing(first, second, games, assignment[:n], won, lost, len(assignment))
-
-
-def ready(name: str, game: Game, players: Mapping[str, Agent]) -> Agent:
-    """The agent, once it has answered for one position."""
-    agent = players[name] if name in players else agent_collection.load(name)
-    states = game.new_state(0)
-    if states["done"][0] or getattr(agent, "interactive", False):
-        return agent
-    to_move = int(states["to_move"][0])
-    everyone = range(game.num_players) if to_move == SIMULTANEOUS else [to_move]
-    for player in everyone:
-        view = View(game, states, np.array([player]), np.zeros(1, np.uint64))
-        if not view.masks.any():
-            continue
-        try:
-            answer = agent.act(view)
-        except (ValueError, TypeError, NotImplementedError, OSError, ImportError) as error:
-            words = str(error)
-            raise ValueError(
-                words if words.startswith("agent ") else f"agent {name!r} cannot play {game!r}: {words}"
-            ) from error
-        checked(agent, view, answer)
-        break
-    return agent
 
 
 def _share(value: float) -> str:
@@ -491,31 +373,3 @@ def _share(value: float) -> str:
 def _bound(value: float) -> str:
     """Shorter, so that crosstables stay narrow."""
     return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    config = tyro.cli(
-        Config, args=arguments, prog="python -m ttt_envs.evaluation.tournament", description=Config.__doc__
-    )
-    console, errors = Console(), Console(stderr=True)
-    try:
-        result = run(config)
-    except (ValueError, TypeError, NotImplementedError, OSError) as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
-        return 2
-    except KeyboardInterrupt:
-        errors.print("interrupted before any game was finished: nothing is written")
-        return 130
-    for table in result.tables():
-        console.print()
-        console.print(table.rich())
-    if not result.complete:
-        console.print("Partial: interrupted; only the games finished by then count.", style="yellow")
-    if result.folder is not None:
-        console.print(f"report.md, results.json and games.npz are in {result.folder}", highlight=False)
-    return 0 if result.complete else 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())

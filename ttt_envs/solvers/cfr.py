@@ -1,24 +1,16 @@
 """CFR+: an equilibrium of a small two-player zero-sum game, with its exploitability measured exactly.
 
-    python -m ttt_envs.solvers.cfr --target 1e-3 --game tic_tac_match --option max_turns=3 --option colours=1 \\
-        --option copies=4 --option flips=1 --option wipe_outs=0 --option double_plays=0 --option hand_size=2
+    from ttt_envs.solvers import cfr
 
-The same in Python:
-
-    import ttt_envs
-    from ttt_envs.solvers import cfr, tree
-
-    solver = cfr.Solver(tree.walk(ttt_envs.load("some_game", max_turns=3)))
-    solver.run(1000)
-    print(solver.exploitability().value)
+    report = cfr.solve("some_game", options={"max_turns": 3}, iterations=1000)
+    print(report.points[-1].exploitability)
 
 Counterfactual regret minimisation plus (Tammelin, "Solving large imperfect information games using CFR+", 2014;
 Tammelin, Burch, Johanson and Bowling, "Solving heads-up limit Texas hold'em", IJCAI 2015): in each information set
 actions are taken in proportion to their regret, which is never let below zero (regret matching+); the players are
 updated in turn; the policy of iteration t counts t times in the average. Here it runs on the sequence form (see
-`ttt_envs.solvers.tree`), in which an update is one pass over the payoffs and one over the information sets; what it
-computes is
-the same as on the tree. Nothing is drawn at random: the same game gives the same numbers.
+`ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the information sets; what it
+computes is the same as on the tree. Nothing is drawn at random: the same game gives the same numbers.
 
 **Exploitability** is the mean over both seats of what a best response wins against the average policy, in units of
 reward, NashConv the sum. For an equilibrium, and nothing else, it is 0. The value of the game lies between what the two
@@ -26,31 +18,27 @@ best responses say.
 """
 
 import io
-import json
-import shlex
-import sys
 import time
-import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import unused, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.evaluation.report import Table, write_json
-from ttt_envs.registry import parse_options
-from ttt_envs.solvers import tree
-from ttt_envs.solvers.tree import Decisions, Exploitability, Tree
+from ttt_envs.core.options import at_least
+from ttt_envs.core.progress import Work
+from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.registry import resolve
+from ttt_envs.solvers import sequence, tree
+from ttt_envs.solvers.sequence import Decisions, Exploitability, Tree
 
-# --- the solver ---
+# A logarithmic scale shows nothing below this, which is 0 but for rounding.
+_ZERO = 1e-12
 
 
 @jit.kernel
@@ -71,7 +59,7 @@ def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
 def update_regrets(sets, values, policy, regrets):  # type: ignore[no-untyped-def]
     """Add what each action is worth more than the policy, and let no regret fall below 0.
 
-    `values`, float64 (sequences,) by `tree.fill_payoffs`, become what each sequence is worth if the policy goes on.
+    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become what each sequence is worth if the policy goes on.
     """
     for k in range(sets.shape[0] - 1, -1, -1):
         first, end, mean = sets[k]["first"], sets[k]["first"] + sets[k]["count"], 0.0
@@ -98,7 +86,7 @@ class _Learner:
 
     def learn(self, plan: np.ndarray) -> None:
         """Meet the other player's plan."""
-        update_regrets(self.mine.sets, tree.payoffs(self.mine, plan), self.policy, self.regrets)
+        update_regrets(self.mine.sets, sequence.payoffs(self.mine, plan), self.policy, self.regrets)
         match_regrets(self.mine.sets, self.regrets, self.policy, self.plan)
 
 
@@ -108,106 +96,53 @@ class Solver:
     Attributes:
         tree: that is solved.
         iterations: done so far.
+        seconds: spent on them.
     """
 
     def __init__(self, found: Tree) -> None:
         """Start with the uniform policy."""
         self.tree = found
-        self.iterations = 0
+        self.iterations, self.seconds = 0, 0.0
         self._learners = [_Learner(mine) for mine in found.players]
 
     def run(self, iterations: int) -> None:
-        """Go on for so many iterations. Who interrupts it loses the last one alone."""
+        """Go on for so many iterations. An interrupt loses no more than the one under way."""
         first, second = self._learners
         for _ in range(iterations):
+            started = time.perf_counter()
             first.learn(second.plan)
             second.learn(first.plan)
             weight = self.iterations + 1
             for each in (first, second):
                 each.total += weight * each.plan
-            self.iterations = weight
+            self.iterations, self.seconds = weight, self.seconds + time.perf_counter() - started
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
         """The average policy, which converges to an equilibrium; at first, and where it never goes, uniform."""
         first, second = (np.empty_like(each.policy) for each in self._learners)
         for each, policy in zip(self._learners, (first, second), strict=True):
-            tree.fill_policy(each.mine.sets, each.total, policy)
+            sequence.fill_policy(each.mine.sets, each.total, policy)
         return first, second
 
     def exploitability(self) -> Exploitability:
         """Of the average policy, exactly."""
-        return tree.exploitability(self.tree, self.average())
+        return sequence.exploitability(self.tree, self.average())
 
-
-def save_policy(path: Path, found: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
-    """Write a policy as .npz, whole or not at all: numbers and text alone, nothing that could run when it is loaded.
-
-    For each player p the file has, one row an information set, `digests_p` (what the player knows there, see
-    `ttt_envs.solvers.tree`), `plies_p` and `counts_p` (of its actions), and, one entry an action of a set, `actions_p`
-    and `probabilities_p`. `facts` is JSON: the game, its options, and what is given here.
-    """
-    given = {"game": found.game.id, "options": dict(found.game.options), **facts}
-    arrays: dict[str, Any] = {"facts": np.array(json.dumps(given))}
-    for player, (mine, part) in enumerate(zip(found.players, policy, strict=True)):
-        arrays |= {
-            f"digests_{player}": mine.digests,
-            f"plies_{player}": mine.plies,
-            f"counts_{player}": mine.sets["count"],
-            f"actions_{player}": mine.actions[1:],
-            f"probabilities_{player}": part[1:],
-        }
-    data = io.BytesIO()
-    np.savez_compressed(data, **arrays)
-    write_whole(path, data.getvalue())
-
-
-def load_policy(path: Path, found: Tree) -> tuple[np.ndarray, np.ndarray]:
-    """A policy written by `save_policy`, for the same game; FileNotFoundError, or ValueError in words."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        both = [[arrays[f"{name}_{player}"] for name in ("digests", "actions", "probabilities")] for player in (0, 1)]
-    except FileNotFoundError:
-        raise
-    except (OSError, EOFError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged, or was not written by ttt_envs.solvers.cfr ({error})") from None
-    parts = []
-    for mine, (digests, actions, probabilities) in zip(found.players, both, strict=True):
-        if not (np.array_equal(digests, mine.digests) and np.array_equal(actions, mine.actions[1:])):
-            raise ValueError(f"{path} is no policy for {found.game!r}: its information sets are others")
-        parts.append(np.concatenate([[1.0], probabilities]))
-    return parts[0], parts[1]
-
-
-# --- the command ---
-
-
-@dataclass
-class Config:
-    """Find an equilibrium of a small two-player zero-sum game. Interrupted (Ctrl-C), it keeps what is done."""
-
-    game: str
-    """Id of the game."""
-    option: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
-    """An option of the game, as name=value; may be repeated. It takes options that make the game small."""
-    iterations: int = 1000
-    """Iterations of CFR+ at most."""
-    target: float | None = None
-    """Stop once the exploitability, in units of reward, is not above this."""
-    limit: int = tree.LIMIT
-    """Positions of the game's tree at most."""
-    out: Path | None = Path("runs/cfr")
-    """Folder for report.md, results.json, exploitability.csv, exploitability.png and policy.npz."""
+    def point(self) -> "Point":
+        """The average policy's figures now."""
+        found = self.exploitability()
+        best = found.best_responses
+        return Point(self.iterations, self.seconds, found.value, found.nash_conv, *best, found.expected)
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Of the average policy after so many iterations.
+class Point:
+    """The average policy after so many iterations.
 
     Attributes:
         iteration: done by then.
         seconds: spent on iterations by then, without the walk through the tree and the measurements.
-        exploitability, nash_conv: see `tree.Exploitability`.
+        exploitability, nash_conv: see `sequence.Exploitability`.
         best_response_0, best_response_1: what each player gets at best against the policy.
         expected: what player 0 gets if both follow it.
     """
@@ -221,62 +156,46 @@ class Measurement:
     expected: float
 
 
-@dataclass
-class Report:
-    """What the command found.
+@dataclass(kw_only=True)
+class SolveReport(Report):
+    """An equilibrium, and how CFR+ came to it.
 
     Attributes:
-        config: of the run.
         tree: that was solved.
         policy: the last average policy.
-        measurements: at least one.
+        points: how exploitable the average policy was on the way, at least one.
         walk_seconds: of the walk through the tree.
-        complete: False if it was interrupted.
-        folder: where the files are, or None.
     """
 
-    config: Config
     tree: Tree
     policy: tuple[np.ndarray, np.ndarray]
-    measurements: list[Measurement]
+    points: list[Point]
     walk_seconds: float
-    complete: bool
-    folder: Path | None = None
 
-    @property
-    def command(self) -> str:
-        """The command line that makes this report."""
-        config = self.config
-        words = ["python", "-m", "ttt_envs.solvers.cfr", "--game", config.game]
-        for option in config.option:
-            words += ["--option", option]
-        words += ["--iterations", str(config.iterations)]
-        if config.target is not None:
-            words += ["--target", str(config.target)]
-        if config.limit != tree.LIMIT:
-            words += ["--limit", str(config.limit)]
-        if config.out is not None:
-            words += ["--out", str(config.out)]
-        return shlex.join(words)
+    verb, title, unit = "solve", "Equilibrium by CFR+", "iterations"
+    files = (
+        *("report.md", "results.json", "exploitability.csv", "policy.npz"),
+        *(("exploitability.png",) if find_spec("matplotlib") else ()),
+    )
 
     @property
     def reached(self) -> bool:
         """Whether the target, if there is one, was reached."""
-        return self.config.target is None or self.measurements[-1].exploitability <= self.config.target
+        target = self.settings["target"]
+        return target is None or self.points[-1].exploitability <= target
 
     def tables(self) -> list[Table]:
         """How the exploitability fell, and the tree."""
-        shown = [each for k, each in enumerate(self.measurements[::-1]) if k % 5 == 0][::-1]
         rows = [
             [
-                str(m.iteration),
-                f"{m.exploitability:.2e}",
-                f"{m.nash_conv:.2e}",
-                f"{-m.best_response_1:.6f}",
-                f"{m.best_response_0:.6f}",
-                f"{m.seconds:.1f}",
+                str(each.iteration),
+                f"{each.exploitability:.2e}",
+                f"{each.nash_conv:.2e}",
+                f"{-each.best_response_1:.6f}",
+                f"{each.best_response_0:.6f}",
+                f"{each.seconds:.1f}",
             ]
-            for m in shown
+            for each in self.points[::-5][::-1]
         ]
         note = (
             "Of the average policy: what a best response wins against it, in units of reward, as the mean over both "
@@ -285,201 +204,124 @@ class Report:
         )
         header = ["iteration", "exploitability", "NashConv", "low", "high", "seconds"]
         solved = Table("Exploitability", header, rows, note)
-        rows = [
-            [f"player_{player}", str(len(mine.sets)), str(mine.sequences - 1)]
-            for player, mine in enumerate(self.tree.players)
-        ]
+        sides = enumerate(self.tree.players)
+        sizes = [[f"player_{k}", str(len(mine.sets)), str(mine.sequences - 1)] for k, mine in sides]
         note = (
             f"{self.tree.positions} positions, {self.tree.finished} of them finished games, the longest of "
             f"{self.tree.plies} plies; walked through in {self.walk_seconds:.1f} s."
         )
-        return [solved, Table("Tree", ["", "information sets", "actions in them"], rows, note)]
+        return [solved, Table("Tree", ["", "information sets", "actions in them"], sizes, note)]
 
     def remarks(self) -> list[str]:
-        """Sentences about what the numbers do not say."""
+        """A target that was not reached."""
         if self.reached:
             return []
-        wanted, last = self.config.target, self.measurements[-1]
-        return [
-            f"The target {wanted:g} was not reached: after {last.iteration} iterations it is {last.exploitability:.2e}."
-        ]
+        last = self.points[-1]
+        told = f"after {last.iteration} iterations it is {last.exploitability:.2e}"
+        return [f"The target {self.settings['target']:g} was not reached: {told}."]
 
-    def markdown(self) -> str:
-        """The report."""
-        game = self.tree.game
-        lines = [f"# Equilibrium by CFR+: {game.title}", ""]
-        if not self.complete:
-            lines += ["**Partial: it was interrupted. Only the iterations finished by then count.**", ""]
-        options = ", ".join(f"`{name}={value}`" for name, value in game.options.items())
-        lines += [f"Options: {options or 'none'}.", "", "```", self.command, "```", ""]
-        if self.folder is not None:
-            lines += ["![exploitability by iteration](exploitability.png)", ""]
-        remarks = [f"- {remark}" for remark in self.remarks()]
-        lines += [*remarks, *([""] if remarks else []), *(table.markdown() for table in self.tables())]
-        return "\n".join(lines)
-
-    def json(self) -> dict[str, Any]:
-        """The results for programs, as in results.json."""
-        found = self.tree
+    def data(self) -> dict[str, Any]:
+        """The curve and the size of the tree."""
         return {
-            "game": found.game.id,
-            "options": dict(found.game.options),
-            "command": self.command,
-            "version": ttt_envs.__version__,
-            "complete": self.complete,
             "reached": self.reached,
-            "positions": found.positions,
-            "finished": found.finished,
-            "plies": found.plies,
-            "information_sets": [len(mine.sets) for mine in found.players],
+            "positions": self.tree.positions,
+            "finished": self.tree.finished,
+            "plies": self.tree.plies,
+            "information_sets": [len(mine.sets) for mine in self.tree.players],
             "walk_seconds": self.walk_seconds,
-            "measurements": [asdict(each) for each in self.measurements],
+            "points": [asdict(each) for each in self.points],
         }
 
     def save(self, folder: Path) -> None:
-        """Write all files into `folder`, each whole or not at all."""
-        self.folder = folder
-        last = self.measurements[-1]
+        """Write `files` into `folder`, each whole or not at all."""
+        last = self.points[-1]
         facts = {"iterations": last.iteration, "exploitability": last.exploitability}
-        save_policy(folder / "policy.npz", self.tree, self.policy, **facts)
-        names = list(Measurement.__dataclass_fields__)
-        rows = [",".join(str(getattr(each, name)) for name in names) for each in self.measurements]
+        sequence.save_policy(folder / "policy.npz", self.tree, self.policy, **facts)
+        names = [each.name for each in fields(Point)]
+        rows = [",".join(str(getattr(each, name)) for name in names) for each in self.points]
         write_whole(folder / "exploitability.csv", "\n".join([",".join(names), *rows]) + "\n")
-        draw_curve(folder / "exploitability.png", self)
-        write_whole(folder / "report.md", self.markdown())
-        write_json(folder / "results.json", self.json())
+        if "exploitability.png" in self.files:
+            draw_curve(folder / "exploitability.png", self)
+        super().save(folder)
 
 
-def draw_curve(path: Path, report: Report) -> None:
-    """Exploitability by iteration as PNG, both axes logarithmic."""
+def draw_curve(path: Path, report: SolveReport) -> None:
+    """Exploitability by iteration as PNG, both axes logarithmic; a linear one where the exploitability gets to 0."""
     from matplotlib.figure import Figure
 
-    # An equilibrium that is met exactly has no logarithm.
-    points = [(m.iteration, m.exploitability) for m in report.measurements if m.exploitability > 1e-12]
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    title = f"{report.tree.game.title}: CFR+ on {report.tree.positions:,} positions"
-    axes.set(title=title, xlabel="iteration", ylabel="exploitability (reward)")
-    axes.plot(
-        [each[0] for each in points], [each[1] for each in points], marker="o", markersize=3, label="average policy"
-    )
-    if points:
-        axes.set(xscale="log", yscale="log")
-    if report.config.target:
-        axes.axhline(report.config.target, color="grey", linewidth=0.8, linestyle=":", label="target")
+    title = f"{report.game.title}: CFR+ on {report.tree.positions:,} positions"
+    axes.set(title=title, xlabel="iteration", ylabel="exploitability (reward)", xscale="log")
+    values = [each.exploitability for each in report.points]
+    axes.plot([each.iteration for each in report.points], values, marker="o", markersize=3, label="average policy")
+    if min(values) > _ZERO:
+        axes.set(yscale="log")
+    if report.settings["target"]:
+        axes.axhline(report.settings["target"], color="grey", linewidth=0.8, linestyle=":", label="target")
     axes.grid(alpha=0.3, which="both")
-    axes.legend(loc="lower left")
+    axes.legend()
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     write_whole(path, picture.getvalue())
 
 
-def measured(solver: Solver, seconds: float) -> Measurement:
-    """The exploitability now."""
-    found = solver.exploitability()
-    return Measurement(solver.iterations, seconds, found.value, found.nash_conv, *found.best_responses, found.expected)
-
-
 def solve(
-    solver: Solver, iterations: int, target: float | None, tell: Callable[[Measurement | None], None]
-) -> tuple[list[Measurement], bool]:
-    """Iterate up to `iterations` or to the target; the measurements, and whether it was not interrupted.
+    game: str | Game,
+    *,
+    options: Mapping[str, Any] | None = None,
+    iterations: int = 1000,
+    target: float | None = None,
+    limit: int = tree.LIMIT,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> SolveReport:
+    """Find an equilibrium of a small two-player zero-sum game.
 
-    Measured ever less often: after 1, 2, ... 8 iterations, and then about every eighth part more. `tell` is told after
-    each iteration, and of each measurement.
-    """
-    measurements: list[Measurement] = []
-    seconds, complete = 0.0, False
-    try:
-        while solver.iterations < iterations:
-            for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
-                started = time.perf_counter()
-                solver.run(1)
-                seconds += time.perf_counter() - started
-                tell(None)
-            measurements.append(measured(solver, seconds))
-            tell(measurements[-1])
-            if target is not None and measurements[-1].exploitability <= target:
-                break
-        complete = True
-    except (KeyboardInterrupt, SystemExit):
-        if not solver.iterations:
-            raise
-        if not measurements or measurements[-1].iteration < solver.iterations:
-            measurements.append(measured(solver, seconds))
-    return measurements, complete
-
-
-def run(config: Config, game: Game | None = None, *, quiet: bool = False) -> Report:
-    """Solve the game, and write the files unless `config.out` is None.
+    The exploitability is measured ever less often: after 1, 2, ... 8 iterations, then about every eighth part more.
 
     Args:
-        config: what to do.
-        game: one that exists already, in the place of that in `config`.
-        quiet: no progress shown.
+        game: an id, or a Game.
+        options: of the game, if it is given by its id; those that make it small.
+        iterations: of CFR+ at most.
+        target: stop once the exploitability, in units of reward, is not above this.
+        limit: positions of the game's tree at most.
+        out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and
+            policy.npz; nothing is written without one.
+        quiet: no progress bar.
 
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
+        FileExistsError: `out` holds files.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    if isinstance(config.iterations, bool) or not isinstance(config.iterations, int) or config.iterations < 1:
-        raise ValueError(f"iterations must be a whole number of at least 1, not {config.iterations!r}")
-    if config.target is not None and not config.target > 0:
-        raise ValueError(f"target must be more than 0, not {config.target!r}")
-    if game is None:
-        game = ttt_envs.load(config.game, **parse_options(config.game, config.option))
+    settings = Settings(solve, locals())
+    at_least(1, iterations=iterations)
+    if target is not None and not target > 0:
+        raise ValueError(f"target must be more than 0, not {target!r}")
+    game = resolve(game, options)
+    folder = None if out is None else unused(Path(out))
     started = time.perf_counter()
-    solver = Solver(tree.walk_shown(game, config.limit, quiet=quiet))
+    solver, points = Solver(tree.walk_shown(game, limit, quiet=quiet)), list[Point]()
     walk_seconds = time.perf_counter() - started
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("iterations"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
-        task = bar.add_task("CFR+", total=config.iterations)
-
-        def tell(measurement: Measurement | None) -> None:
-            if measurement is None:
-                bar.update(task, completed=solver.iterations)
-            else:
-                bar.update(task, description=f"exploitability {measurement.exploitability:.1e}")
-
-        measurements, complete = solve(solver, config.iterations, config.target, tell)
-    report = Report(config, solver.tree, solver.average(), measurements, walk_seconds, complete)
-    if config.out is not None:
-        report.save(config.out)
-    return report
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    config = tyro.cli(Config, args=arguments, prog="python -m ttt_envs.solvers.cfr", description=Config.__doc__)
-    console, errors = Console(), Console(stderr=True)
-    try:
-        report = run(config)
-    except (ValueError, TypeError, OSError) as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
-        return 2
-    except KeyboardInterrupt:
-        errors.print("interrupted before any iteration was finished: nothing is written")
-        return 130
-    for table in report.tables():
-        console.print()
-        console.print(table.rich())
-    for remark in report.remarks():
-        console.print(remark, style="yellow", markup=False, highlight=False)
-    if not report.complete:
-        console.print("Partial: interrupted; only the iterations finished by then count.", style="yellow")
-    if report.folder is not None:
-        console.print(
-            f"report.md, results.json, exploitability.csv, exploitability.png and policy.npz are in {report.folder}",
-            highlight=False,
-        )
-    return 0 if report.complete else 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    with Work(points, "iterations", iterations, hidden=quiet) as work:
+        try:
+            while solver.iterations < iterations and not (target and points and points[-1].exploitability <= target):
+                for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
+                    solver.run(1)
+                    work.tell(solver.iterations)
+                points.append(solver.point())
+                work.tell(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
+        finally:
+            if solver.iterations > (points[-1].iteration if points else 0):
+                points.append(solver.point())
+    return SolveReport(
+        game=game,
+        settings=settings,
+        complete=work.complete,
+        seconds=walk_seconds + work.seconds,
+        tree=solver.tree,
+        policy=solver.average(),
+        points=points,
+        walk_seconds=walk_seconds,
+    ).kept(folder)

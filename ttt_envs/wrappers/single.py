@@ -49,6 +49,10 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self.observation_space: gymnasium.Space[Any] = self._encode.masked_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
 
+    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
+        """Draw opponents from these from now on, at each reset; `weights` are relative chances."""
+        self._games.set_opponents(opponents, weights)
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,0 +1,64 @@
+"""MaskablePPO of sb3-contrib, trained against fixed opponents and played as an agent. Needs the extra `train`.
+
+Train it (a minute), then rate it:
+
+    python agents/sb3_model.py super_tic_tac_toe --out runs/sb3_model.zip
+    ttt tournament super_tic_tac_toe --agents random greedy agents/sb3_model.py:Model --games 100
+
+Stable-Baselines3's files can run code when they are loaded: load none that you do not trust. The policies of
+`python -m training.ppo`, which learns by self-play, cannot.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+from sb3_contrib import MaskablePPO
+
+import ttt_envs
+from ttt_envs.agents import Agent, View, from_sb3
+from ttt_envs.core.game import Game
+
+OUT = "runs/sb3_model.zip"
+
+
+class Model(Agent):
+    """Plays a trained MaskablePPO model."""
+
+    def __init__(self, path: str = OUT) -> None:
+        """`path`: a model by `train`."""
+        self.model = from_sb3(MaskablePPO.load(path, device="cpu"))
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions)."""
+        return self.model.policy(view)
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError for a game with other observations or actions."""
+        self.model.check(game)
+
+
+def train(
+    game: Annotated[str, tyro.conf.Positional] = "super_tic_tac_toe",
+    steps: int = 200_000,
+    seed: int = 0,
+    out: str = OUT,
+) -> None:
+    """Train against random and greedy opponents, and save the model.
+
+    Args:
+        game: Id of the game.
+        steps: Learner's decisions to train on.
+        seed: Seed of the games and of learning.
+        out: File to write.
+    """
+    games = ttt_envs.make_sb3(game, 64, opponent=["random", "greedy"])
+    model = MaskablePPO("MlpPolicy", games, n_steps=64, batch_size=1024, ent_coef=0.01, seed=seed, device="cpu")
+    model.learn(steps)
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    model.save(out)
+
+
+if __name__ == "__main__":
+    tyro.cli(train, description=train.__doc__)

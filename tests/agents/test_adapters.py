@@ -1,0 +1,378 @@
+"""Other people's players as agents: functions, objects with `act`, Stable-Baselines3 models, torch modules."""
+
+import subprocess
+import sys
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO, SAC
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.core.view import View
+
+GAME = "super_tic_tac_toe"
+
+
+def some_view(n: int = 60) -> View:
+    """Positions of random games, some of them seen by a player who waits."""
+    batch = ttt_envs.Batch(ttt_envs.load(GAME), n, seed=0)
+    choose = agents.load("random")
+    for _ in range(9):
+        batch.step(choose.act(batch.view()))
+    players = np.where(np.arange(n) % 10 == 9, 1 - batch.to_move, batch.to_move)
+    return View(batch.game, batch.states, players, np.arange(n, dtype=np.uint64))
+
+
+def check_contract(agent: agents.Agent, view: View, atol: float = 1e-6) -> np.ndarray:
+    """Actions are legal, the policy is what they come from, and the rest of the batch does not matter."""
+    masks = view.masks
+    has_move = masks.any(axis=1)
+    assert 0 < has_move.sum() < len(view)
+    actions, policy = agent.act(view), agent.policy(view)
+    assert actions.dtype == np.int64
+    assert (actions[~has_move] == -1).all()
+    assert masks[has_move, actions[has_move]].all()
+    assert policy.shape == masks.shape
+    assert (policy[~masks] == 0).all()
+    assert np.allclose(policy.sum(axis=1), has_move)
+    assert (policy[has_move, actions[has_move]] > 0).all()
+    rows = np.arange(len(view))[::-3]
+    assert (agent.act(view.take(rows)) == actions[rows]).all()
+    assert np.allclose(agent.policy(view.take(rows)), policy[rows], atol=atol)
+    assert agent.act(view.take(np.zeros(0, np.int64))).shape == (0,)
+    return policy
+
+
+# --- functions ---
+
+
+def test_a_function_sees_what_its_player_sees() -> None:
+    view = some_view()
+    seen = []
+
+    def play(observation: np.ndarray, mask: np.ndarray) -> int:
+        seen.append((observation.copy(), mask.copy()))
+        assert (observation.dtype, mask.dtype) == (np.int8, np.int8)
+        action = int(mask.argmax())
+        observation[:], mask[:] = 1, 1  # what it does with them is its own affair
+        return action
+
+    agent = agents.load(play)
+    assert agent.name == "play"
+    actions = agent.act(view)
+    acting = np.flatnonzero(view.masks.any(axis=1))
+    assert len(seen) == len(acting)
+    for (observation, mask), i in zip(seen, acting, strict=True):
+        fresh = view.take(np.array([i]))
+        assert (observation == fresh.observations[0]).all()
+        assert (mask == fresh.masks[0]).all()
+    check_contract(agent, view)
+    assert (agent.act(view) == actions).all()
+
+
+@pytest.mark.parametrize("answer", [np.int8(40), np.array(40), np.array([40]), torch.tensor(40), 40])
+def test_numbers_that_a_function_may_answer(answer: Any) -> None:
+    game = ttt_envs.load(GAME)
+    view = View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    assert agents.load(lambda observation, mask: answer).act(view).tolist() == [40]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (None, TypeError, "one whole number, not array(None"),
+        ("4/4", TypeError, "one whole number, not array('4/4'"),
+        (40.0, TypeError, "one whole number"),
+        (True, TypeError, "one whole number"),
+        ([40, 41], TypeError, "one whole number"),
+        (2**70, TypeError, "one whole number"),
+        (81, ValueError, "a number from 0 to 80, not 81"),
+        (-1, ValueError, "a number from 0 to 80, not -1"),
+        (2**64 - 1, ValueError, "a number from 0 to 80, not 18446744073709551615"),
+    ],
+)
+def test_wrong_answers_of_a_function(answer: Any, kind: type[Exception], words: str) -> None:
+    def mine(observation: np.ndarray, mask: np.ndarray) -> Any:
+        return answer
+
+    with pytest.raises(kind) as error:
+        agents.load(mine).act(some_view())
+    assert "agent mine must answer" in str(error.value)
+    assert words in str(error.value)
+
+
+def test_a_function_of_something_else_is_refused() -> None:
+    for wrong in (lambda observation: 0, lambda: 0, lambda a, b, c: 0):
+        with pytest.raises(TypeError, match=r"takes \(observation, mask\), but <lambda> takes \("):
+            agents.load(wrong)
+    # More than two is all right where the rest has defaults; of some functions nothing is known.
+    assert agents.load(lambda observation, mask, greed=1: 0).name == "<lambda>"
+    assert agents.load(max).name == "max"
+
+
+# --- objects with act ---
+
+
+class Bare:
+    """The first legal action."""
+
+    def act(self, view: View) -> np.ndarray:
+        return np.where(view.masks.any(axis=1), view.masks.argmax(axis=1), -1)
+
+
+class Full(Bare):
+    name = "full"
+
+    def policy(self, view: View) -> list:
+        return (view.masks / np.maximum(view.masks.sum(axis=1, keepdims=True), 1)).tolist()
+
+    def check(self, game: Any) -> None:
+        raise ValueError(f"not {game.id}")
+
+
+def test_an_object_with_act_only() -> None:
+    agent = agents.load(Bare())
+    assert agent.name == "Bare"
+    policy = check_contract(agent, some_view())
+    assert set(np.unique(policy)) == {0.0, 1.0}
+    agent.check(ttt_envs.load(GAME))
+
+
+def test_an_object_s_own_policy_and_check_are_used() -> None:
+    agent = agents.load(Full())
+    assert agent.name == "full"
+    policy = check_contract(agent, some_view())
+    assert policy.dtype == np.float64
+    assert (policy[policy > 0] < 1).all()
+    with pytest.raises(ValueError, match=f"not {GAME}"):
+        agent.check(ttt_envs.load(GAME))
+
+
+def test_a_network_called_policy_is_not_taken_for_the_method() -> None:
+    agent = Bare()
+    agent.policy = torch.nn.Linear(3, 3)
+    check_contract(agents.load(agent), some_view())
+
+
+def test_models_need_their_adapters() -> None:
+    for wrong, words in ((torch.nn.Linear(2, 2), r"from_torch\(module\)"), (model("ppo"), r"from_sb3\(model\)")):
+        with pytest.raises(TypeError, match=words):
+            agents.load(wrong)
+
+
+# --- Stable-Baselines3 ---
+
+
+@cache
+def model(name: str, encoding: str = "flat", game_id: str = GAME) -> Any:
+    """An untrained model of that algorithm, on the environment that its users would make."""
+    small = {"policy_kwargs": {"net_arch": [8]}, "seed": 1, "device": "cpu"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name == "maskableppo":
+            env = ttt_envs.make_sb3(game_id, 2, encoding=encoding)
+            return MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, **small)
+        if name == "box ppo":  # without the mask in the observation
+            env = ttt_envs.make_sb3(game_id, 2, encoding=encoding)
+            return PPO("MlpPolicy", env, n_steps=8, batch_size=8, **small)
+        env = ttt_envs.make_single(game_id, encoding=encoding)
+        kinds = {"ppo": (PPO, {"n_steps": 8, "batch_size": 8}), "a2c": (A2C, {}), "dqn": (DQN, {"buffer_size": 10})}
+        kinds["qrdqn"] = (QRDQN, {"buffer_size": 10})
+        algorithm, settings = kinds[name]
+        return algorithm("MultiInputPolicy", env, **settings, **small)
+
+
+MODELS = ("maskableppo", "box ppo", "ppo", "a2c", "dqn", "qrdqn")
+
+
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_plays(name: str, encoding: str) -> None:
+    found = model(name, encoding)
+    agent = agents.from_sb3(found)
+    assert agent.name == name.split()[-1]
+    assert agents.from_sb3(found, "mine").name == "mine"
+    agent.check(ttt_envs.load(GAME))
+    check_contract(agent, some_view())
+
+
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_asked_what_its_own_predict_is_asked(name: str, encoding: str) -> None:
+    """Where the model's own best action is legal, it is the agent's most likely one."""
+    found, view = model(name, encoding), some_view(200)
+    view = view.take(view.masks.any(axis=1))
+    observations = view.observations if encoding == "flat" else view.game.to_planes(view.observations)
+    if name not in ("maskableppo", "box ppo"):
+        observations = {"observation": observations, "action_mask": view.masks.astype(np.int8)}
+    masks = {"action_masks": view.masks} if name == "maskableppo" else {}
+    expected, _ = found.predict(observations, deterministic=True, **masks)
+    legal = view.masks[np.arange(len(view)), expected]
+    assert legal.sum() > 5
+    assert (agents.from_sb3(found).policy(view).argmax(axis=1) == expected)[legal].all()
+
+
+def test_probabilities_of_a_masked_model_are_its_own() -> None:
+    found, view = model("maskableppo"), some_view()
+    view = view.take(view.masks.any(axis=1))
+    tensors, _ = found.policy.obs_to_tensor(view.observations)
+    with torch.no_grad():
+        own = found.policy.get_distribution(tensors, action_masks=view.masks).distribution.probs.numpy()
+    assert np.allclose(agents.from_sb3(found).policy(view), own, atol=1e-6)
+
+
+def test_asking_a_model_does_not_depend_on_its_training_mode() -> None:
+    found, view = model("a2c"), some_view()
+    found.policy.add_module("unused", torch.nn.Dropout())
+    agent = agents.from_sb3(found)
+    found.policy.set_training_mode(True)
+    agent.policy(view)
+    assert not found.policy.training
+
+
+def test_a_model_of_another_game_is_refused() -> None:
+    agent = agents.from_sb3(model("maskableppo"))
+    other = ttt_envs.load("martian_tic_tac_toe")
+    words = r"agent maskableppo was made for observations of shape \(190,\) and 81 actions, not for .*94 features"
+    with pytest.raises(ValueError, match=words):
+        agent.check(other)
+    view = ttt_envs.Batch(other, 2, seed=0).view()
+    with pytest.raises(ValueError, match=words):
+        agent.act(view)
+
+
+def test_what_is_no_model_of_discrete_actions_is_refused() -> None:
+    import gymnasium
+
+    continuous = SAC("MlpPolicy", gymnasium.make("Pendulum-v1"), buffer_size=10)
+    for wrong in (continuous, 3, "model.zip", torch.nn.Linear(2, 2)):
+        with pytest.raises(TypeError, match="from_sb3 takes a model such as MaskablePPO"):
+            agents.from_sb3(wrong)
+    memory = RecurrentPPO("MlpLstmPolicy", ttt_envs.make_sb3(GAME, 2), n_steps=8, batch_size=8)
+    with pytest.raises(TypeError, match="no model with memory, such as RecurrentPPO"):
+        agents.from_sb3(memory)
+
+
+def test_a_model_as_opponent() -> None:
+    env = ttt_envs.make_vec(GAME, 4, opponent=[agents.from_sb3(model("dqn")), "random"])
+    observations, _ = env.reset(seed=0)
+    for _ in range(30):
+        observations, *_ = env.step(observations["action_mask"].argmax(axis=1))
+
+
+# --- torch ---
+
+
+def test_a_module_plays_its_softmax() -> None:
+    torch.manual_seed(0)
+    module, view = torch.nn.Linear(190, 81), some_view()
+    agent = agents.from_torch(module)
+    assert agent.name == "torch"
+    policy = check_contract(agent, view)
+    with torch.no_grad():
+        logits = module(torch.from_numpy(view.observations).float()).numpy()
+    for i in np.flatnonzero(view.masks.any(axis=1)):
+        weights = np.exp(logits[i]) * view.masks[i]
+        assert np.allclose(policy[i], weights / weights.sum(), atol=1e-5)
+    sharp = agents.from_torch(module, temperature=0, name="sharp")
+    assert sharp.name == "sharp"
+    rows = view.masks.any(axis=1)
+    assert (sharp.act(view)[rows] == np.where(view.masks, logits, -np.inf).argmax(axis=1)[rows]).all()
+
+
+def test_a_module_of_planes() -> None:
+    game = ttt_envs.load(GAME)
+    module = torch.nn.Sequential(torch.nn.Unflatten(1, game.plane_index.shape), torch.nn.Flatten())
+    module.append(torch.nn.Linear(game.plane_index.size, 81))
+    agent = agents.from_torch(module, encoding="planes")
+    agent.check(game)
+    check_contract(agent, some_view())
+
+
+def test_a_module_that_does_not_fit_is_refused() -> None:
+    game, view = ttt_envs.load(GAME), some_view()
+    for module, words in (
+        (torch.nn.Linear(189, 81), "cannot take the 190 features"),
+        (torch.nn.Linear(190, 82), r"gives an array of shape \(\d+, 82\) .* it must be \(\d+, 81\)"),
+        (torch.nn.Linear(190, 80), r"gives an array of shape \(\d+, 80\)"),
+        (torch.nn.Sequential(torch.nn.Linear(190, 81), torch.nn.Flatten(0)), r"gives an array of shape \(\d+,\)"),
+    ):
+        agent = agents.from_torch(module, name="odd")
+        for ask in (lambda agent=agent: agent.check(game), lambda agent=agent: agent.act(view)):
+            with pytest.raises(ValueError, match=f"agent odd: its network {words}"):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "kind", "words"),
+    [
+        (3, {}, TypeError, "must be a torch module, not 3"),
+        (torch.nn.Linear, {}, TypeError, "must be a torch module"),
+        (torch.nn.Linear(2, 2), {"encoding": "plane"}, ValueError, "encoding='plane' must be one of 'flat', 'planes'"),
+        (torch.nn.Linear(2, 2), {"temperature": -1}, ValueError, "temperature must be at least 0, not -1"),
+        (torch.nn.Linear(2, 2), {"temperature": float("nan")}, ValueError, "temperature must be at least 0, not nan"),
+    ],
+)
+def test_wrong_arguments_of_from_torch(module: Any, arguments: dict, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        agents.from_torch(module, **arguments)
+
+
+# --- extras that are missing ---
+
+DRAW = "env = ttt_envs.make_aec('super_tic_tac_toe', render_mode='rgb_array'); env.reset(); env.render()"
+
+#: What needs an extra, the module that is missing, the extra that has it.
+NEEDS = (
+    ("agents.load('ppo:runs/x')", "torch", "train"),
+    ("agents.load('ppo:runs/x')", "safetensors", "train"),
+    ("agents.from_torch(None)", "torch", "train"),
+    ("ttt_envs.make_sb3('super_tic_tac_toe', 2)", "stable_baselines3", "train"),
+    (DRAW, "PIL", "render"),
+    (DRAW, "pygame", "render"),
+    (DRAW, "resvg_py", "render"),
+    ("from ttt_envs.drawing.window import Window; Window('', 4)", "pygame", "render"),
+    ("from ttt_envs.drawing.film import save_gif; save_gif(None, None, None, None)", "PIL", "render"),
+)
+
+# An entry of None makes an import fail, as if nothing were installed.
+BLOCKED = """
+import sys, ttt_envs
+from ttt_envs import agents
+for call, missing in {calls}:
+    sys.modules[missing] = None
+    try:
+        exec(call)
+    except ImportError as error:
+        print(error)
+    del sys.modules[missing]
+"""
+
+
+def printed(code: str) -> list[str]:
+    """Lines that a fresh process prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_a_missing_extra_is_named_with_the_command_that_installs_it() -> None:
+    found = printed(BLOCKED.format(calls=[(call, missing) for call, missing, _ in NEEDS]))
+    assert found == [
+        f"{missing} is not installed; install the extra {extra!r}: pip install 'ttt-envs[{extra}]'"
+        for _, missing, extra in NEEDS
+    ]
+
+
+def test_agents_are_known_without_the_extras() -> None:
+    names = "torch", "safetensors", "stable_baselines3", "sb3_contrib", "matplotlib", "PIL", "pygame", "resvg_py"
+    code = (
+        f"import sys\nsys.modules.update(dict.fromkeys({names}))\nfrom ttt_envs import agents\nprint(*agents.known())"
+    )
+    assert printed(code) == [" ".join(agents.AGENTS)]

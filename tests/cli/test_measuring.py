@@ -1,0 +1,132 @@
+"""The verbs that measure agents: their arguments are those of their functions, and they overwrite nothing."""
+
+import inspect
+import json
+import shlex
+from dataclasses import fields
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from ttt_envs import cli
+from ttt_envs.cli.exploitability import Exploitability
+from ttt_envs.cli.regret import Regret
+from ttt_envs.cli.tournament import Tournament
+
+DICE = ["tic_tac_dice", "--option", "rounds=single"]
+DECK = ["colours=1", "copies=4", "flips=0", "wipe_outs=0", "double_plays=0", "hand_size=1", "max_turns=3"]
+EXPLOITABILITY = ["exploitability", "tic_tac_match", "--option", *DECK, "--agents", "random"]
+VERBS = {
+    "tournament": ["super_tic_tac_toe", "--agents", "random", "greedy", "--games", "2"],
+    "regret": [*DICE, "--agents", "random", "--games", "2"],
+    "exploitability": EXPLOITABILITY[1:],
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """An empty current folder, so that `runs` is a new one."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("verb", [Tournament, Regret, Exploitability])
+def test_a_verb_is_its_function_with_a_command_line(verb):
+    module, name = verb.function.split(":")
+    function = getattr(import_module(module), name)
+    assert cli.VERBS[name] == f"{verb.__module__}:{verb.__name__}"
+    theirs = inspect.signature(function).parameters
+    ours = {each.name: each.default for each in fields(verb) if each.name not in ("game", "agents", "option")}
+    usual = {k: p.default for k, p in theirs.items() if k not in ("game", "agents", "options", "quiet")}
+    assert ours == usual
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_results_are_never_overwritten(verb, tmp_path, capsys):
+    assert cli.main([verb, *VERBS[verb]]) == 0
+    assert cli.main([verb, *VERBS[verb]]) == 0
+    first, second = tmp_path / "runs" / verb, tmp_path / "runs" / f"{verb}-2"
+    # The folder has its number when the report is shown.
+    assert f"results.json {'are' if verb != 'tournament' else 'and games.npz are'} in runs/{verb}-2" in " ".join(
+        capsys.readouterr().out.replace(",", "").split()
+    )
+    texts = [(folder / "results.json").read_text() for folder in (first, second)]
+    same = [{**json.loads(text), "seconds": 0, "seconds_by_agent": 0} for text in texts]
+    assert same[0] == same[1]
+    assert cli.main([verb, *VERBS[verb], "--out", str(first)]) == 2
+    assert f"runs/{verb} exists and is not empty: choose another folder" in capsys.readouterr().err
+    assert (first / "results.json").read_text() == texts[0]
+    # The command of the report makes the same report.
+    words = shlex.split(json.loads(texts[0])["command"])
+    assert words[:2] == ["ttt", verb]
+    assert cli.main([*words[1:], "--out", "again"]) == 0
+    again = json.loads((tmp_path / "again" / "results.json").read_text())
+    assert {**again, "seconds": 0, "seconds_by_agent": 0} == same[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tournament", "super_tic_tac_toe", "--agents", "random", "nobody"], "unknown agent 'nobody'"),
+        (["tournament", "super_tic_tac", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
+        (["regret", "tic_tac_dice", "--option", "size=4", "--agents", "random"], "no oracle for size=4"),
+        ([*EXPLOITABILITY, "--limit", "1000"], "more than 1000 positions"),
+        (["regret", *DICE, "--agents", "ppo:missing"], "missing"),
+    ],
+)
+def test_a_wrong_command_is_refused(arguments, words, capsys, tmp_path):
+    assert cli.main(arguments) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_strict_ends_at_the_first_failure(capsys, tmp_path):
+    (tmp_path / "ill.py").write_text("def ill(observation, mask):\n    raise ValueError('lost its mind')\n")
+    words = ["tournament", "super_tic_tac_toe", "--agents", "random", "ill.py:ill", "--games", "2"]
+    assert cli.main(words) == 0
+    assert "ValueError: lost its mind" in capsys.readouterr().out
+    assert cli.main([*words, "--strict"]) == 2
+    assert "lost its mind" in capsys.readouterr().err
+
+
+def interrupt_after(monkeypatch, calls):
+    """Ctrl-C at a call of the greedy agent."""
+    from ttt_envs.agents.greedy import Greedy
+
+    left, usual = iter(range(calls)), Greedy.policy
+
+    def policy(self, view):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return usual(self, view)
+
+    monkeypatch.setattr(Greedy, "policy", policy)
+
+
+@pytest.mark.parametrize(("verb", "calls"), [("tournament", 100), ("regret", 40), ("exploitability", 3)])
+def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, tmp_path):
+    lineup = ["--agents", "random", "greedy"] if verb != "tournament" else []
+    chunk = ["--chunk", "1"] if verb != "exploitability" else []
+    words = [verb, *VERBS[verb], *lineup, *chunk, *(["--games", "40"] if chunk else [])]
+    interrupt_after(monkeypatch, calls)
+    assert cli.main(words) == 130
+    assert "Partial: interrupted" in capsys.readouterr().out
+    assert not json.loads((tmp_path / "runs" / verb / "results.json").read_text())["complete"]
+    assert "**Partial" in (tmp_path / "runs" / verb / "report.md").read_text()
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_an_interrupt_before_anything_is_done_writes_nothing(verb, monkeypatch, capsys, tmp_path):
+    words = [verb, *VERBS[verb], "--agents", "greedy", *(["random"] if verb == "tournament" else [])]
+    interrupt_after(monkeypatch, 1)
+    assert cli.main(words) == 130
+    assert "nothing is written" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_figures_are_the_functions(tmp_path):
+    from ttt_envs import evaluation
+
+    assert cli.main(["tournament", *VERBS["tournament"], "--out", "t"]) == 0
+    report = evaluation.tournament("super_tic_tac_toe", ["random", "greedy"], games=2, quiet=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "t" / "games.npz")["moves"], report.pairings[0].games.moves)

@@ -1,0 +1,112 @@
+"""Ratings: against closed forms and simulated truth."""
+
+import numpy as np
+import pytest
+
+from ttt_envs.evaluation.ratings import ELO, rate, strengths
+
+
+def simulated(theta, units, rng):
+    """Wins of a round robin without draws, two games a unit, for log-strengths `theta`."""
+    k = len(theta)
+    chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+    wins = np.zeros((units, k, k))
+    for i in range(k):
+        for j in range(i):
+            wins[:, i, j] = rng.binomial(2, chance[i, j], units)
+            wins[:, j, i] = 2 - wins[:, i, j]
+    return wins, chance
+
+
+def test_two_agents_have_a_closed_form():
+    wins = np.zeros((100, 2, 2))
+    wins[:63, 0, 1] = 1
+    wins[63:90, 1, 0] = 1
+    wins[90:, 0, 1] = wins[90:, 1, 0] = 0.5
+    ratings = rate(wins, prior=0, resamples=0)
+    assert ratings.elo[0] - ratings.elo[1] == pytest.approx(400 * np.log10(68 / 32), abs=1e-9)
+    assert ratings.score[0, 1] == pytest.approx(0.68)
+    weak = rate(wins, resamples=0)
+    assert weak.elo[0] - weak.elo[1] == pytest.approx(400 * np.log10(68.5 / 32.5), abs=1e-9)
+
+
+def test_strengths_are_those_of_hunters_mm():
+    wins, _ = simulated(np.array([0, 0.4, 1, 2, 2.2]), 30, np.random.default_rng(1))
+    wins = wins.sum(axis=0)
+    games, p = wins + wins.T, np.ones(5)
+    for _ in range(5000):
+        p = wins.sum(axis=1) / (games / (p[:, None] + p[None, :])).sum(axis=1)
+        p /= p.sum()
+    theta = np.log(p) - np.log(p).mean()
+    np.testing.assert_allclose(strengths(wins[None])[0], theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("theta", [[0, 0.5, 1, 2], [0, 1, 5, 5.5]])
+def test_intervals_cover_the_truth(theta):
+    theta, rng = np.array(theta, float), np.random.default_rng(2)
+    elo_in, score_in = [], []
+    for trial in range(200):
+        wins, chance = simulated(theta, 50, rng)
+        r = rate(wins, resamples=200, seed=trial)
+        truth = ELO * (theta - theta @ r.weights)
+        elo_in.append((r.elo_low <= truth) & (truth <= r.elo_high))
+        inside = (r.score_low <= chance) & (chance <= r.score_high)
+        score_in.append(inside[np.triu_indices(len(theta), 1)])
+    assert (np.mean(elo_in, axis=0) >= 0.88).all()
+    assert (np.mean(score_in, axis=0) >= 0.88).all()
+    assert np.mean(score_in) <= 0.99  # nor so wide that they say nothing
+
+
+def test_pairs_are_the_units():
+    """Where one game of a pair is won for each that is lost, the score is known much better."""
+    paired = np.zeros((100, 2, 2))
+    paired[:, 0, 1] = paired[:, 1, 0] = 1
+    single = np.zeros((200, 2, 2))
+    single[:100, 0, 1] = single[100:, 1, 0] = 1
+    widths = [float((r.score_high - r.score_low)[0, 1]) for r in (rate(paired), rate(single))]
+    assert widths[0] < widths[1] / 3
+
+
+def test_order_of_agents_does_not_matter():
+    wins, _ = simulated(np.array([0, 0.5, 1, 3]), 40, np.random.default_rng(3))
+    order = [2, 0, 3, 1]
+    there, here = rate(wins[:, order][:, :, order]), rate(wins)
+    np.testing.assert_allclose(there.elo, here.elo[order], atol=1e-6)
+    np.testing.assert_allclose(there.score_low, here.score_low[order][:, order], atol=0.02)
+
+
+def test_clean_records_stay_finite():
+    wins = np.zeros((100, 3, 3))
+    for i in range(3):
+        wins[:, i, :i] = 2
+    ratings = rate(wins)
+    assert np.isfinite([ratings.elo, ratings.elo_low, ratings.elo_high]).all()
+    assert (np.diff(ratings.elo) > 300).all()
+    assert ratings.score[1, 0] == ratings.score_high[1, 0] == 1
+    assert 0.96 < ratings.score_low[1, 0] < 0.99
+    with pytest.raises(ValueError, match="without a prior"):
+        rate(wins, prior=0)
+
+
+def test_agents_without_games():
+    wins = np.zeros((10, 3, 3))
+    wins[:, 0, 1], wins[:, 1, 0] = 1, 1
+    ratings = rate(wins)
+    assert np.isnan(ratings.elo).tolist() == [False, False, True]
+    assert np.isnan(ratings.score[0]).tolist() == [True, False, True]
+    assert ratings.elo[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_same_seed_same_intervals():
+    wins, _ = simulated(np.array([0, 1]), 40, np.random.default_rng(4))
+    first, again, other = rate(wins, seed=1), rate(wins, seed=1), rate(wins, seed=2)
+    np.testing.assert_array_equal(first.elo_low, again.elo_low)
+    assert (first.elo_low != other.elo_low).all()
+
+
+@pytest.mark.parametrize(
+    "wins", [np.zeros((3, 2)), np.zeros((3, 2, 3)), -np.ones((1, 2, 2)), np.full((1, 2, 2), np.nan)]
+)
+def test_wrong_results(wins):
+    with pytest.raises(ValueError, match="wins must"):
+        rate(wins)

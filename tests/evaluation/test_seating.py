@@ -1,0 +1,94 @@
+"""Who plays, who sits where, and what they win."""
+
+import numpy as np
+import pytest
+import toy_coin
+from stubborn import Stubborn
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.evaluation.seating import arrangements, comparisons, line_up
+
+SUPER = "super_tic_tac_toe"
+
+
+def test_two_sides_swap():
+    found = arrangements(ttt_envs.load(SUPER))
+    assert [a.seats.tolist() for a in found] == [[True, False], [False, True]]
+
+
+def test_three_sides_rotate_both_ways():
+    found = arrangements(toy_coin.make(players=3))
+    alone = [[True, False, False], [False, True, False], [False, False, True]]
+    assert [a.seats.tolist() for a in found[:3]] == alone
+    assert [(~a.seats).tolist() for a in found[3:]] == alone
+    assert [(a.side, a.first_alone) for a in found] == [(0, 1), (1, 1), (2, 1), (0, 0), (1, 0), (2, 0)]
+
+
+class Facts:
+    """What `arrangements` asks of a game."""
+
+    def __init__(self, teams):
+        self.teams = teams
+        self.num_players = sum(map(len, teams))
+
+
+def test_teams_sit_together():
+    found = arrangements(Facts(((0, 2), (1, 3))))
+    assert [a.seats.tolist() for a in found] == [[True, False, True, False], [False, True, False, True]]
+    with pytest.raises(ValueError, match="one side only"):
+        arrangements(Facts(((0, 1),)))
+
+
+def test_comparisons():
+    rewards = np.array([[1, -1], [-1, 1], [0, 0]])
+    won, lost = comparisons(rewards, np.array([[True, False], [True, False], [False, True]]))
+    assert won.tolist() == [1, 0, 0.5]
+    assert lost.tolist() == [0, 1, 0.5]
+    third = -1 / 3
+    four = np.array([[1, third, third, third], [third, 1, third, third], [0, 0, 0, 0]])
+    won, lost = comparisons(four, np.tile([True, False, False, False], (3, 1)))
+    assert won.tolist() == [3, 0, 1.5]
+    assert lost.tolist() == [0, 1, 1.5]
+
+
+def test_comparisons_estimate_strength():
+    """Four players who win in proportion to their strengths 3 : 1 : 1 : 1, or 1 : 3 : 3 : 3."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    held = np.tile([True, False, False, False], (n, 1))
+    rewards = np.full((n, 4), -1 / 3)
+    rewards[np.arange(n), rng.choice(4, n, p=np.array([3, 1, 1, 1]) / 6)] = 1
+    won, lost = comparisons(rewards, held)
+    assert won.sum() / lost.sum() == pytest.approx(3, rel=0.05)
+    won, lost = comparisons(rewards, ~held)
+    assert lost.sum() / won.sum() == pytest.approx(3, rel=0.05)
+
+
+def test_a_lineup_takes_texts_objects_and_functions():
+    def lowest(observation, mask):
+        return int(mask.argmax())
+
+    found = line_up(ttt_envs.load(SUPER), ["random", Stubborn(), lowest])
+    assert found.names == ["random", "first", "lowest"]
+    assert found.made == ("first", "lowest")
+    assert not found.live
+    assert line_up(ttt_envs.load(SUPER), "human").live
+    assert line_up(ttt_envs.load(SUPER), lowest).names == ["lowest"]
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "words"),
+    [
+        ([], 1, "at least one agent must be given, not 0"),
+        (["random"], 2, "at least 2 agents must be given, not 1"),
+        (["random", "greedy", "random"], 2, "two agents are called 'random'"),
+        ([Stubborn(), Stubborn()], 2, "two agents are called 'first'"),
+        (["random", agents.load("random")], 2, "two agents are called 'random'"),
+        (["gredy"], 1, "unknown agent 'gredy'; did you mean 'greedy'"),
+        (["smmcts", "random", "mcts"], 1, "agent smmcts plays only games without hidden information"),
+    ],
+)
+def test_a_wrong_lineup_is_refused(given, least, words):
+    with pytest.raises(ValueError, match=words):
+        line_up(toy_coin.make(), given, least)

@@ -1,0 +1,150 @@
+"""What is installed: the wheel holds the library and nothing else, and works where no checkout is."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import ttt_envs
+from ttt_envs.core import jit
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="what users install is compiled")
+
+
+def call(*command: object, folder: Path, **environment: str) -> str:
+    """What a command prints; it sees nothing of the checkout unless it is told."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={**clean, "PYTHONNOUSERSITE": "1", "SDL_VIDEODRIVER": "dummy", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution."""
+    folder = tmp_path_factory.mktemp("dist")
+    call(sys.executable, "-m", "hatchling", "build", "-d", folder, folder=ROOT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of a new virtual environment with the wheel, which borrows the dependencies."""
+    place = tmp_path_factory.mktemp("venv")
+    call(sys.executable, "-m", "venv", "--without-pip", place, folder=place)
+    names = {"base": str(place), "platbase": str(place)}
+    programs = Path(sysconfig.get_path("scripts", "venv", names))
+    (wheel,) = built.glob("*.whl")
+    install = sys.executable, "-m", "pip", "--python", programs / "python", "install", "-q", "--no-index", "--no-deps"
+    call(*install, wheel, folder=place)
+    # Afterwards, so that pip finds no other installation of this package. Files .pth within the borrowed folder, such
+    # as an editable installation's, are not read.
+    borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    (Path(sysconfig.get_path("purelib", "venv", names)) / "borrowed.pth").write_text("\n".join(borrowed))
+    return programs
+
+
+def library() -> set[str]:
+    """The library's files."""
+    files = {path for path in (ROOT / "ttt_envs").rglob("*") if path.is_file()}
+    return {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+
+
+def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
+    (path,) = built.glob("*.whl")
+    files = {name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name}
+    assert files == library()
+    assert "ttt_envs/py.typed" in files
+    assert {Path(name).suffix for name in files} >= {".py", ".npz", ".json"}
+    assert path.stat().st_size < 2_000_000
+
+
+def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert library() <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "constraints.txt", "tests/test_wheel.py"} <= names
+    assert {"training/ppo.py", "tools/benchmark.py", "agents/heuristic.py", "agents/README.md"} <= names
+    assert not [
+        name for name in names if re.match(r"(runs|dist|build|\.venv|\.git|\.pytest_cache)/|.*/__pycache__/", name)
+    ]
+
+
+def test_only_the_library_is_installed(installed: Path, tmp_path: Path) -> None:
+    code = """if True:
+        import importlib.util, ttt_envs
+        print(ttt_envs.__file__)
+        print([name for name in ("training", "tools", "agents", "tests") if importlib.util.find_spec(name)])
+    """
+    place, others = call(installed / "python", "-c", code, folder=tmp_path).splitlines()
+    assert Path(place).is_relative_to(installed.parent)
+    assert others == "[]"
+
+
+def test_the_command_lists_the_games(installed: Path, tmp_path: Path) -> None:
+    printed = call(installed / "ttt", "games", folder=tmp_path, COLUMNS="200")
+    for game_id in ttt_envs.GAMES:
+        assert re.search(rf"^ *{game_id} ", printed, re.MULTILINE)
+    assert call(installed / "python", "-m", "ttt_envs", "games", folder=tmp_path, COLUMNS="200") == printed
+
+
+@pytest.mark.slow
+def test_the_data_of_the_games_are_found(installed: Path, tmp_path: Path) -> None:
+    code = """if True:
+        import ttt_envs
+        for game_id in ("operation_tic_tac_toe", "tic_tac_dice"):
+            game = ttt_envs.load(game_id)
+            print(game.oracle().covers(game.new_state(0)))
+    """
+    assert call(installed / "python", "-c", code, folder=tmp_path).splitlines() == ["[ True]", "[ True]"]
+
+
+def snippets() -> list[str]:
+    """The README's Python code that needs nothing but the library."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    found = [block for block in blocks if "training" not in block]
+    assert len(found) > 4
+    return found
+
+
+@pytest.mark.slow
+def test_the_readme_s_snippets_run(installed: Path, tmp_path: Path) -> None:
+    for code in snippets():
+        call(installed / "python", "-c", code, folder=tmp_path)
+
+
+COMMANDS = (
+    "tournament super_tic_tac_toe --agents random greedy mcts:simulations=50 --games 4",
+    "exploitability operation_tic_tac_toe --option mode=round specialists=none,none max_idle_turns=3 --agents random",
+    "regret tic_tac_dice --agents random --games 2",
+)
+
+
+@pytest.mark.slow
+def test_the_command_finds_agents_in_the_current_folder(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def first(observation, mask):\n    return int(mask.argmax())\n")
+    for name in ("mine.py:first", "mine:first"):
+        words = "tournament", "super_tic_tac_toe", "--agents", "random", name, "--games", "2"
+        assert name in call(installed / "ttt", *words, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
+def test_the_commands_run(command: str, installed: Path, tmp_path: Path) -> None:
+    assert "random" in call(installed / "ttt", *command.split(), folder=tmp_path)

@@ -1,0 +1,245 @@
+"""`make_*` and the registries: opponents as text or objects, a game by its id or as a Game, and each mistake."""
+
+import inspect
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from toy_coin import make as make_coin
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.greedy import Greedy
+from ttt_envs.core.view import View
+from ttt_envs.registry import gymnasium_id
+
+GAME = "super_tic_tac_toe"
+
+
+class First(agents.Agent):
+    """The first legal action; counts how often it was asked."""
+
+    name = "first"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def act(self, view: View) -> np.ndarray:
+        self.asked += len(view)
+        return view.masks.argmax(axis=1)
+
+
+def last(observation: np.ndarray, mask: np.ndarray) -> int:
+    return int(np.flatnonzero(mask)[-1])
+
+
+SEATS = {
+    "make_single": lambda game=GAME, **arguments: ttt_envs.make_single(game, **arguments),
+    "make_vec": lambda game=GAME, **arguments: ttt_envs.make_vec(game, 1, **arguments),
+    "make_sb3": lambda game=GAME, **arguments: ttt_envs.make_sb3(game, 1, **arguments),
+    "gymnasium.make": lambda game=GAME, **arguments: gymnasium.make(gymnasium_id(game), **arguments).unwrapped,
+    "gymnasium.make_vec": lambda game=GAME, **arguments: (
+        gymnasium.make_vec(gymnasium_id(game), num_envs=1, **arguments).unwrapped
+    ),
+}
+BOTH = {
+    **{name: make for name, make in SEATS.items() if not name.startswith("gymnasium")},
+    "make_aec": lambda game=GAME, **arguments: ttt_envs.make_aec(game, **arguments),
+    "make_parallel": lambda game=GAME, **arguments: ttt_envs.make_parallel(game, **arguments),
+}
+
+seats = pytest.mark.parametrize("make", SEATS.values(), ids=SEATS)
+both = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+
+
+def games_of(env: Any) -> Any:
+    """What plays the opponents' moves in it."""
+    return env.games if hasattr(env, "games") else env._games
+
+
+def opponent(env: Any) -> agents.Agent:
+    """The opponent of its first game."""
+    start(env)
+    return games_of(env).opponent_of(0)
+
+
+def start(env: Any, seed: int = 0) -> None:
+    if hasattr(env, "seed"):  # Stable-Baselines3
+        env.seed(seed)
+        env.reset()
+    else:
+        env.reset(seed=seed)
+
+
+# --- opponents ---
+
+
+@seats
+def test_an_opponent_as_text(make):
+    found = opponent(make(opponent="greedy:samples=3"))
+    assert isinstance(found, Greedy)
+    assert (found.name, found.samples) == ("greedy:samples=3", 3)
+
+
+@seats
+def test_without_an_opponent_it_is_random(make):
+    assert opponent(make()).name == "random"
+
+
+@seats
+def test_an_opponent_as_an_object_or_a_function(make):
+    mine = First()
+    env = make(opponent=mine, seat=1)
+    assert opponent(env) is mine
+    assert mine.asked
+    assert opponent(make(opponent=last)).name == "last"
+
+
+@seats
+def test_an_opponent_from_a_file(make, tmp_path):
+    (tmp_path / "mine.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
+    env = make(opponent=f"{tmp_path}/mine.py:f", seat=1)
+    assert opponent(env).name == f"{tmp_path}/mine.py:f"
+    board = games_of(env).batch.states["cells"][0]
+    assert (board[4] != 0).tolist() == [True] + [False] * 8
+
+
+@seats
+def test_a_list_of_opponents_is_drawn_from(make):
+    env = make(opponent=["greedy", First(), last])
+    met = set()
+    for seed in range(30):
+        start(env, seed)
+        met.add(games_of(env).opponent_of(0).name)
+    assert met == {"greedy", "first", "last"}
+
+
+@seats
+def test_opponents_are_exchanged(make):
+    env = make()
+    start(env)
+    mine = First()
+    env.set_opponents([mine])
+    assert opponent(env) is mine
+    env.set_opponents(agents.load("greedy"))
+    assert isinstance(opponent(env), Greedy)
+    for wrong in ("greedy", [mine, "greedy"]):
+        with pytest.raises(TypeError, match="agent"):
+            env.set_opponents(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ("gredy", ValueError, "unknown agent 'gredy'; did you mean 'greedy'"),
+        ("greedy:sample=1", ValueError, "unknown parameter 'sample'; did you mean 'samples'"),
+        (["random", "gredy"], ValueError, "unknown agent 'gredy'"),
+        ([], ValueError, "at least one opponent"),
+        ([First(), 3], TypeError, "not 3 of type int"),
+        (First, TypeError, r"not the class First: write First\(\)"),
+        (None, TypeError, "not None"),
+    ],
+    ids=str,
+)
+@seats
+def test_wrong_opponents(make, given, kind, words):
+    with pytest.raises(kind, match=words):
+        make(opponent=given)
+
+
+@seats
+def test_an_opponent_that_cannot_play_the_game_is_refused_at_once(make):
+    with pytest.raises(ValueError, match="agent mcts plays only games without"):
+        make("operation_tic_tac_toe", opponent="mcts")
+    with pytest.raises(ValueError, match="agent mcts plays only games without"):
+        make("operation_tic_tac_toe", opponent=["random", "mcts"])
+
+
+def test_the_same_seed_is_the_same_game_with_text_and_object():
+    boards = []
+    for given in ("greedy", Greedy()):
+        env = ttt_envs.make_vec(GAME, 16, opponent=given)
+        observations, _ = env.reset(seed=5)
+        for _ in range(6):
+            observations, *_ = env.step(observations["action_mask"].argmax(axis=1))
+        boards.append(observations["observation"])
+    assert (boards[0] == boards[1]).all()
+
+
+# --- the game ---
+
+
+@both
+def test_a_game_by_its_id_with_options(make):
+    env = make(won_boards="closed", random_opening_plies=2)
+    assert (env.game.options["won_boards"], env.game.options["random_opening_plies"]) == ("closed", 2)
+
+
+@both
+def test_a_game_as_an_object(make):
+    game = ttt_envs.load(GAME, won_boards="closed")
+    assert make(game).game is game
+    # It need not be one of the library's.
+    coin = make_coin()
+    env = make(coin)
+    assert env.game is coin
+    env.reset()
+
+
+@both
+def test_options_together_with_a_game_are_refused(make):
+    game = ttt_envs.load(GAME)
+    with pytest.raises(
+        TypeError, match=r"Game\('super_tic_tac_toe'.*has its options already: won_boards cannot be set"
+    ):
+        make(game, won_boards="closed")
+
+
+@both
+def test_an_unknown_option_names_the_known_ones_and_the_arguments(make):
+    with pytest.raises(ValueError, match=r"unknown option 'won_board'; did you mean 'won_boards'.*known: first_move"):
+        make(won_board="closed")
+    with pytest.raises(ValueError, match=r"unknown option 'encodings'; did you mean 'encoding'.*known: first_move"):
+        make(encodings="flat")
+
+
+@seats
+def test_a_misspelt_opponent_is_no_option(make):
+    with pytest.raises(ValueError, match=r"unknown option 'oponent'; did you mean 'opponent'"):
+        make(oponent="greedy")
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "chess", First()], ids=str)
+@both
+def test_what_is_no_game(make, wrong):
+    with pytest.raises(ValueError, match=r"unknown game .* known: super_tic_tac_toe"):
+        make(wrong)
+
+
+def test_pettingzoo_s_registry_takes_the_same_arguments():
+    env = pettingzoo.make("aec", f"ttt_envs/{GAME}-v0", won_boards="closed", encoding="planes")
+    assert env.unwrapped.game.options["won_boards"] == "closed"
+    assert env.observation_space("player_0")["observation"].shape == env.unwrapped.game.plane_index.shape
+    env = pettingzoo.make("parallel", f"ttt_envs/{GAME}-v0", illegal="raise", won_boards="closed")
+    assert env.unwrapped.game.options["won_boards"] == "closed"
+
+
+def test_gymnasium_passes_options_of_the_game():
+    env = gymnasium.make(gymnasium_id(GAME), won_boards="closed", opponent="greedy", seat=1)
+    assert env.unwrapped.game.options["won_boards"] == "closed"
+    env = gymnasium.make_vec(gymnasium_id(GAME), num_envs=3, won_boards="closed", opponent="greedy")
+    assert (env.num_envs, env.unwrapped.game.options["won_boards"]) == (3, "closed")
+
+
+@pytest.mark.parametrize("name", ["make_aec", "make_parallel", "make_single", "make_vec", "make_sb3"])
+def test_signatures_are_written_out(name):
+    """So that help() and editors show them: all arguments by name, and options behind them."""
+    function = getattr(ttt_envs, name)
+    parameters = inspect.signature(function).parameters
+    named = [each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    assert {"encoding", "illegal"} <= set(named)
+    assert ({"opponent", "seat"} <= set(named)) == (name not in ("make_aec", "make_parallel"))
+    assert [str(p) for p in parameters.values()][-1].startswith("**options")
+    assert function.__doc__

@@ -1,0 +1,61 @@
+"""Fields that verbs share, so that the same word means the same thing in each."""
+
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import tyro
+
+import ttt_envs
+from ttt_envs.cli.shell import DONE, INTERRUPTED
+from ttt_envs.core.files import unused
+from ttt_envs.registry import parse_options
+
+if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
+    from ttt_envs.core.game import Game
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameArguments:
+    """The game of a verb: its id, the first word after the verb, and its options."""
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """Id of the game; `ttt games` lists them."""
+    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+
+    def load(self) -> "Game":
+        """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
+        return ttt_envs.load(self.game, **parse_options(self.game, self.option))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(GameArguments):
+    """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
+
+    out: Path | None = None
+    """Folder for the results, which must be empty; by default runs/ and the verb, numbered if that is taken."""
+
+    #: The function, as "module:name"; its name is the verb.
+    function: ClassVar[str]
+
+    def run(self) -> int:
+        """Exit status: of success, or of an interrupt after which there was something to report."""
+        module, name = self.function.split(":")
+        arguments = {each.name: getattr(self, each.name) for each in fields(self)}
+        arguments["options"] = parse_options(self.game, arguments.pop("option"))
+        arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
+        report = getattr(import_module(module), name)(**arguments)
+        report.show()
+        return DONE if report.complete else INTERRUPTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuringAgents(Measuring):
+    """The arguments that all measurements of agents share."""
+
+    agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
+    """Agents, such as random, mcts:simulations=200, ppo:runs/x or my_agent.py:Name; `ttt agents` lists them."""
+    seed: int = 0
+    """Seed of everything that is random."""

@@ -1,0 +1,21 @@
+"""`ttt tournament`: agents play each other."""
+
+from dataclasses import dataclass
+
+from ttt_envs.cli.common import MeasuringAgents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tournament(MeasuringAgents):
+    """Let agents play each other and rate them. Interrupted (Ctrl-C), it reports on the games finished by then."""
+
+    games: int = 100
+    """Games of each pairing; rounded up, so that each seed is played from every seat."""
+    resamples: int = 1000
+    """Resamples of the bootstrap that gives the intervals."""
+    chunk: int | None = None
+    """Games played side by side; by default a few seconds' worth. Changes no result."""
+    strict: bool = False
+    """End the tournament at an agent's error or illegal action, which else only loses the game."""
+
+    function = "ttt_envs.evaluation.tournament:tournament"

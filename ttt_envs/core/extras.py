@@ -1,0 +1,24 @@
+"""Extras: packages that parts of the library need beyond its own dependencies."""
+
+from importlib.util import find_spec
+
+
+def require(extra: str, *modules: str) -> None:
+    """Raise ImportError with the command that installs the extra, unless all `modules` of it are installed.
+
+    Nothing is imported. Call it just before the import that needs them.
+    """
+    missing = [module for module in modules if not _installed(module)]
+    if missing:
+        raise ImportError(
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; "
+            f"install the extra {extra!r}: pip install 'ttt-envs[{extra}]'",
+            name=missing[0],
+        )
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # blocked, or half imported
+        return False

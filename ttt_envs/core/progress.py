@@ -1,0 +1,59 @@
+"""Progress of long work, and what is kept of it if it is interrupted."""
+
+import time
+from collections.abc import Callable, Sized
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+class Work:
+    """Long work under way: `with Work(found, "games", 100) as work:` shows a progress bar on stderr meanwhile.
+
+    If it is interrupted (Ctrl-C, or a person who quits), the code behind it goes on with what was found by then; with
+    nothing found, the interrupt is raised again.
+
+    Attributes:
+        complete: whether it was not interrupted, known afterwards.
+        seconds: that it took, known afterwards.
+    """
+
+    def __init__(self, found: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
+        """`found`: what the work fills; `unit`: what is counted, up to `total`; None if the end is not known."""
+        self._found, self._unit = found, unit
+        columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
+        columns += [MofNCompleteColumn(), TextColumn(unit)] if isinstance(total, int) else []
+        columns.append(TimeElapsedColumn() if total is None else TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True)
+        self._task = self._bar.add_task("", total=total)
+        self.complete, self.seconds = False, 0.0
+
+    def __enter__(self) -> "Work":
+        self._started = time.perf_counter()
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        self._bar.stop()
+        self.seconds = time.perf_counter() - self._started
+        self.complete = kind is None
+        if isinstance(error, KeyboardInterrupt) and not self._found:
+            raise KeyboardInterrupt(f"no {self._unit} were finished, and nothing is written") from None
+        return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._found)
+
+    def tell(self, done: float, what: str | None = None) -> None:
+        """Show that so much is done, and what is being done now."""
+        self._bar.update(self._task, completed=done, description=what)
+
+    def part(self, before: float, what: str) -> Callable[..., None]:
+        """A function to be told what is done of a part of the work, called `what`, which begins after `before`."""
+        return lambda done, *_: self.tell(before + done, what)

@@ -1,0 +1,92 @@
+"""What an agent does: its probabilities, also where they depend on seeds or change from call to call.
+
+An agent is asked for its probabilities, `agent.policy(view)`. Where these depend on the view's seeds, or change from
+call to call, as those of a search that samples worlds or of an agent that has moves alone and draws them, what it does
+is their mean, estimated from `samples` seeds. A best response also profits from the luck of such an estimate, so that
+the figures come out too high, the less so the more samples. Whether the seeds matter is tried on a part of the
+positions, and if they do in one of them, then all are asked with all seeds.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ttt_envs.agents import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Policy
+from ttt_envs.core.rng import fold_rows
+from ttt_envs.core.view import View
+
+# Probabilities that differ by less are the same but for rounding.
+_ROUNDING = 1e-6
+
+# To see whether seeds make a difference, an agent is asked again with so many others, in so many positions with each.
+_TRIALS, _TRIED = 4, 256
+
+
+class SeedsMatter(Exception):
+    """An agent that was asked with one seed does something else with another, or when it is asked again."""
+
+
+class Asked:
+    """What an agent does, as told by one seed, or on average over several.
+
+    Attributes:
+        agent: who is asked.
+        samples: seeds over which its answers are averaged; 0 if one is taken for all.
+        seeds: with how many seeds it wants views: `samples`, or one and some more to see that they do not matter.
+    """
+
+    def __init__(self, agent: Agent, samples: int = 0) -> None:
+        """`samples` as above."""
+        self.agent = agent
+        self.samples = samples
+        self.seeds = samples or 1 + _TRIALS
+
+    def __call__(self, views: Sequence[View]) -> np.ndarray:
+        """Float64 (n, num_actions), from views of the same n positions with `seeds` different seeds.
+
+        Raises SeedsMatter if one was to be taken for all, and others are seen to make a difference.
+        """
+        found = probabilities(self.agent, views[0])
+        if self.samples:
+            for view in views[1:]:
+                found += probabilities(self.agent, view)
+            return found / self.samples
+        step = max(len(found) // _TRIED, 1)
+        for seed, view in enumerate(views[1:], 1):
+            some = np.arange(seed % step, len(found), step)
+            if not np.allclose(probabilities(self.agent, view.take(some)), found[some], rtol=0, atol=_ROUNDING):
+                raise SeedsMatter
+        return found
+
+    def policy(self, game: Game) -> Policy:
+        """The same as a function of states and players, as oracles ask for it."""
+
+        def policy(states: np.ndarray, players: np.ndarray) -> np.ndarray:
+            seeds, numbers = np.empty(len(states), np.uint64), np.arange(len(states), dtype=np.uint64)
+            views = []
+            for seed in range(self.seeds):
+                fold_rows(np.full(len(states), seed, np.uint64), numbers, seeds)
+                views.append(View(game, states, players, seeds, copy=False))
+            return self(views)
+
+        return policy
+
+
+def probabilities(agent: Agent, view: View) -> np.ndarray:
+    """An agent's probabilities, float64 (n, num_actions).
+
+    Raises ValueError if they are no distribution over the legal actions.
+    """
+    policy = np.asarray(agent.policy(view), np.float64)
+    who = f"agent {agent.name!r}"
+    if policy.shape != view.masks.shape:
+        raise ValueError(f"{who}: its policy must have shape {view.masks.shape}, not {policy.shape}")
+    legal = ((policy >= 0) & (view.masks | (policy == 0))).all(axis=1)
+    wrong = np.flatnonzero(~legal | ~(np.abs(policy.sum(axis=1) - 1) < _ROUNDING))
+    if len(wrong):
+        raise ValueError(
+            f"{who}: its policy is no distribution over the legal actions in this position:\n{view.text(int(wrong[0]))}"
+        )
+    return policy / policy.sum(axis=1, keepdims=True)

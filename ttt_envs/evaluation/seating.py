@@ -1,0 +1,109 @@
+"""Who plays in a measurement, who sits where, and what they win and lost against each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, load
+from ttt_envs.core.game import Game
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """Agents that can all play a game, with different names.
+
+    Attributes:
+        agents: in the order given.
+        made: names of those that were given as objects.
+    """
+
+    agents: tuple[Agent, ...]
+    made: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All names."""
+        return [agent.name for agent in self.agents]
+
+    @property
+    def live(self) -> bool:
+        """Whether a person is among them, who plays one game after the other and needs the terminal."""
+        return any(agent.interactive for agent in self.agents)
+
+
+def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
+    """The agents of a measurement.
+
+    Args:
+        game: that they are to play.
+        given: a sequence of what `agents.load` takes, or one of these.
+        least: how many are needed.
+
+    Raises:
+        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
+        TypeError, FileNotFoundError: as from `agents.load`.
+    """
+    specs: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+    if len(specs) < least:
+        raise ValueError(f"at least {'one agent' if least == 1 else f'{least} agents'} must be given, not {len(specs)}")
+    agents = tuple(load(spec) for spec in specs)
+    for k, agent in enumerate(agents):
+        if agent.name in (other.name for other in agents[:k]):
+            raise ValueError(f"two agents are called {agent.name!r}: the report could not tell them apart")
+        agent.check(game)
+    return Lineup(agents, tuple(a.name for a, spec in zip(agents, specs, strict=True) if not isinstance(spec, str)))
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Who sits where in one game of a pairing.
+
+    Attributes:
+        seats: bool (players,), those of the pairing's first agent; the second has the others.
+        side: the side that one agent holds alone.
+        first_alone: whether that is the first agent; between two sides, both are alone.
+    """
+
+    seats: np.ndarray
+    side: int
+    first_alone: bool
+
+
+def arrangements(game: Game) -> tuple[Arrangement, ...]:
+    """All seatings of two agents: one agent alone on each side in turn, the other on all others, both ways round.
+
+    Raises ValueError for a game with one side, which has no opponents.
+    """
+    sides = len(game.teams)
+    if sides < 2:
+        raise ValueError(f"{game!r} has one side only: nobody plays against another")
+    found = []
+    for first_alone in (True, False) if sides > 2 else (True,):
+        for side, team in enumerate(game.teams):
+            seats = np.full(game.num_players, not first_alone)
+            seats[list(team)] = first_alone
+            found.append(Arrangement(seats, side, first_alone))
+    return tuple(found)
+
+
+def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What one agent won and lost against another in n games, each float64 (n,).
+
+    Between two players: 1 and 0 for a win, 1/2 each for a draw. In general each seat of the one is compared with each
+    of the other; equal rewards count only where all rewards of the game are equal, since losers have not drawn. With
+    that, if chances of winning are proportional to strengths (Plackett-Luce), won : lost estimates their ratio.
+
+    Args:
+        rewards: float (n, players).
+        held: bool (n, players), the seats of the first agent.
+    """
+    higher = rewards[:, :, None] > rewards[:, None, :]
+    against = held[:, :, None] & ~held[:, None, :]
+    won = (higher & against).sum(axis=(1, 2)).astype(np.float64)
+    lost = (higher.transpose(0, 2, 1) & against).sum(axis=(1, 2)).astype(np.float64)
+    pairs = against.sum(axis=(1, 2))
+    drawn = (rewards == rewards[:, :1]).all(axis=1)
+    won[drawn] = lost[drawn] = pairs[drawn] / 2
+    return won, lost

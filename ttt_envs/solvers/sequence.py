@@ -1,0 +1,262 @@
+"""Two-player zero-sum games in sequence form: policies, best responses, exploitability, policies as files.
+
+**Sequence form** (Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive two-person
+games", Games and Economic Behavior 14, 1996). A *sequence* of a player is what the player has done so far: an
+information set and an action in it; sequence 0 is to have done nothing. With perfect recall all that a game can pay is
+a sparse table over pairs of sequences: the payoffs of all ends that the pair and chance lead to, times the probability
+of chance.
+
+A *policy* here is a pair of float64 (sequences,), the probability of the last action of each sequence in its
+information set, 1 for sequence 0. A *plan* is the product of these along each sequence.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core import jit, rng
+from ttt_envs.core.files import write_whole
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import View
+
+#: One information set: the sequence that leads to it, and its own ones, first, first + 1, ... in order of actions.
+SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])
+
+# Rows worked on at once: enough to make Python's share small, few enough to stay in a processor's cache.
+CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """One player's information sets (m of them) and sequences, each after those that lead to it.
+
+    Attributes:
+        sets: SET (m,).
+        actions: int32 (sequences,), the last action of each sequence; -1 for sequence 0.
+        plies: int32 (m,), when the player is in the set.
+        states: structured (m,), one of the positions of each set.
+        digests: uint64 (m, 2), of all that the player knows in the set.
+        start: int64 (sequences + 1,), the payoffs of sequence s are those from start[s] to start[s + 1].
+        other: int32 (payoffs,), sequences of the other player.
+        payoff: float64 (payoffs,), reward of this player times the probability of chance.
+    """
+
+    sets: np.ndarray
+    actions: np.ndarray
+    plies: np.ndarray
+    states: np.ndarray
+    digests: np.ndarray
+    start: np.ndarray
+    other: np.ndarray
+    payoff: np.ndarray
+
+    @property
+    def sequences(self) -> int:
+        """Number of sequences, the empty one included."""
+        return len(self.actions)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A game in sequence form.
+
+    Attributes:
+        game: that was walked.
+        players: the decisions of both players.
+        positions: what plays of the game there are, up to any ply: different sequences of actions and of outcomes of
+            chance, finished games included.
+        finished: how many of them are finished games.
+        plies: of the longest game.
+    """
+
+    game: Game
+    players: tuple[Decisions, Decisions]
+    positions: int
+    finished: int
+    plies: int
+
+    @property
+    def sets(self) -> int:
+        """Number of information sets."""
+        return sum(len(each.sets) for each in self.players)
+
+    def uniform(self) -> tuple[np.ndarray, np.ndarray]:
+        """The policy that takes all legal actions alike."""
+        first, second = (_spread(each, 1 / each.sets["count"]) for each in self.players)
+        return first, second
+
+    def views(self, player: int, seed: int = 0, chunk: int = CHUNK) -> Iterator[View]:
+        """What `player` may know in each of their information sets, in order, some at a time; `seed` is the agents'."""
+        states = self.players[player].states
+        for first in range(0, len(states), chunk):
+            some = states[first : first + chunk]
+            seeds = np.empty(len(some), np.uint64)
+            rng.fold_rows(
+                np.full(len(some), seed, np.uint64), np.arange(first, first + len(some), dtype=np.uint64), seeds
+            )
+            yield View(self.game, some, np.full(len(some), player), seeds, copy=False)
+
+    def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """A policy from each player's table, float64 (information sets, num_actions)."""
+        first, second = (
+            np.concatenate([[1.0], table[np.repeat(np.arange(len(each.sets)), each.sets["count"]), each.actions[1:]]])
+            for each, table in zip(self.players, tables, strict=True)
+        )
+        return first, second
+
+    def table(self, player: int, policy: np.ndarray) -> np.ndarray:
+        """float64 (information sets, num_actions), from one player's part of a policy."""
+        mine = self.players[player]
+        out = np.zeros((len(mine.sets), self.game.num_actions))
+        out[np.repeat(np.arange(len(mine.sets)), mine.sets["count"]), mine.actions[1:]] = policy[1:]
+        return out
+
+
+@jit.kernel
+def fill_plan(sets, policy, plan):  # type: ignore[no-untyped-def]
+    """The plan of a policy: all float64 (sequences,)."""
+    plan[0] = 1.0
+    for k in range(sets.shape[0]):
+        before = plan[sets[k]["parent"]]
+        for s in range(sets[k]["first"], sets[k]["first"] + sets[k]["count"]):
+            plan[s] = before * policy[s]
+
+
+@jit.kernel
+def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
+    """The policy of a plan, or of a sum of plans; uniform where the plan does not go."""
+    policy[0] = 1.0
+    for k in range(sets.shape[0]):
+        first, count, total = sets[k]["first"], sets[k]["count"], 0.0
+        for s in range(first, first + count):
+            total += plan[s]
+        for s in range(first, first + count):
+            policy[s] = plan[s] / total if total > 0.0 else 1.0 / count
+
+
+@jit.kernel
+def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-def]
+    """out[s] = what ends right after sequence s pay, if the other player follows `plan`; see Decisions."""
+    for s in range(out.shape[0]):
+        total = 0.0
+        for k in range(start[s], start[s + 1]):
+            total += payoff[k] * plan[other[k]]
+        out[s] = total
+
+
+@jit.kernel
+def respond(sets, values, policy):  # type: ignore[no-untyped-def]
+    """Best actions against payoffs by `fill_payoffs`, the first ones of equal value: policy float64 (sequences,).
+
+    `values` become what each sequence is worth with best play from there on; values[0] is that of the game.
+    """
+    policy[0] = 1.0
+    for k in range(sets.shape[0] - 1, -1, -1):
+        first, best = sets[k]["first"], sets[k]["first"]
+        for s in range(first, first + sets[k]["count"]):
+            policy[s] = 0.0
+            if values[s] > values[best]:
+                best = s
+        policy[best] = 1.0
+        values[sets[k]["parent"]] += values[best]
+
+
+def plan_of(mine: Decisions, policy: np.ndarray) -> np.ndarray:
+    """The plan of one player's policy."""
+    plan = np.empty(mine.sequences)
+    fill_plan(mine.sets, policy, plan)
+    return plan
+
+
+def payoffs(mine: Decisions, plan: np.ndarray) -> np.ndarray:
+    """What ends right after each sequence pay against the other player's plan: float64 (sequences,)."""
+    out = np.empty(mine.sequences)
+    fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
+    return out
+
+
+def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.ndarray]:
+    """What `player` gets at best against the other's plan, and a policy that gets it."""
+    mine = tree.players[player]
+    values, policy = payoffs(mine, plan), np.empty(mine.sequences)
+    respond(mine.sets, values, policy)
+    return float(values[0]), policy
+
+
+@dataclass(frozen=True)
+class Exploitability:
+    """How far a policy is from an equilibrium.
+
+    Attributes:
+        value: the mean of both best responses: what a policy loses on average against opponents who know it, if seats
+            are drawn. 0 for an equilibrium, and for nothing else.
+        nash_conv: twice that, the sum of both.
+        best_responses: the expected reward of each player who plays best against the policy. The value of the game for
+            player 0 lies from -best_responses[1] to best_responses[0].
+        expected: the expected reward of player 0 if both follow the policy.
+    """
+
+    value: float
+    nash_conv: float
+    best_responses: tuple[float, float]
+    expected: float
+
+
+def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
+    """Of a policy, exactly."""
+    plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
+    first, second = (best_response(tree, player, plans[1 - player])[0] for player in (0, 1))
+    expected = float(payoffs(tree.players[0], plans[1]) @ plans[0])
+    # Adding 0 turns -0 into 0.
+    return Exploitability((first + second) / 2 + 0.0, first + second + 0.0, (first, second), expected)
+
+
+def _spread(mine: Decisions, values: np.ndarray) -> np.ndarray:
+    """One value an information set, at each of its sequences; 1 for sequence 0."""
+    return np.concatenate([[1.0], np.repeat(values, mine.sets["count"])])
+
+
+def save_policy(path: Path, found: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
+    """Write a policy as .npz, whole or not at all: numbers and text alone, nothing that could run when it is loaded.
+
+    For each player p the file has, one row an information set, `digests_p` (what the player knows there, see
+    `ttt_envs.solvers.tree`), `plies_p` and `counts_p` (of its actions), and, one entry an action of a set, `actions_p`
+    and `probabilities_p`. `facts` is JSON: the game, its options, and what is given here.
+    """
+    given = {"game": found.game.id, "options": dict(found.game.options), **facts}
+    arrays: dict[str, Any] = {"facts": np.array(json.dumps(given))}
+    for player, (mine, part) in enumerate(zip(found.players, policy, strict=True)):
+        arrays |= {
+            f"digests_{player}": mine.digests,
+            f"plies_{player}": mine.plies,
+            f"counts_{player}": mine.sets["count"],
+            f"actions_{player}": mine.actions[1:],
+            f"probabilities_{player}": part[1:],
+        }
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)
+    write_whole(path, data.getvalue())
+
+
+def load_policy(path: Path, found: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """A policy of the same game by `save_policy`; raises FileNotFoundError, or ValueError for a wrong file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        both = [[arrays[f"{name}_{player}"] for name in ("digests", "actions", "probabilities")] for player in (0, 1)]
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged, or holds no policy ({error})") from None
+    parts = []
+    for mine, (digests, actions, probabilities) in zip(found.players, both, strict=True):
+        if not (np.array_equal(digests, mine.digests) and np.array_equal(actions, mine.actions[1:])):
+            raise ValueError(f"{path} is no policy for {found.game!r}: its information sets are others")
+        parts.append(np.concatenate([[1.0], probabilities]))
+    return parts[0], parts[1]
