@@ -241,7 +241,12 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     return out
 
 
-def new_key(seed: int | np.integer | None) -> np.ndarray:
+def settled(seed: int | None) -> int:
+    """`seed`, or for None one of 128 bits from the system's entropy, to be written down."""
+    return secrets.randbits(128) if seed is None else seed
+
+
+def new_key(seed: int | None) -> np.ndarray:
     """The key of a run, uint64 (2,).
 
     Args:
@@ -251,8 +256,7 @@ def new_key(seed: int | np.integer | None) -> np.ndarray:
     Raises:
         TypeError, ValueError: for anything else.
     """
-    if seed is None:
-        seed = secrets.randbits(128)
+    seed = settled(seed)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"seed must be a whole number or None, not {seed!r} of type {type(seed).__name__}")
     if not 0 <= int(seed) < 2**128:
