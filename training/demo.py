@@ -103,7 +103,7 @@ def run(config: Config) -> None:
         f"  training curve   {config.out / 'curve.png'}",
         f"  crosstable       {config.out / 'tournament' / 'report.md'}",
         f"  a game           {config.out / 'game.gif'}",
-        f"  play against it  {python()} -m ttt_envs.cli.play --game {config.game} --agents human {ours}",
+        f"  play against it  {python()} -m ttt_envs play {config.game} --agents human {ours}",
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
 

@@ -17,13 +17,19 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameArguments:
+class GameOptions:
+    """The options of a game."""
+
+    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]", help_behavior_hint="")] = ()
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameArguments(GameOptions):
     """The game of a verb: its id, the first word after the verb, and its options."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
-    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
-    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
 
     def load(self) -> "Game":
         """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
@@ -34,7 +40,7 @@ class GameArguments:
 class Measuring(GameArguments):
     """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
 
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for the results, which must be empty; by default runs/ and the verb, numbered if that is taken."""
 
     #: The function, as "module:name"; its name is the verb.
