@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
@@ -51,6 +51,8 @@ class Measuring(GameArguments):
         module, name = self.function.split(":")
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
         arguments["options"] = parse_options(self.game, arguments.pop("option"))
+        if arguments.get("seed") == "secret":
+            arguments["seed"] = None
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
         report = getattr(import_module(module), name)(**arguments)
         report.show()
@@ -63,5 +65,5 @@ class MeasuringAgents(Measuring):
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
     """Agents, such as random, mcts:simulations=200, ppo:runs/x or my_agent.py:Name; `ttt agents` lists them."""
-    seed: int = 0
-    """Seed of everything that is random."""
+    seed: int | Literal["secret"] = 0
+    """Seed of everything that is random; `secret` draws one of 128 bits, which the report names at the end."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
-from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -232,7 +232,7 @@ class Game:
         """A freshly reset state, structured (1,)."""
         states = self.prototype.copy()
         first = np.zeros(1, np.uint64)
-        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
+        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_key(seed), first, first)[0])
         return states
 
 
