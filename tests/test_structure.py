@@ -218,8 +218,8 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_game_s_folder_is_like_the_others(game_id):
     files = {path.name for path in folder_of(game_id).glob("*.py")}
-    assert {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py"} <= files
-    assert files <= {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py"}
+    usual = {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py", "manual.py"}
+    assert files == usual
     assert ttt_envs.load(game_id).id == game_id
 
 
@@ -306,3 +306,15 @@ def test_the_first_reset_is_quick(game_id, tmp_path):
     assert quickest(code, 1, **cache) < 12
     assert list(tmp_path.rglob("*.nbc")), "nothing was kept"
     assert quickest(code, 3, **cache) < 2
+
+
+#: Modules of the library of more than 450 lines, and why they are one.
+LONG = {
+    "ttt_envs.games.operation_tic_tac_toe.rules": "the rules of a game stand in one file",
+    "ttt_envs.games.operation_tic_tac_toe.text": "positions as text, written and read by the same tables",
+}
+
+
+def test_modules_are_short():
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in modules("ttt_envs")}
+    assert {name for name, length in lengths.items() if length > 450} == set(LONG)

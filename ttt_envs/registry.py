@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from ttt_envs.core.options import parse_value, unknown
+from ttt_envs.core.options import Parameter, parameters, parse_value, unknown
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from ttt_envs.core.game import Game
@@ -98,6 +98,11 @@ def parse_options(game_id: str, texts: Iterable[str]) -> dict[str, Any]:
         except ValueError as error:
             raise ValueError(f"{game_id}: option {key}: {error}") from None
     return parsed
+
+
+def options_of(game_id: str) -> list[Parameter]:
+    """The options of a game as its `make` declares them; ValueError for an unknown id."""
+    return parameters(_maker(game_id)[0])
 
 
 def _maker(game_id: str) -> tuple[Callable[..., "Game"], dict[str, Any]]:

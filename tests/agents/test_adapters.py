@@ -54,6 +54,7 @@ def check_contract(agent: agents.Agent, view: View, atol: float = 1e-6) -> np.nd
 
 def test_a_function_sees_what_its_player_sees() -> None:
     view = some_view()
+    before = view.observations.copy(), view.masks.copy()
     seen = []
 
     def play(observation: np.ndarray, mask: np.ndarray) -> int:
@@ -66,6 +67,8 @@ def test_a_function_sees_what_its_player_sees() -> None:
     agent = agents.load(play)
     assert agent.name == "play"
     actions = agent.act(view)
+    assert (view.observations == before[0]).all()
+    assert (view.masks == before[1]).all()
     acting = np.flatnonzero(view.masks.any(axis=1))
     assert len(seen) == len(acting)
     for (observation, mask), i in zip(seen, acting, strict=True):

@@ -1,9 +1,6 @@
 """Agents: one contract for all that load without files, and what each one promises."""
 
 import math
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,13 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pexpect
 import pytest
 import toy_coin
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.cli import play
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
@@ -598,189 +593,3 @@ def test_oracle_refuses_games_without_one() -> None:
     for ask in (agents.load("oracle").act, agents.load("oracle").policy):
         with pytest.raises(ValueError, match=r"agent oracle cannot play.*won_boards='open'"):
             ask(view)
-
-
-# --- in the terminal ---
-
-
-def spawn(*arguments: str) -> pexpect.spawn:
-    command = ["-m", "ttt_envs.cli.play", "--seed", "1", *arguments]
-    return pexpect.spawn(sys.executable, command, cwd=str(ROOT), encoding="utf-8", timeout=60)
-
-
-def ended(child: pexpect.spawn) -> int | None:
-    child.expect(pexpect.EOF)
-    child.close()
-    return child.exitstatus
-
-
-def test_a_person_plays_a_game_to_the_end() -> None:
-    child = spawn("--agents", "human", "random")
-    child.expect("X to move in board 4")
-    child.expect("player 0 chooses:.*1: 4/0 +2: 4/1")
-    for answer, words in {
-        "": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
-        "?": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
-        "4/9": "'4/9' is no action; did you mean 4/8",
-        "north": "'north' is no action. Wanted: the name of an action",
-        "44": "44 is not a number of the list, which has 1 to 9",
-        "0": "0 is not a number of the list",
-        "5/4": "5/4 is not legal now; did you mean 4/4",
-    }.items():
-        child.expect("your move")
-        child.sendline(answer)
-        child.expect(words)
-    child.sendline("5")  # of the list
-    child.expect(r"human \(player 0\): 4/4")
-    child.expect(r"random \(player 1\): 4/\d")
-    for _ in range(80):
-        found = child.expect([r"chooses:\s+1: (\d/\d)", r"over: (X wins with|O wins with|draw)"])
-        if found == 1:
-            break
-        move = child.match.group(1)
-        child.sendline(move)
-        child.expect_exact(f"human (player 0): {move}")
-    child.expect(r"(player [01]\) wins: [XO] wins with boards.*; player 0 [-+]1, player 1 [-+]1|draw)")
-    assert ended(child) == 0
-
-
-def test_a_person_leaves() -> None:
-    child = spawn("--agents", "human", "random")
-    child.expect("your move")
-    child.sendline("q")
-    child.expect("game left")
-    assert ended(child) == 0
-
-    child = spawn("--agents", "human", "human")
-    child.expect("your move")
-    child.sendline("4/4")
-    child.expect("O to move in board 4.*your move")
-    child.sendintr()
-    child.expect("interrupted: game left")
-    assert ended(child) == 130
-
-
-def test_two_people_see_nothing_of_each_others_secret_choices() -> None:
-    child = spawn("--game", "operation_tic_tac_toe", "--agents", "human", "human")
-    clear = "\x1b[H\x1b[2J\x1b[3J"
-    child.expect("player 0 chooses")  # who places first: one decides, and all may look on
-    assert clear not in child.before
-    child.sendline("place first")
-    for offered in (r"1: (choose \w+)", "1: (spy to A)"):
-        child.expect_exact("player 0 takes the seat")
-        child.sendline("")
-        child.expect(offered)
-        first = child.match.group(1)
-        child.expect("your move")
-        child.sendline(first)
-        child.expect_exact(clear)
-        child.expect_exact("player 1 takes the seat")
-        assert first not in child.before
-        child.sendline("")
-        child.expect("your move")
-        assert "player 1 chooses" in child.before
-        child.sendline("1")
-        child.expect_exact(clear)
-        # Then both are shown.
-        child.expect_exact(f"human (player 0): {first}")
-        child.expect_exact("human (player 1): ")
-    child.expect("your move|takes the seat")
-    child.sendline("q")
-    assert ended(child) == 0
-
-
-def test_two_people_do_not_see_each_others_hands() -> None:
-    child = spawn("--game", "tic_tac_match", "--agents", "human", "human")
-    clear = "\x1b[H\x1b[2J\x1b[3J"
-    for player in (1, 0, 1):
-        child.expect_exact(f"player {player} takes the seat")
-        assert "hand" not in child.before
-        child.sendline("")
-        child.expect(rf"hand {1 - player}: \d hidden|hand {1 - player}: .*hidden")
-        child.expect(r"1: (\w+) (\w) to (\w)")
-        colour, symbol, cell = child.match.groups()
-        child.expect("your move")
-        # As the screen writes it.
-        child.sendline(f"{colour[0]}{symbol} {cell}".upper())
-        child.expect_exact(clear)
-        child.expect_exact(f"human (player {player}): {colour} {symbol} to {cell}")
-    child.sendline("q")
-    assert ended(child) == 0
-
-
-def test_without_a_terminal_a_line_separates_the_players() -> None:
-    answers = "1\n\n1\n\n1\n"
-    command = [
-        sys.executable,
-        "-m",
-        "ttt_envs.cli.play",
-        "--game",
-        "operation_tic_tac_toe",
-        "--agents",
-        "human",
-        "human",
-    ]
-    done = subprocess.run(
-        [*command, "--seed", "1"], cwd=ROOT, input=answers, capture_output=True, text=True, timeout=60
-    )
-    assert "\x1b" not in done.stdout
-    assert done.stdout.count("=" * 72) == 2
-
-
-def test_the_finished_board_of_a_round_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    for game, words in (("tic_tac_dice", "round over: "), ("operation_tic_tac_toe", "round over: ")):
-        assert play.main(["--game", game, "--agents", "random", "random", "--seed", "2"]) == 0
-        shown = capsys.readouterr().out
-        assert shown.count(words) >= 2
-        assert shown.index(words) < shown.index("last round: ")
-        assert re.search(r"random \(player [01]\) wins: [XO] wins, .*; player 0 [-+]1, player 1 [-+]1\n", shown)
-
-
-def test_play_in_a_pipe() -> None:
-    command = [sys.executable, "-m", "ttt_envs.cli.play", "--agents", "human", "random", "--seed", "1"]
-    done = subprocess.run(command, cwd=ROOT, input="4/4\n", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0
-    assert "human (player 0): 4/4" in done.stdout
-    assert "the input has ended" in done.stdout
-    assert done.stderr == ""
-
-
-def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    drawing = tmp_path / "new" / "end.svg"
-    arguments = ["--agents", "greedy", "oracle:fallback=random", "--seed", "3", "--svg", str(drawing)]
-    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
-    shown = capsys.readouterr().out
-    plies = shown.count("to move")
-    assert 17 - 3 <= plies <= 81
-    assert plies == shown.count("(player 0): ") + shown.count("(player 1): ")
-    assert "over: " in shown
-    assert "<svg" in drawing.read_text()
-    # The same seed, the same game.
-    assert play.main([*arguments, "--option", "first_move=anywhere", "--option", "random_opening_plies=3"]) == 0
-    assert capsys.readouterr().out == shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--game", "chess"], "unknown game 'chess'"),
-        (["--option", "won=1"], "unknown option 'won'"),
-        (["--option", "won_boards=ajar"], "won_boards='ajar' must be one of"),
-        (["--agents", "random"], "has 2 players, but 1 agents are given: random"),
-        (["--agents", "random", "radnom"], "did you mean 'random'"),
-        (["--agents", "random", "random", "--seed", "-1"], "seed must be from 0"),
-        (["--agents", "oracle", "random", "--option", "won_boards=closed"], "agent oracle cannot play"),
-    ],
-)
-def test_play_refuses_in_words(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert play.main(arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert words in error
-
-
-def test_play_into_a_closed_pipe() -> None:
-    command = f"{sys.executable} -m ttt_envs.cli.play --agents random random --seed 1 | head -3"
-    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert "X to move" in done.stdout
-    assert done.stderr == ""

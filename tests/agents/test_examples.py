@@ -66,12 +66,12 @@ def test_the_heuristic_beats_the_baselines(other: str) -> None:
     assert found.mean() > {"random": 0.6, "greedy": 0.2}[other]
 
 
-@pytest.mark.parametrize("cells", ["XX.OO....", "OO.X....."], ids=["takes", "blocks"])
-def test_the_heuristic_takes_and_blocks(cells: str) -> None:
+@pytest.mark.parametrize(("cells", "expected"), [("XX.OO....", "4/2"), (".X.....OO", "4/6")], ids=["takes", "blocks"])
+def test_the_heuristic_takes_and_blocks(cells: str, expected: str) -> None:
     game = ttt_envs.load("super_tic_tac_toe")
     batch = ttt_envs.Batch(game, 1, seed=0)
     batch.states["cells"][0, 4] = [".XO".index(mark) for mark in cells]
-    assert game.action_names[agents.load(HEURISTIC).act(batch.view())[0]] == "4/2"
+    assert game.action_names[agents.load(HEURISTIC).act(batch.view())[0]] == expected
 
 
 def test_the_heuristic_sends_the_opponent_to_no_gift() -> None:

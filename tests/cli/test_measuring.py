@@ -103,11 +103,23 @@ def interrupt_after(monkeypatch, calls):
     monkeypatch.setattr(Greedy, "policy", policy)
 
 
-@pytest.mark.parametrize(("verb", "calls"), [("tournament", 100), ("regret", 40), ("exploitability", 3)])
+def changed(verb, **options):
+    """The usual command line of a verb, with other options."""
+    words = [verb]
+    for word in VERBS[verb]:
+        if word.startswith("--"):
+            option = word
+        if words == [verb] or option.removeprefix("--") not in options:
+            words.append(word)
+    return [*words, *(word for name, values in options.items() for word in (f"--{name}", *values))]
+
+
+@pytest.mark.parametrize(("verb", "calls"), [("tournament", 150), ("regret", 40), ("exploitability", 3)])
 def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, tmp_path):
-    lineup = ["--agents", "random", "greedy"] if verb != "tournament" else []
-    chunk = ["--chunk", "1"] if verb != "exploitability" else []
-    words = [verb, *VERBS[verb], *lineup, *chunk, *(["--games", "40"] if chunk else [])]
+    more = {"agents": ["random", "greedy"]}
+    if verb != "exploitability":
+        more |= {"chunk": ["1"], "games": ["40"]}
+    words = changed(verb, **more)
     interrupt_after(monkeypatch, calls)
     assert cli.main(words) == 130
     assert "Partial: interrupted" in capsys.readouterr().out
@@ -117,7 +129,7 @@ def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, 
 
 @pytest.mark.parametrize("verb", list(VERBS))
 def test_an_interrupt_before_anything_is_done_writes_nothing(verb, monkeypatch, capsys, tmp_path):
-    words = [verb, *VERBS[verb], "--agents", "greedy", *(["random"] if verb == "tournament" else [])]
+    words = changed(verb, agents=["greedy", *(["random"] if verb == "tournament" else [])])
     interrupt_after(monkeypatch, 1)
     assert cli.main(words) == 130
     assert "nothing is written" in capsys.readouterr().err

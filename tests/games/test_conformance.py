@@ -12,8 +12,6 @@ import toy_coin
 from option_sets import OPTIONS, all_games
 
 import ttt_envs
-from ttt_envs.core import rng
-from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
@@ -218,33 +216,3 @@ def test_the_toy_has_what_it_is_for():
     assert (states["to_move"] == 0).any()
     ends = states[states["done"]]["rewards"]
     assert {tuple(row) for row in ends.tolist()} >= {(1, -0.5, -0.5), (-1, 0.5, 0.5), (-0.5, 1, -0.5)}
-
-
-def test_an_agents_seed_does_not_lead_back_to_the_game() -> None:
-    """`fold` can be run backwards; what a view gives must not be the episode's seed in another form."""
-    modulus = 1 << 64
-    golden = 0x9E3779B97F4A7C15
-
-    def unshift(x: int, by: int) -> int:
-        found = x
-        for _ in range(64 // by + 1):
-            found = x ^ (found >> by)
-        return found
-
-    def unmix(x: int) -> int:
-        x = unshift(x, 31) * pow(0x94D049BB133111EB, -1, modulus) % modulus
-        x = unshift(x, 27) * pow(0xBF58476D1CE4E5B9, -1, modulus) % modulus
-        return unshift(x, 30)
-
-    def unfold(x: int, index: int) -> int:
-        return unmix((unmix(x) - golden * (index + 1)) % modulus)
-
-    seed = np.uint64(1234567890123456789)
-    assert unfold(int(rng.fold(seed, np.uint64(5))), 5) == int(seed)  # so it is done
-    batch = Batch(toy_coin.make(), 50, seed=3)
-    for player in (0, 1):
-        view = batch.view(player)
-        for given, episode in zip(view.seeds.tolist(), batch.episode_seeds.tolist(), strict=True):
-            back = unfold(unfold(given, 0), 1 + player)
-            assert back != episode
-            assert unmix(back) != episode

@@ -32,6 +32,7 @@ import ttt_envs
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.testing.positions import Play, difference, masks_of, observations_of, play_batch, positions
 
@@ -102,7 +103,7 @@ def compare_with_slow(game: Game, games: int, seed: int, player: Player = play_b
     one: the generator's state, which counts the draws, is compared too.
     """
     batch = Batch(game, games, seed=seed)
-    seeds = batch.episode_seeds.tolist()
+    seeds = [int(derive(seed, int(Purpose.GAME), 0)) for seed in batch.episode_seeds]
     play = player(batch, game.max_plies)
     states = play.states
     masks = np.empty((*states.shape, game.num_actions), np.bool_)

@@ -30,6 +30,7 @@ import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.games.tic_tac_match import rules
 from ttt_envs.testing.positions import after, difference, masks_of, play_batch, positions
 
@@ -86,7 +87,7 @@ def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
     """
     options = game.options
     batch = Batch(game, games, seed=seed)
-    seeds = batch.episode_seeds.tolist()
+    seeds = [int(derive(seed, int(Purpose.GAME), 0)) for seed in batch.episode_seeds]
     play = play_batch(batch, game.max_plies)
     states = play.states
     masks = np.stack([[masks_of(game, ply, player) for player in range(game.num_players)] for ply in states])

@@ -21,6 +21,9 @@ GAME = "super_tic_tac_toe"
 class First(agents.Agent):
     """The first legal action; counts how often it was asked."""
 
+    def __repr__(self) -> str:
+        return "First()"  # the same in every process, as xdist wants names of tests
+
     name = "first"
 
     def __init__(self) -> None:

@@ -100,7 +100,11 @@ class Greedy(Agent):
     name = "greedy"
 
     def __init__(self, samples: int = 8) -> None:
-        """`samples`: worlds looked at for each decision; one is enough where nothing is left to chance."""
+        """How thoroughly to look.
+
+        Args:
+            samples: worlds looked at for each decision; one is enough where nothing is left to chance.
+        """
         if samples < 1:
             raise ValueError(f"samples must be at least 1, not {samples}")
         self.samples = samples

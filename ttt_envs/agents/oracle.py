@@ -18,7 +18,11 @@ class OracleAgent(Agent):
     name = "oracle"
 
     def __init__(self, fallback: str = "greedy") -> None:
-        """`fallback`: the agent for positions that the oracle does not cover, such as "random" or "mcts"."""
+        """The agent for what the oracle does not cover.
+
+        Args:
+            fallback: the agent for positions that the oracle does not cover, such as "random" or "mcts".
+        """
         self.fallback = load(fallback)
 
     def policy(self, view: View) -> np.ndarray:

@@ -1,39 +1,88 @@
 """The command `ttt`: one file a verb, one shell for all of them. `python -m ttt_envs` is the same command.
 
 A verb is a dataclass: its fields are the command line, its docstring the help, its method `run` does the work and
-returns an exit status, or None for success.
+returns an exit status, or None for success. If it has a class method `narrowed`, that one is shown the words behind the
+verb first, and may give another object to run.
 """
 
+import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-import tyro
+from ttt_envs.cli.shell import parse, run
 
-from ttt_envs.cli.shell import run
-
-DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe."
+DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe. `ttt VERB --help` explains a verb."
 
 #: Verb -> "module:dataclass", in the order of the help.
 VERBS: dict[str, str] = {
     "games": "ttt_envs.cli.games:Games",
+    "describe": "ttt_envs.cli.describe:Describe",
+    "agents": "ttt_envs.cli.agents:Agents",
+    "play": "ttt_envs.cli.play:Play",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "regret": "ttt_envs.cli.regret:Regret",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
+    "solve": "ttt_envs.cli.solve:Solve",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
+    return run(partial(_run, sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _run(arguments: list[str]) -> int | None:
     if "" not in sys.path:
         # As `python -m ttt_envs` has it: package.module:Name may lie in the current folder.
         sys.path.append("")
-    verbs = {verb: _class_of(place) for verb, place in VERBS.items()}
-    given: Any = tyro.extras.subcommand_cli_from_dict(verbs, args=arguments, prog="ttt", description=DESCRIPTION)
-    return run(given.run)
+    repeated = _repeated(arguments)
+    if repeated is not None:
+        raise ValueError(f"{repeated} is given twice: write its values behind each other, as in {repeated} A B")
+    verb = arguments[0] if arguments else ""
+    narrowed = getattr(_class_of(VERBS[verb]), "narrowed", None) if verb in VERBS else None
+    given: Any = narrowed(arguments[1:]) if narrowed else None
+    if given is None:
+        given = _parsed(arguments)
+    status: int | None = given.run()
+    return status
+
+
+def _parsed(arguments: list[str]) -> Any:
+    """The verb's object, whose fields are the command line."""
+    completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
+    verbs = {
+        verb: _class_of(place) if completion or arguments[:1] == [verb] else _summary_of(place)
+        for verb, place in VERBS.items()
+    }
+    return parse(verbs, arguments, "ttt", DESCRIPTION)
 
 
 def _class_of(place: str) -> Any:
     module, name = place.split(":")
     return getattr(import_module(module), name)
+
+
+def _summary_of(place: str) -> Callable[[], None]:
+    """Stands for a verb that is not asked for: only its line in the help. Its module is read, and not imported."""
+    module, name = place.split(":")
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+    def nothing() -> None: ...
+
+    nothing.__doc__ = (ast.get_docstring(found) or "").partition("\n\n")[0]
+    return nothing
+
+
+def _repeated(arguments: Sequence[str]) -> str | None:
+    """An option that is given twice, of which one would be lost."""
+    names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
+    return next((name for k, name in enumerate(names) if name in names[:k]), None)

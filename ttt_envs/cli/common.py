@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
@@ -17,13 +17,19 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameArguments:
+class GameOptions:
+    """The options of a game."""
+
+    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]", help_behavior_hint="")] = ()
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameArguments(GameOptions):
     """The game of a verb: its id, the first word after the verb, and its options."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
-    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
-    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
 
     def load(self) -> "Game":
         """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
@@ -34,7 +40,7 @@ class GameArguments:
 class Measuring(GameArguments):
     """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
 
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for the results, which must be empty; by default runs/ and the verb, numbered if that is taken."""
 
     #: The function, as "module:name"; its name is the verb.
@@ -45,6 +51,8 @@ class Measuring(GameArguments):
         module, name = self.function.split(":")
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
         arguments["options"] = parse_options(self.game, arguments.pop("option"))
+        if arguments.get("seed") == "secret":
+            arguments["seed"] = None
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
         report = getattr(import_module(module), name)(**arguments)
         report.show()
@@ -57,5 +65,5 @@ class MeasuringAgents(Measuring):
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
     """Agents, such as random, mcts:simulations=200, ppo:runs/x or my_agent.py:Name; `ttt agents` lists them."""
-    seed: int = 0
-    """Seed of everything that is random."""
+    seed: int | Literal["secret"] = 0
+    """Seed of everything that is random; `secret` draws one of 128 bits, which the report names at the end."""

@@ -2,25 +2,25 @@
 
 from dataclasses import dataclass
 
-import rich.box
-from rich.console import Console
-from rich.table import Table
-
 import ttt_envs
+from ttt_envs.cli.layout import table
 
 
 @dataclass(frozen=True)
 class Games:
-    """List the games and their facts, with default options."""
+    """List the games and their facts, with default options.
+
+    Features: of an observation. Plies: at most. Kind: what sets the game apart from one of perfect information.
+    """
 
     def run(self) -> None:
         """Print a table, one row an id."""
-        table = Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("id", "title", "players", "actions", "features", "plies at most", "chance", "hidden", "at once"):
-            table.add_column(name, justify="left" if name in ("id", "title") else "right")
+        rows: list[tuple[str, ...]] = [("game", "players", "actions", "features", "plies", "kind")]
         for game_id in ttt_envs.GAMES:
             game = ttt_envs.load(game_id)
-            facts = (game.stochastic, game.hidden_information, game.simultaneous)
             numbers = (game.num_players, game.num_actions, game.observation_size, game.max_plies)
-            table.add_row(game_id, game.title, *map(str, numbers), *("yes" if fact else "no" for fact in facts))
-        Console().print(table)
+            # Short, so that no line is longer than 80 columns.
+            facts = {"chance": game.stochastic, "hidden": game.hidden_information, "simultaneous": game.simultaneous}
+            kind = ", ".join(name for name, is_so in facts.items() if is_so)
+            rows.append((game_id, *map(str, numbers), kind or "perfect information"))
+        print("\n".join(table(rows, right=range(1, 5))))

@@ -1,6 +1,9 @@
 """`ttt regret`: what agents lose against best play."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
 
 from ttt_envs.cli.common import MeasuringAgents
 
@@ -9,11 +12,11 @@ from ttt_envs.cli.common import MeasuringAgents
 class Regret(MeasuringAgents):
     """Measure what agents lose against best play. Interrupted (Ctrl-C), it reports on the games finished by then."""
 
-    opponent: str | None = None
+    opponent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
     """The agent in the other seats; by default each agent holds all seats, and all its decisions count."""
     games: int = 1000
     """Games of each agent; with an opponent rounded up, so that each seed is played from every side."""
-    chunk: int | None = None
+    chunk: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Games played side by side; by default a few seconds' worth. Changes no result."""
 
     function = "ttt_envs.evaluation.regret:regret"

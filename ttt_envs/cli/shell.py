@@ -1,14 +1,27 @@
-"""What all verbs share: how a command runs, fails and is interrupted."""
+"""What all verbs share: how a command line is read, and how a command runs, fails and is interrupted."""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
+import tyro
 
 #: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
 DONE, ERROR, INTERRUPTED = 0, 2, 130
+
+
+def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str) -> Any:
+    """The object of the dataclass that the first word names, made of the other words; SystemExit for a wrong line."""
+    return tyro.extras.subcommand_cli_from_dict(
+        dict(commands),
+        args=list(arguments),
+        prog=program,
+        description=description,
+        # What need not be given is left out; nobody writes None.
+        config=(tyro.conf.DisallowNone,),
+    )
 
 
 def run(function: Callable[[], int | None]) -> int:
@@ -17,18 +30,20 @@ def run(function: Callable[[], int | None]) -> int:
     What a user can mend (wrong values, files that do not exist, missing extras) is printed as one line, without a
     traceback.
     """
-    errors = Console(stderr=True)
     try:
-        return function() or DONE
+        status = function() or DONE
+        sys.stdout.flush()  # here, where a reader that has left is no fault
+        return status
     except BrokenPipeError:
         # The reader of the output has left; Python must not write the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ERROR
     except (ValueError, TypeError, NotImplementedError, OSError, ImportError) as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
+        print(f"{red}error: {error}{plain}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt as error:
-        errors.print(f"interrupted{f': {error}' if str(error) else ''}", highlight=False, markup=False, soft_wrap=True)
+        print(f"interrupted{f': {error}' if str(error) else ''}", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -1,6 +1,9 @@
 """`ttt tournament`: agents play each other."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
 
 from ttt_envs.cli.common import MeasuringAgents
 
@@ -13,7 +16,7 @@ class Tournament(MeasuringAgents):
     """Games of each pairing; rounded up, so that each seed is played from every seat."""
     resamples: int = 1000
     """Resamples of the bootstrap that gives the intervals."""
-    chunk: int | None = None
+    chunk: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Games played side by side; by default a few seconds' worth. Changes no result."""
     strict: bool = False
     """End the tournament at an agent's error or illegal action, which else only loses the game."""

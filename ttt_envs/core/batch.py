@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View, check_actions
 
@@ -83,8 +83,8 @@ class Batch:
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
-        if seed is not None or not hasattr(self, "_seed"):
-            self._seed = new_seed(seed)
+        if seed is not None or not hasattr(self, "_key"):
+            self._key = new_key(seed)
             self._episodes = np.zeros(self.n, np.uint64)
             self.episode_seeds = np.empty(self.n, np.uint64)
         self.reset_rows(self._rows)
@@ -94,7 +94,7 @@ class Batch:
     def reset_rows(self, rows: np.ndarray) -> None:
         """Start the next episode of some games: rows int (k,), or bool (n,)."""
         rows = self._rows[rows]
-        seeds = episode_seeds(self._seed, rows.astype(np.uint64), self._episodes[rows])
+        seeds = episode_seeds(self._key, rows.astype(np.uint64), self._episodes[rows])
         self._episodes[rows] += np.uint64(1)
         self.episode_seeds[rows] = seeds
         self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)

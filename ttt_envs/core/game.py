@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
-from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -67,6 +67,8 @@ class Game:
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
         factory: called with the options, gives this game again.
+        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
+            paragraph and item on a line of its own.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
@@ -93,6 +95,7 @@ class Game:
     parse_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
+    rules_text: str = ""
     short_action_names: tuple[str, ...] = ()
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
@@ -229,7 +232,7 @@ class Game:
         """A freshly reset state, structured (1,)."""
         states = self.prototype.copy()
         first = np.zeros(1, np.uint64)
-        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_seed(seed), first, first)[0])
+        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_key(seed), first, first)[0])
         return states
 
 

@@ -12,12 +12,13 @@ import os
 import secrets
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numba.core.config
+import numpy as np
 from numba.core.bytecode import FunctionIdentity
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -117,6 +118,19 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     assert isinstance(function, types.FunctionType)
     return _compile(function, _digest_for(function))
+
+
+def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel` for 64-bit arithmetic that is meant to overflow: with the JIT off, NumPy does not warn of it."""
+    if not DISABLED:
+        return kernel(function)
+
+    @wraps(function)
+    def quiet(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*args)
+
+    return quiet
 
 
 def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.rng import fold, one_way
+from ttt_envs.core.rng import Purpose, derive
+
+_GAME, _DECISION = int(Purpose.GAME), int(Purpose.DECISION)
 
 
 class Rules(NamedTuple):
@@ -59,7 +61,7 @@ class Loops(NamedTuple):
 def reset_one(states, i, prototype, seed):
     """New game in states[i]."""
     states[i] = prototype[0]
-    reset(states[i], np.uint64(seed))
+    reset(states[i], derive(seed, _GAME, 0))
 
 
 def mask_one(states, i, player, out):
@@ -88,10 +90,10 @@ def step_one(states, i, actions):
 
 
 def reset_rows(states, rows, prototype, seeds):
-    """New games in states[rows[k]] from seeds[k]; rows int64, seeds uint64."""
+    """New games in states[rows[k]] from the episodes' seeds[k]; rows int64, seeds uint64."""
     for k in range(rows.shape[0]):
         states[rows[k]] = prototype[0]
-        reset(states[rows[k]], seeds[k])
+        reset(states[rows[k]], derive(seeds[k], _GAME, 0))
 
 
 @jit.allocates_nothing
@@ -136,12 +138,9 @@ def resample_rows(states, players, seeds):
 
 
 def view_seeds(states, players, seeds, out):
-    """One seed for each decision: of the episode's seed, the ply and the player. All uint64 (n,).
-
-    One way: an agent that could find the episode's seed would know all cards, and all dice to come.
-    """
+    """One seed for each decision: of the episode's seed, the player and the ply. All uint64 (n,)."""
     for i in range(states.shape[0]):
-        out[i] = fold(fold(one_way(seeds[i]), np.uint64(1) + np.uint64(players[i])), np.uint64(states[i]["ply"]))
+        out[i] = derive(seeds[i], _DECISION + players[i], states[i]["ply"])
 
 
 @cache

@@ -1,8 +1,11 @@
-"""Options and settings: checks that name the wrong value and what would be right, and their form as text."""
+"""Options, settings and parameters: checks that name the wrong value and what would be right, text, and meanings."""
 
+import inspect
+import re
 import shlex
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Union, get_args, get_origin
 
@@ -72,6 +75,69 @@ def parse_value(annotation: Any, text: str) -> Any:
         return text
     names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
     raise ValueError(f"{text!r} is not of type {' or '.join(names)}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a game or a parameter of an agent, as it is declared.
+
+    Attributes:
+        name: its name.
+        annotation: its type.
+        default: its value if it is not given; `inspect.Parameter.empty` if it must be given.
+        meaning: what it does, from the docstring; empty if the docstring does not say.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    meaning: str
+
+    @property
+    def type_name(self) -> str:
+        """The type as people write it, such as "int or None"."""
+        kinds = get_args(self.annotation) if get_origin(self.annotation) in (Union, types.UnionType) else ()
+        names = ["None" if kind is types.NoneType else getattr(kind, "__name__", str(kind)) for kind in kinds]
+        if names:
+            return " or ".join(dict.fromkeys(names))
+        return "" if self.annotation is inspect.Parameter.empty else getattr(self.annotation, "__name__", "")
+
+
+def parameters(function: Callable[..., Any]) -> list[Parameter]:
+    """The named parameters of a function or class, with their meanings from the section "Args:" of its docstring.
+
+    A class has the parameters of its `__init__`.
+    """
+    documented = function.__init__ if inspect.isclass(function) else function
+    if documented is object.__init__:
+        return []
+    meanings = _meanings(inspect.getdoc(documented) or "")
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except NameError:  # an annotation that exists for type checkers only
+        signature = inspect.signature(function)
+    return [
+        Parameter(each.name, each.annotation, each.default, meanings.get(each.name, ""))
+        for each in signature.parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """Name -> meaning, from the lines `name: meaning` below "Args:"; further lines of one are indented."""
+    _, found, section = docstring.partition("Args:\n")
+    meanings: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines() if found else []:
+        if not line.startswith("    "):
+            break
+        entry = re.fullmatch(r"    (\w+): (.+)", line)
+        if entry:
+            name = entry[1]
+            meanings[name] = entry[2].strip()
+        elif name:
+            meanings[name] += f" {line.strip()}"
+    return meanings
 
 
 def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """Best play: what an oracle answers, what a game's solver can work out, and where its tables are kept."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -80,6 +82,23 @@ class BadTable(ValueError):
     """A file that is no table of this version and these options, or is damaged."""
 
 
+class TableMissing(Exception):
+    """A table would have to be built, which takes long and was not wanted; see `without_building`."""
+
+
+_MAY_BUILD = ContextVar("may_build", default=True)
+
+
+@contextmanager
+def without_building() -> Iterator[None]:
+    """A context in which an oracle whose table is missing raises TableMissing, where it would build the table."""
+    before = _MAY_BUILD.set(False)
+    try:
+        yield
+    finally:
+        _MAY_BUILD.reset(before)
+
+
 def table_folder() -> Path:
     """Where tables are kept that do not come with the package: TTT_ENVS_CACHE, or else the user's cache folder."""
     from platformdirs import user_cache_path
@@ -96,7 +115,7 @@ def load_or_build(
 ) -> Table:
     """The table of a file. If the file is missing or damaged, the table is built, and written if that is possible.
 
-    Progress is shown on stderr.
+    Progress is shown on stderr. Raises TableMissing instead, if it would have to be built `without_building`.
 
     Args:
         path: the file.
@@ -114,6 +133,8 @@ def load_or_build(
         pass
     except (OSError, BadTable) as error:
         why = str(error)
+    if not _MAY_BUILD.get():
+        raise TableMissing(f"the table of best play is not built yet: {why}")
     console = Console(stderr=True, force_jupyter=False)
 
     def say(text: str) -> None:

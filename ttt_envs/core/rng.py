@@ -3,6 +3,10 @@
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A state's field `rng` holds the
 generator, so that a copied state repeats its future and a game is the same for any batch size and number of threads.
 
+Seeds come from a run's key by SipHash, in two steps: the key and the numbers of a game and an episode give the
+episode's seed (`episode_seeds`), which gives the generator's and each decision's (`derive`). An agent is handed its
+decisions' seeds alone.
+
 A game's kernels draw by `below(state, n)` and `pick(state, mask)` only. Where the field `script` is not 0 these take
 what they return from the script and leave the generator alone, so that `core.chance` can let a game's kernels meet all
 that may be drawn. A script holds:
@@ -12,14 +16,12 @@ that may be drawn. A script holds:
 """
 
 import secrets
-from collections.abc import Callable
 from enum import IntEnum
-from functools import wraps
-from typing import Any
 
 import numpy as np
 
 from ttt_envs.core import jit
+from ttt_envs.core.siphash import siphash
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -39,20 +41,7 @@ _TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
 BROKEN = np.uint64(2**64 - 1)
 
 
-def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile, or, with the JIT off, silence NumPy's warnings of the intended 64-bit overflow."""
-    if not jit.DISABLED:
-        return jit.kernel(function)
-
-    @wraps(function)
-    def quiet(*args: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return function(*args)
-
-    return quiet
-
-
-@_wrapping
+@jit.wrapping_kernel
 def mix(x):  # type: ignore[no-untyped-def]
     """Bijective scrambling of a uint64: the output function of splitmix64."""
     x = np.uint64(x)
@@ -61,40 +50,27 @@ def mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> _S31)
 
 
-@_wrapping
+@jit.wrapping_kernel
 def fold(seed, index):  # type: ignore[no-untyped-def]
     """The `index`-th independent uint64 seed derived from `seed`."""
     return mix(mix(seed) + GOLDEN * (np.uint64(index) + _ONE))
 
 
-@_wrapping
-def one_way(seed):  # type: ignore[no-untyped-def]
-    """A uint64 that does not lead back to `seed`, as `mix` and `fold` would: rounds, then the seed itself once more.
-
-    The form is that of Davies and Meyer's hash functions. It keeps what an agent is given apart from what it must not
-    know; it is not meant to withstand an attack.
-    """
-    x = np.uint64(seed)
-    for k in range(4):
-        x = mix(x + GOLDEN * np.uint64(k + 1))
-    return x ^ np.uint64(seed)
-
-
-@_wrapping
+@jit.wrapping_kernel
 def start(state, seed):  # type: ignore[no-untyped-def]
     """Seed the generator of a state record, in place. A script goes on."""
     if state["script"] == _ZERO:
         state["rng"] = mix(np.uint64(seed) + GOLDEN)
 
 
-@_wrapping
+@jit.wrapping_kernel
 def draw(state):  # type: ignore[no-untyped-def]
     """Next uint64 of a state's generator; not for the kernels of a game, as no script can tell what it returns."""
     state["rng"] = state["rng"] + GOLDEN
     return mix(state["rng"])
 
 
-@_wrapping
+@jit.wrapping_kernel
 def scale(x, n):  # type: ignore[no-untyped-def]
     """Map a random uint64 to 0..n-1, for n < 2**31; no value is favoured by more than n / 2**32."""
     return np.int64(((np.uint64(x) >> _S32) * np.uint64(n)) >> _S32)
@@ -200,49 +176,89 @@ def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
 
 
 class Stream(IntEnum):
-    """What seeds are drawn for: each purpose has a stream of its own, so that no two draws are the same by accident.
+    """What an agent draws from a decision's seed: each has a stream of its own, so that no two draws are the same."""
 
-    The first is derived from an episode's seed, the others from a decision's (`View.seeds`).
-    """
-
-    OPPONENT = 0  # which opponent a learner meets in the episode
-    WORLD = 1  # the worlds that a view samples
-    CHOICE = 2  # the draw of an action from a policy
-    OTHERS = 3  # what other players are assumed to choose at the same time
-    SEARCH = 4  # all that a search draws
-    FUTURE = 5  # the futures of a look ahead
+    WORLD = 0  # the worlds that a view samples
+    CHOICE = 1  # the draw of an action from a policy
+    OTHERS = 2  # what other players are assumed to choose at the same time
+    SEARCH = 3  # all that a search draws
+    FUTURE = 4  # the futures of a look ahead
 
 
 def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:
-    """uint64 (n,): the seeds number `index`, below 2**32, of a stream, derived from `seeds` uint64 (n,)."""
+    """uint64 (n,): the seeds number `index`, below 2**32, of a stream, derived from `View.seeds` uint64 (n,)."""
     out = np.empty(len(seeds), np.uint64)
     fold_rows(seeds, np.full(len(seeds), (stream << 32) + index, np.uint64), out)
     return out
 
 
-def episode_seeds(seed: np.uint64, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
+class Purpose(IntEnum):
+    """What an episode's seed gives seeds to, see `derive`."""
+
+    GAME = 0  # the generator of the state
+    OPPONENT = 1  # which opponent a learner meets
+    SEAT = 2  # which seat a learner has first
+    DECISION = 3  # a player's decisions: the last one, since players are counted up from it
+
+
+# Together with an episode's seed, a key of 128 bits.
+_EPISODE = np.uint64(0x7474745F656E7673)
+
+
+@jit.wrapping_kernel
+def derive(episode, purpose, number):  # type: ignore[no-untyped-def]
+    """A uint64 of an episode's seed, for one purpose: SipHash keyed by the seed, the outermost step of all.
+
+    One output leads neither to the seed nor to another output, which are other players' random choices, dice and cards.
+    """
+    return siphash(np.uint64(episode), _EPISODE, np.uint64(purpose), np.uint64(number))
+
+
+@jit.kernel
+def derive_rows(episodes, purpose, out):  # type: ignore[no-untyped-def]
+    """out[i] = derive(episodes[i], purpose, 0); both uint64 (n,)."""
+    for i in range(episodes.shape[0]):
+        out[i] = derive(episodes[i], purpose, 0)
+
+
+@jit.kernel
+def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
+    """See `episode_seeds`."""
+    for i in range(games.shape[0]):
+        out[i] = siphash(key[0], key[1], games[i], episodes[i])
+
+
+def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
     """uint64 (k,): the seed of each episode, both numbers counted from 0.
 
     Args:
-        seed: of the run, by `new_seed`.
+        key: uint64 (2,) of the run, by `new_key`.
         games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
         episodes: uint64 (k,), numbers of episodes of each of these games.
     """
     out = np.empty(len(games), np.uint64)
-    fold_rows(np.full(len(games), seed), games, out)
-    fold_rows(out.copy(), episodes, out)
+    episode_rows(key, games, episodes, out)
     return out
 
 
-def new_seed(seed: int | np.integer | None) -> np.uint64:
-    """A uint64 seed from a user's `seed`: a whole number from 0 to 2**64-1, or None for one from the system.
+def settled(seed: int | None) -> int:
+    """`seed`, or for None one of 128 bits from the system's entropy, to be written down."""
+    return secrets.randbits(128) if seed is None else seed
 
-    Raises TypeError or ValueError for anything else.
+
+def new_key(seed: int | None) -> np.ndarray:
+    """The key of a run, uint64 (2,).
+
+    Args:
+        seed: a whole number from 0 to 2**128-1, or None for 128 bits of the system's entropy. A small seed can be found
+            by trying all of them, from the cards or dice that a player sees; 128 bits cannot.
+
+    Raises:
+        TypeError, ValueError: for anything else.
     """
-    if seed is None:
-        return np.uint64(secrets.randbits(64))
+    seed = settled(seed)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"seed must be a whole number or None, not {seed!r} of type {type(seed).__name__}")
-    if not 0 <= int(seed) < 2**64:
-        raise ValueError(f"seed must be from 0 to 2**64-1, not {seed}")
-    return np.uint64(seed)
+    if not 0 <= int(seed) < 2**128:
+        raise ValueError(f"seed must be from 0 to 2**128-1, not {seed}")
+    return np.array([int(seed) % 2**64, int(seed) >> 64], np.uint64)

@@ -13,15 +13,22 @@ def rasterise(svg: str, width: int | None = None) -> np.ndarray:
 
     Raises ImportError with the command that installs the extra `render` if it is missing.
     """
-    require("render", "resvg_py", "PIL", "pygame")
-    import resvg_py
+    require("render", "PIL")
     from PIL import Image
 
+    return np.asarray(Image.open(io.BytesIO(png(svg, width))).convert("RGB"))
+
+
+def png(svg: str, width: int | None = None) -> bytes:
+    """SVG text as a PNG file; arguments and errors as for `rasterise`."""
+    require("render", "resvg_py", "pygame")
+    import resvg_py
+
     # Text looks the same on every machine: the font is the one that pygame-ce carries.
-    png = resvg_py.svg_to_bytes(
+    found = resvg_py.svg_to_bytes(
         svg_string=svg, width=width, background="#ffffff", skip_system_fonts=True, font_files=[str(_font())]
     )
-    return np.asarray(Image.open(io.BytesIO(bytes(png))).convert("RGB"))
+    return bytes(found)
 
 
 def _font() -> Path:

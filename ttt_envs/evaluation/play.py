@@ -15,7 +15,7 @@ import numpy as np
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View, check_actions
 from ttt_envs.wrappers.common import IllegalAction, explain, forfeit
 
@@ -94,7 +94,7 @@ def game_seeds(seed: int, n: int) -> np.ndarray:
 
     Raises TypeError or ValueError for a wrong seed.
     """
-    return episode_seeds(new_seed(seed), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64))
+    return episode_seeds(new_key(seed), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64))
 
 
 def play_games(

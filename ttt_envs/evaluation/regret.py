@@ -45,6 +45,7 @@ from ttt_envs.core.options import at_least
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
 from ttt_envs.evaluation.seating import arrangements, line_up
 from ttt_envs.registry import resolve
@@ -357,7 +358,7 @@ def regret(
     opponent: Any = None,
     options: Mapping[str, Any] | None = None,
     games: int = 1000,
-    seed: int = 0,
+    seed: int | None = 0,
     chunk: int | None = None,
     out: str | Path | None = None,
     quiet: bool = False,
@@ -370,7 +371,8 @@ def regret(
         opponent: the agent in the other seats; None lets each agent hold all seats.
         options: of the game, if it is given by its id.
         games: of each agent; with an opponent rounded up, so that each seed is played from every side.
-        seed: fixes all games; they are the same for each agent.
+        seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
+            agents until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         out: folder for report.md and results.json; nothing is written without one.
         quiet: no progress bar.
@@ -383,6 +385,7 @@ def regret(
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(regret, locals())
+    seed = settings["seed"] = settled(seed)
     at_least(1, games=games, chunk=chunk)
     game = resolve(game, options)
     oracle_of(game)

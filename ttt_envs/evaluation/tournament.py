@@ -30,6 +30,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import at_least
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.play import Failure, Games, game_seeds, iter_games, join
 from ttt_envs.evaluation.ratings import Ratings, rate
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
@@ -281,7 +282,7 @@ def tournament(
     *,
     options: Mapping[str, Any] | None = None,
     games: int = 100,
-    seed: int = 0,
+    seed: int | None = 0,
     resamples: int = 1000,
     chunk: int | None = None,
     strict: bool = False,
@@ -295,7 +296,8 @@ def tournament(
         agents: two or more of what `agents.load` takes: texts, objects, functions.
         options: of the game, if it is given by its id.
         games: of each pairing; rounded up, so that each seed is played from every seat.
-        seed: fixes all games and intervals.
+        seed: fixes all games and intervals. None draws one of 128 bits, unknown to the
+            agents until the report names it.
         resamples: of the bootstrap that gives the intervals.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
@@ -310,6 +312,7 @@ def tournament(
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(tournament, locals())
+    seed = settings["seed"] = settled(seed)
     at_least(1, games=games, chunk=chunk)
     at_least(0, resamples=resamples)
     game = resolve(game, options)

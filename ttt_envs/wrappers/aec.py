@@ -8,7 +8,7 @@ from pettingzoo import AECEnv
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import episode_seeds, new_seed
+from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
@@ -65,7 +65,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             name: gymnasium.spaces.Discrete(game.num_actions) for name in self.possible_agents
         }
         self.agents: list[str] = []
-        self._seed = new_seed(None)
+        self._key = new_key(None)
         self._episode = 0
         self._states = game.prototype.copy()
         self._committed = np.full(game.num_players, -1)
@@ -83,8 +83,8 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
         if seed is not None:
-            self._seed, self._episode = new_seed(seed), 0
-        self._episode_seed = episode_seeds(self._seed, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
+            self._key, self._episode = new_key(seed), 0
+        self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1

@@ -8,7 +8,7 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import Stream, mix, scale, stream_seeds
+from ttt_envs.core.rng import Purpose, derive, derive_rows, scale
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Actor, View, check_actions
 from ttt_envs.wrappers.common import ILLEGAL, IllegalAction, explain, forfeit
@@ -128,7 +128,7 @@ class SeatGames:
 
     def _draw_first_seat(self) -> None:
         """By the seed, or a loop that seeds every episode would see one seat only."""
-        self._first_seat = int(scale(np.uint64(mix(self.batch.episode_seeds[0])), self.game.num_players))
+        self._first_seat = int(scale(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0), self.game.num_players))
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -143,7 +143,8 @@ class SeatGames:
                 self.seats[rows] = self.seat
             self._started[rows] += 1
             self.lengths[rows] = 0
-            draws = stream_seeds(self.batch.episode_seeds[rows], Stream.OPPONENT)
+            draws = np.empty(len(rows), np.uint64)
+            derive_rows(self.batch.episode_seeds[rows], int(Purpose.OPPONENT), draws)
             drawn = np.searchsorted(self._chances, draws / 2.0**64, side="right")
             self._opponents[rows] = self._pool[np.minimum(drawn, len(self._pool) - 1)]
             self._play_on(rows)

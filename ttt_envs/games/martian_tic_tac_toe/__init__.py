@@ -8,9 +8,7 @@
   move passes (inside the step). The third occurrence of a position with the same player to move, and the end of
   `max_plies`, are draws.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
-- **Options**: `size` 3 to 8 (with 3, 4 and then 5 pieces of each size, and as many in a row); `players` 2, and from
-  size 5 on 3 or 4; `repetition_limit` 2 to 9, or None; `max_plies` (None: 300 on 3x3, else 25 a cell);
-  `same_size_swap` (True lets a piece be exchanged for one of its own size).
+- **Options**: see `make`.
 - **Larger boards** fill up: who does not fight for a line ends in a draw, by `max_plies`, or because nobody can move
   once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
@@ -27,7 +25,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.martian_tic_tac_toe import encoding, rules, symmetry, text
+from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 
 ID = "martian_tic_tac_toe"
@@ -46,7 +44,22 @@ def make(
     max_plies: int | None = None,
     same_size_swap: bool = False,
 ) -> Game:
-    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    """The game with these options.
+
+    Args:
+        size: 3 to 8: rows and columns of the board. Each player has as many pieces of each size, at most 5,
+            and as many in a row win.
+        players: 2; on boards from size 5 on also 3 or 4.
+        repetition_limit: 2 to 9: the game is a draw when a position occurs for that time; None: never for
+            that reason.
+        max_plies: the game is a draw after that many moves, 152 or more on the 3x3 board; None: 300 on the
+            3x3 board, on larger ones 25 a cell.
+        same_size_swap: True: a piece may also be swapped for one of its own size.
+
+    Raises:
+        ValueError: a wrong value of an option, which the message names.
+        TypeError: an option of a wrong type.
+    """
     size = whole("size", size, 3, 8)
     players = whole("players", players, 2, 4 if size >= 5 else 2)
     if repetition_limit is not None:
@@ -84,6 +97,7 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(**options),
         factory=make,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
         rotate_seats=symmetry.rotate_seats,

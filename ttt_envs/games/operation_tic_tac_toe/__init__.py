@@ -30,11 +30,7 @@
 - **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Which specialist stands in
   a room is not told, since none has an effect once it is placed (a hacker that is on is a feature of its own), nor
   what was submitted in the turns before.
-- **Options**: `mode` "match" or "round"; `rounds_to_win`, `max_rounds`, `max_idle_turns` 1 to 99; `allow_pass` and
-  `draw_offers` (True adds that action in every turn; an offer that is not met is a pass). With mode="round":
-  `specialists`, None for a random one each, or player 0's and player 1's, each None, a name or two names, also as text:
-  "none,none", "sniper,mole", "sniper+mole,hacker";
-  `first_placer` 0, 1, or None for a random one. With both given nothing is random.
+- **Options**: see `make`. With `specialists` and `first_placer` given nothing is random.
 - **Oracle**: see `solver`.
 """
 
@@ -49,7 +45,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.operation_tic_tac_toe import encoding, rules, symmetry, text
+from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.operation_tic_tac_toe.drawing import draw
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
@@ -71,7 +67,24 @@ def make(
     specialists: tuple[Hand, Hand] | str | None = None,
     first_placer: int | None = None,
 ) -> Game:
-    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    """The game with these options.
+
+    Args:
+        mode: "match" (rounds until a player has won `rounds_to_win`) or "round" (a game is one round).
+        rounds_to_win: 1 to 99: rounds that win a match.
+        max_rounds: 1 to 99: after that many rounds, more wins decide a match.
+        max_idle_turns: 1 to 99: a round is drawn after that many turns in a row that changed nothing.
+        allow_pass: True: both players may pass in any turn.
+        draw_offers: True: both players may offer a draw in any turn.
+        specialists: only with mode="round". None: a random specialist for each player; or what player 0 and
+            player 1 hold, each None, a name or two names; as text "none,none", "sniper,mole" or
+            "sniper+mole,hacker".
+        first_placer: only with mode="round": 0 or 1, the player who places first; None: a random one.
+
+    Raises:
+        ValueError: a wrong value of an option, which the message names.
+        TypeError: an option of a wrong type.
+    """
     is_match = choice("mode", mode, MODES) == "match"
     for name, value in (("specialists", specialists), ("first_placer", first_placer)):
         if is_match and value is not None:
@@ -113,6 +126,7 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=make,
         make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),

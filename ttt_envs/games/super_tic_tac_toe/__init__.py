@@ -5,9 +5,7 @@
 - **Rules**: a move in cell c sends the opponent to board c; if that is full he may play anywhere. Three in a row own a
   small board, for good; three owned boards in a row win; no move left is a draw.
 - **Observation**: see `encoding.BLOCKS`; 190 features, or 6 planes of 9x9.
-- **Options**: `first_move` "center_board" (the first mark goes into the centre board) or "anywhere"; `won_boards`
-  "open" (owned boards are still played in) or "closed" (they are not: the widely played "Ultimate" rule);
-  `random_opening_plies` 0 to 16 (so many plies are drawn at random, so that the forced win does not decide every game).
+- **Options**: see `make`.
 - **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that
   proved strategy and covers every position that lies on it.
 """
@@ -22,7 +20,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.games import environments
-from ttt_envs.games.super_tic_tac_toe import encoding, rules, symmetry, text
+from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
 
 ID = "super_tic_tac_toe"
@@ -34,7 +32,19 @@ MOST_OPENING_PLIES = 16
 
 
 def make(*, first_move: str = "center_board", won_boards: str = "open", random_opening_plies: int = 0) -> Game:
-    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    """The game with these options.
+
+    Args:
+        first_move: "center_board" (the first mark goes into the centre board) or "anywhere".
+        won_boards: "open" (marks may still be put into boards that somebody owns) or "closed" (they may
+            not: the widely played "Ultimate" rule).
+        random_opening_plies: 0 to 16: the number of first moves that are drawn at random, so that the
+            forced win does not decide every game.
+
+    Raises:
+        ValueError: a wrong value of an option, which the message names.
+        TypeError: an option of a wrong type.
+    """
     options: dict[str, Any] = {
         "first_move": choice("first_move", first_move, ("center_board", "anywhere")),
         "won_boards": choice("won_boards", won_boards, ("open", "closed")),
@@ -62,6 +72,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(**options),
         factory=make,
         make_symmetries=lambda: tuple(symmetry.symmetries()),
         rotate_seats=symmetry.rotate_seats,

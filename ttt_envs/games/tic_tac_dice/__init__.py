@@ -8,8 +8,7 @@
   over inside a step: every decision has something to claim.
 - **Reward**: of a match, +1 to the winner and -1 to the loser; of a single round, its points divided by 2.
 - **Observation**: see `encoding.blocks`; 123 features in a match to 5 points on the 3x3 board, 113 in a single round.
-- **Options**: `size` 3 to 5 cards a side; `win_length` 3 to `size`; `target_points` 1 to 99, which win a match;
-  `rounds` "match" or "single" (a game is one round). A match on an even board is a draw after 32 rounds without points.
+- **Options**: see `make`. A match on an even board is a draw after 32 rounds without points.
 - **Presets**: three ids, which differ in the options' defaults: `tic_tac_dice` 3x3, three in a row;
   `big_tic_tac_dice` 4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
 - **Oracle**: on the 3x3 board a single round is solved exactly for any layout, a match up to the sampling error of a
@@ -28,7 +27,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_dice import encoding, rules, symmetry, text
+from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import draw
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
@@ -37,18 +36,30 @@ ROUNDS = ("match", "single")
 
 
 def make(*, size: int = 3, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
-    """Tic-Tac-Dice with these options; ValueError or TypeError in words for a wrong one."""
+    """The game with these options.
+
+    Args:
+        size: 3 to 5: rows and columns of the square of cards.
+        win_length: 3 to `size`: markers in a row that win a round.
+        target_points: 1 to 99: points that win a match.
+        rounds: "match" (rounds until a player has `target_points`) or "single" (a game is one round).
+
+    Raises:
+        ValueError: a wrong value of an option, which the message names.
+        TypeError: an option of a wrong type.
+    """
     return _make("tic_tac_dice", "Tic-Tac-Dice", make, size, win_length, target_points, rounds)
 
 
 def make_big(*, size: int = 4, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
-    """Big Tic-Tac-Dice; as `make`, on a 4x4 board by default."""
     return _make("big_tic_tac_dice", "Big Tic-Tac-Dice", make_big, size, win_length, target_points, rounds)
 
 
 def make_super(*, size: int = 4, win_length: int = 4, target_points: int = 5, rounds: str = "match") -> Game:
-    """Tic-Tac-Super-Dice; as `make`, on a 4x4 board with rows of four by default."""
     return _make("tic_tac_super_dice", "Tic-Tac-Super-Dice", make_super, size, win_length, target_points, rounds)
+
+
+make_big.__doc__ = make_super.__doc__ = make.__doc__
 
 
 def _make(
@@ -82,6 +93,7 @@ def _make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=factory,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),

@@ -12,9 +12,7 @@
   empty. Seat 0 deals, seat 1 begins.
 - **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
 - **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
-- **Options**: `players` 2 or 4; `teams` (False, with four players: the dealer alone against the others); `max_turns` 1
-  to 10,000; `history` 0 to 100 public events in the observation, for policies without memory. Other decks: `colours`
-  1 to 4, `copies` of each symbol card, `flips`, `wipe_outs` and `double_plays` up to 9, `hand_size` 1 to 9.
+- **Options**: see `make`.
 - **What `resample` takes for known**: the record of the game as the observer sees it now. Who remembers which cards
   went into a new pile knows a little more.
 """
@@ -28,7 +26,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_match import encoding, rules, symmetry, text
+from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_match.drawing import draw
 
 ID = "tic_tac_match"
@@ -49,7 +47,25 @@ def make(
     double_plays: int = 4,
     hand_size: int = 4,
 ) -> Game:
-    """The game with these options; ValueError or TypeError in words for a wrong one."""
+    """The game with these options.
+
+    Args:
+        players: 2 or 4.
+        teams: True: with four players, seats 0 and 2 play against 1 and 3; False: seat 0 plays alone
+            against the others.
+        max_turns: 1 to 10,000: the game is a draw after that many turns.
+        history: 0 to 100: the number of public events in an observation, for policies without a memory.
+        colours: 1 to 4: colours of the symbol cards.
+        copies: 1 to 9: cards of each symbol in each colour.
+        flips: 0 to 9: Flip cards in the deck.
+        wipe_outs: 0 to 9: Wipe-Out cards in the deck.
+        double_plays: 0 to 9: Double Play cards in the deck.
+        hand_size: 1 to 9: cards that a player holds.
+
+    Raises:
+        ValueError: a wrong value of an option, which the message names.
+        TypeError: an option of a wrong type.
+    """
     options: dict[str, Any] = {
         "players": choice("players", players, (2, 4)),
         "teams": choice("teams", teams, (True, False)),
@@ -89,6 +105,7 @@ def make(
         format_state=text.format_state,
         parse_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(**options),
         factory=make,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
         rotate_seats=symmetry.rotate_seats,

@@ -1,0 +1,621 @@
+"""The command `ttt`: its help, its exit statuses, and the verbs that tell about games and agents."""
+
+import ast
+import base64
+import dataclasses
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from option_sets import OPTIONS
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents import Agent
+from ttt_envs.cli import VERBS, main
+from ttt_envs.cli.games import Games
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import parameters
+from ttt_envs.core.oracle import TableMissing, load_or_build, without_building
+from ttt_envs.drawing.terminal import escape, protocol
+from ttt_envs.registry import options_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TTT = (sys.executable, "-m", "ttt_envs")
+IDS = list(ttt_envs.GAMES)
+SUPER = "super_tic_tac_toe"
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def verb_class(verb):
+    module, name = VERBS[verb].split(":")
+    return getattr(import_module(module), name)
+
+
+def lines_of(capsys):
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+# --- help ---
+
+
+def test_the_help_lists_every_verb_and_imports_none():
+    code = (
+        "import sys; from ttt_envs.cli import main, VERBS\n"
+        "try: main(['--help'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'numba', 'torch', 'matplotlib', 'rich.table', *(place.split(':')[0] for place in VERBS.values())}\n"
+        "print('loaded:', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    assert "loaded: []" in done.stdout
+    shown = " ".join(re.sub(r"[│•]", " ", done.stdout).split())
+    for verb in VERBS:
+        summary = " ".join(inspect.getdoc(verb_class(verb)).partition("\n\n")[0].split())
+        assert f"{verb} {summary}" in shown
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_a_verb_explains_each_field_on_its_own(verb, capsys):
+    found = verb_class(verb)
+    with pytest.raises(SystemExit) as end:
+        main([verb, "--help"])
+    assert end.value.code == 0
+    shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    assert shown.startswith(f"usage: ttt {verb}")
+    assert inspect.getdoc(found).splitlines()[0].split(".")[0] in shown
+    helps = {}
+    for base in reversed(found.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body
+        for node, after in pairwise(body):
+            if isinstance(node, ast.AnnAssign) and isinstance(after, ast.Expr):
+                helps[node.target.id] = " ".join(after.value.value.split())
+    for field in dataclasses.fields(found):
+        assert helps[field.name] in shown, f"{field.name} has no help"
+        assert helps[field.name].endswith(".")
+        assert helps[field.name][0].isupper()
+
+
+def test_a_verb_brings_nothing_that_it_does_not_need():
+    code = (
+        "import sys; from ttt_envs.cli import main\n"
+        "assert main(['games']) == 0\n"
+        "heavy = 'torch', 'matplotlib', 'pygame', 'rich.progress', 'ttt_envs.evaluation', 'ttt_envs.agents'\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_the_shell_completes_verbs_and_options(tmp_path):
+    script = tmp_path / "ttt.bash"
+    done = subprocess.run([*TTT, "--tyro-print-completion", "bash"], cwd=ROOT, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    script.write_text(done.stdout)
+
+    def completed(*words):
+        asked = (
+            f"source {shlex.quote(str(script))}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
+            "$(complete -p ttt | sed 's/.*-F \\([^ ]*\\).*/\\1/') ttt; echo ${COMPREPLY[@]}"
+        )
+        found = subprocess.run(["bash", "-c", asked], capture_output=True, text=True)
+        return found.stdout.split()
+
+    assert "play" in completed("ttt", "pl")
+    assert "agents" not in completed("ttt", "pl")
+    assert {"--agents", "--option", "--seed"} <= set(completed("ttt", "play", SUPER, "--"))
+
+
+# --- exit statuses ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["describe", "super_tic_tac_tow"], "unknown game 'super_tic_tac_tow'; did you mean 'super_tic_tac_toe'"),
+        (["describe", SUPER, "--option", "won_board=open"], "unknown option 'won_board'; did you mean 'won_boards'"),
+        (["describe", SUPER, "--option", "won_boards"], "must be name=value"),
+        (["describe", SUPER, "--option", "random_opening_plies=many"], "'many' is not of type int"),
+        (["agents", "chess"], "unknown game 'chess'"),
+        (["agents", "--option", "size=4"], "--option needs the game"),
+        (["describe", SUPER, "--option", "a=1", "--option", "b=2"], "--option is given twice"),
+    ],
+)
+def test_a_user_s_error_is_one_line(arguments, words, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert shown.err.startswith("error: ")
+    assert shown.err.count("\n") == 1
+    assert words in shown.err
+
+
+@pytest.mark.parametrize("arguments", [["chess"], [], ["play"], ["games", "--colour"]])
+def test_a_wrong_command_line_ends_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize(("reason", "said"), [((), "interrupted\n"), (("3 games",), "interrupted: 3 games\n")])
+def test_an_interrupt_ends_with_130(reason, said, monkeypatch, capsys):
+    def interrupted(self):
+        raise KeyboardInterrupt(*reason)
+
+    monkeypatch.setattr(Games, "run", interrupted)
+    assert main(["games"]) == 130
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("verb", ["games", "agents"])
+def test_a_reader_may_leave(verb):
+    command = f"{shlex.join(TTT)} {verb} | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*TTT, "games"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 2
+
+
+def test_a_module_is_the_command():
+    done = subprocess.run([*TTT, "games", "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: ttt games")
+
+
+# --- games ---
+
+
+def test_games_has_a_line_for_each(capsys):
+    assert main(["games"]) == 0
+    head, *rows = lines_of(capsys)
+    assert head.split()[0] == "game"
+    assert [row.split()[0] for row in rows] == IDS
+    for row in rows:
+        game = ttt_envs.load(row.split()[0])
+        numbers = [game.num_players, game.num_actions, game.observation_size, game.max_plies]
+        assert [int(word) for word in row.split()[1:5]] == numbers
+        assert ("chance" in row) == game.stochastic
+        assert ("hidden" in row) == game.hidden_information
+        assert ("simultaneous" in row) == game.simultaneous
+
+
+# --- describe ---
+
+
+@pytest.fixture
+def no_oracle(monkeypatch):
+    """Best play takes its time to be looked up."""
+
+    def refuse(self):
+        raise NotImplementedError("not in this test")
+
+    monkeypatch.setattr(Game, "oracle", refuse)
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_describe_tells_all(game_id, no_oracle, capsys):
+    assert main(["describe", game_id]) == 0
+    lines = lines_of(capsys)
+    shown, game = "\n".join(lines), ttt_envs.load(game_id)
+    flowing = " ".join(shown.split())
+    assert lines[0] == f"{game.title} ({game_id})"
+    for title in ("A start position", "Rules", "Options", "Actions", "Observation", "Best play"):
+        assert any(line.startswith(title) for line in lines)
+    for paragraph in game.rules_text.split("\n"):
+        assert " ".join(paragraph.split()) in flowing
+    for each in options_of(game_id):
+        assert re.search(rf"^{each.name}=", shown, re.MULTILINE)
+        assert " ".join(each.meaning.split()) in flowing
+    start = 0
+    for block in game.observation:
+        span = f"{start}-{start + block.size - 1}" if block.size > 1 else f"{start}"
+        assert re.search(rf"^{span} +{re.escape(block.name)} ", shown, re.MULTILINE)
+        start += block.size
+    spans = [tuple(map(int, found)) for found in re.findall(r"^(\d+)-(\d+) +\d+  ", _part(shown, "Actions"), re.M)]
+    spans += [(int(found), int(found)) for found in re.findall(r"^(\d+) +1  ", _part(shown, "Actions"), re.M)]
+    assert sorted(k for low, high in spans for k in range(low, high + 1)) == list(range(game.num_actions))
+
+
+def _part(shown, title):
+    return re.split(rf"^{title}.*\n-+\n", shown, flags=re.MULTILINE)[1].split("\n\n")[0]
+
+
+def test_describe_honours_options(no_oracle, capsys):
+    arguments = ["describe", "martian_tic_tac_toe", "--option", "size=5", "players=3", "repetition_limit=none"]
+    assert main(arguments) == 0
+    shown = "\n".join(lines_of(capsys))
+    assert "5x5 cells" in shown
+    assert "red, blue and yellow" in shown
+    assert "size=5 (int, default 3)" in shown
+    assert "repetition_limit=none (int or None, default 3)" in shown
+    assert "occurred" not in _part(shown, "Observation")
+
+
+def test_describe_shows_what_a_player_may_see(no_oracle, capsys):
+    assert main(["describe", "tic_tac_match", "--seed", "4"]) == 0
+    shown = _part(capsys.readouterr().out, "A start position")
+    assert shown.startswith("as player 1 sees it:")
+    assert "hand 0: 4 hidden" in shown
+
+
+def test_describe_says_what_is_known_of_best_play(capsys):
+    assert main(["describe", SUPER]) == 0
+    shown = " ".join(_part(capsys.readouterr().out, "Best play").split())
+    assert shown.startswith("An oracle exists; its values are exact. Value of the start position above")
+    assert "+1 for player 0, -1 for player 1" in shown
+    assert main(["describe", SUPER, "--option", "won_boards=closed"]) == 0
+    assert "No oracle for won_boards='closed'" in _part(capsys.readouterr().out, "Best play")
+    assert main(["describe", "tic_tac_match"]) == 0
+    assert "No oracle: best play of this game is not known." in _part(capsys.readouterr().out, "Best play")
+
+
+def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
+    game = ttt_envs.load("martian_tic_tac_toe", repetition_limit=9, max_plies=201)  # not one that a test has solved
+    arguments = ["describe", game.id, "--option", "repetition_limit=9", "max_plies=201"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr()
+    best = " ".join(_part(shown.out, "Best play").split())
+    assert "table of best play is not built yet" in best
+    assert "`ttt solve martian_tic_tac_toe --help`" in best
+    assert not shown.err
+    assert not (tmp_path / "empty").exists()
+
+
+def test_without_building_a_missing_table_is_an_error(tmp_path):
+    def read(path):
+        return path.read_text()
+
+    def write(path, table):
+        path.write_text(table)
+
+    path = tmp_path / "table"
+    with without_building(), pytest.raises(TableMissing, match="not built yet"):
+        load_or_build(path, read, lambda tell: "built", write)
+    assert not path.exists()
+    assert load_or_build(path, read, lambda tell: "built", write) == "built"
+    with without_building():
+        assert load_or_build(path, read, lambda tell: "again", write) == "built"
+
+
+KITTY, ITERM = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "known"),
+    [
+        ({}, None),
+        ({"TERM": "xterm-256color"}, None),
+        (KITTY, "kitty"),
+        ({"TERM": "xterm-kitty"}, "kitty"),
+        ({"TERM_PROGRAM": "ghostty"}, "kitty"),
+        (ITERM, "iterm"),
+        ({"TERM_PROGRAM": "WezTerm"}, "iterm"),
+        ({"LC_TERMINAL": "iTerm2", "TERM": "xterm"}, "iterm"),
+        ({**KITTY, "TMUX": "/tmp/tmux"}, None),
+        ({**ITERM, "TERM": "screen-256color"}, None),
+    ],
+)
+def test_terminals_are_told_apart(environment, known):
+    assert protocol(environment) == known
+
+
+@pytest.mark.parametrize("size", [1, 3072, 3073, 10_000])
+def test_a_picture_arrives_whole(size):
+    png = os.urandom(size)
+    text = escape(png, "kitty")
+    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", text)
+    assert "".join(f"\033_G{head};{part}\033\\" for head, part in parts) == text
+    assert base64.b64decode("".join(part for _, part in parts)) == png
+    assert all(len(part) <= 4096 for _, part in parts)
+    assert [head[-3:] for head, _ in parts] == ["m=1"] * (len(parts) - 1) + ["m=0"]
+    assert parts[0][0].startswith("a=T,f=100,")
+    head, data = re.fullmatch(r"\033\]1337;File=([^:]*):([^\a]*)\a", escape(png, "iterm")).groups()
+    assert base64.b64decode(data) == png
+    assert f"size={size}" in head
+
+
+@pytest.mark.parametrize(("environment", "start"), [(KITTY, "\033_G"), (ITERM, "\033]1337;File="), ({}, None)])
+def test_describe_draws_where_the_terminal_can(environment, start, no_oracle, monkeypatch, capsys):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["describe", SUPER]) == 0
+    assert "\033" not in capsys.readouterr().out, "a picture in a pipe"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["describe", SUPER]) == 0
+    shown = capsys.readouterr().out
+    assert ("X to move in board 4" in shown) == (start is None)
+    if start is not None:
+        assert start in shown
+
+    def missing(svg, width):
+        raise ImportError("no extra")
+
+    monkeypatch.setattr("ttt_envs.drawing.raster.png", missing)
+    assert main(["describe", SUPER]) == 0
+    assert "X to move in board 4" in capsys.readouterr().out
+
+
+# --- solve ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    """Count something."""
+
+    upto: int = 3
+    """The number to count to."""
+
+    def run(self, options, tell):
+        """See `SolveCommand`."""
+        if self.upto < 0:
+            raise ValueError("--upto must be at least 0")
+        tell("counting", 0.5)
+        return f"counted to {self.upto} with won_boards={options['won_boards']}"
+
+
+@pytest.fixture
+def own_solver(monkeypatch):
+    monkeypatch.setattr(Game, "solve_commands", property(lambda self: {"count": Count}))
+
+
+def test_solve_runs_the_game_s_own_solver(own_solver, capsys):
+    assert main(["solve", SUPER, "count"]) == 0
+    assert capsys.readouterr().out == "counted to 3 with won_boards=open\n"
+    assert main(["solve", SUPER, "count", "--option", "won_boards=closed", "--upto", "7"]) == 0
+    assert capsys.readouterr().out == "counted to 7 with won_boards=closed\n"
+    assert main(["solve", SUPER, "count", "--upto", "-1"]) == 2
+    assert "error: --upto must be at least 0" in capsys.readouterr().err
+    assert main(["solve", SUPER, "count", "--option", "won_boards=ajar"]) == 2
+    assert "must be one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "runs CFR+")),
+        ([SUPER, "count", "--help"], ("--upto INT The number to count to. (default: 3)", "--option")),
+    ],
+)
+def test_solve_lists_what_the_game_s_solver_works_out(arguments, words, own_solver, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["solve", *arguments])
+    assert end.value.code == 0
+    shown = " ".join(re.sub(r"[│╭╮╰╯─•]", " ", capsys.readouterr().out).split())
+    for each in words:
+        assert each in shown
+
+
+def test_solve_names_the_game_s_solver_where_the_tree_is_too_large(own_solver, tmp_path, capsys):
+    arguments = ["solve", SUPER, "--limit", "5", "--out", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "more than 5 positions" in error
+    assert "its own solver works out: `ttt solve super_tic_tac_toe count`" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
+    assert not ttt_envs.load(SUPER).solve_commands
+    assert main(["solve", SUPER, "--limit", "5", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "more than 5 positions" in error
+    assert "its own solver" not in error
+
+
+# --- rules ---
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_rules_are_in_plain_words(game_id):
+    for options in OPTIONS[game_id]:
+        rules = ttt_envs.load(game_id, **options).rules_text
+        assert len(rules) > 500
+        for paragraph in filter(None, rules.split("\n")):
+            assert paragraph == paragraph.strip()
+            assert paragraph.endswith((".", ":"))
+            assert "  " not in paragraph
+        assert not re.search(r"\b(he|his|him|None|True|False|[01]-indexed)\b", rules)
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options", "added", "dropped"),
+    [
+        (SUPER, {"won_boards": "closed"}, "is closed: nobody may move in it", "even if somebody owns it"),
+        (SUPER, {"first_move": "anywhere"}, "into any cell of any board;", "centre board, board 4"),
+        (SUPER, {"random_opening_plies": 1}, "The first move is drawn at random", None),
+        (SUPER, {"random_opening_plies": 4}, "The first 4 moves are drawn at random", None),
+        ("martian_tic_tac_toe", {"same_size_swap": True}, "smaller, of the same size, or", "smaller or exactly"),
+        ("martian_tic_tac_toe", {"repetition_limit": None}, None, "occurs for the"),
+        ("martian_tic_tac_toe", {"size": 6}, "5 pyramids of the same size", "3 pyramids"),
+        ("martian_tic_tac_toe", {"size": 8, "players": 4}, "each other player -1/3", "the other -1."),
+        ("tic_tac_dice", {"rounds": "single"}, "gets +1/2", "points"),
+        ("tic_tac_dice", {"size": 4}, "If both have as many, nobody scores", "3x3"),
+        ("tic_tac_dice", {"target_points": 9}, "with 9 points or more", "to 5 points"),
+        ("tic_tac_match", {"players": 4}, "seats 0 and 2 against seats 1 and 3", "Two players"),
+        ("tic_tac_match", {"players": 4, "teams": False}, "plays alone against seats 1, 2 and 3", "Two players"),
+        ("tic_tac_match", {"double_plays": 0}, None, "Double Play"),
+        ("tic_tac_match", {"flips": 0}, "each a Symbol.", "Flip"),
+        ("tic_tac_match", {"colours": 2, "hand_size": 3}, "X and O in red and blue, 6 of each", "yellow"),
+        ("operation_tic_tac_toe", {"mode": "round"}, "A game is a single round", "match"),
+        ("operation_tic_tac_toe", {"max_rounds": 8}, "After 8 rounds", "any two of the eight"),
+        ("operation_tic_tac_toe", {"draw_offers": True}, "offer a draw in the same turn", None),
+        ("operation_tic_tac_toe", {"allow_pass": True}, "pass in any turn", None),
+        (
+            "operation_tic_tac_toe",
+            {"mode": "round", "specialists": "sniper+mole,none", "first_placer": 1},
+            "X holds the sniper and the mole. O holds no specialist. A specialist may be placed once. O places first.",
+            "random",
+        ),
+    ],
+)
+def test_rules_honour_options(game_id, options, added, dropped):
+    usual, rules = ttt_envs.load(game_id).rules_text, ttt_envs.load(game_id, **options).rules_text
+    if added is not None:
+        assert added in rules
+        assert added not in usual
+    if dropped is not None:
+        assert dropped in usual or game_id == "operation_tic_tac_toe"
+        assert dropped not in rules
+
+
+# --- what options and parameters mean ---
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_every_option_has_a_meaning_and_a_type(game_id):
+    declared = options_of(game_id)
+    assert [each.name for each in declared] == list(ttt_envs.load(game_id).options)
+    for each in declared:
+        assert each.meaning.endswith("."), each.name
+        assert each.type_name, each.name
+
+
+def test_every_parameter_has_a_meaning():
+    for name, found in agents.known().items():
+        for each in parameters(found):
+            assert each.meaning.endswith("."), f"{name}: {each.name}"
+            assert each.type_name, f"{name}: {each.name}"
+
+
+def test_meanings_are_read_from_the_docstring():
+    def function(first, second: int | None = None, *rest, third: "bool" = False, **more):
+        """Something.
+
+        Args:
+            first: one line.
+            second: two
+                lines: with a colon.
+            unknown: is passed over.
+
+        Returns:
+            third: not this.
+        """
+
+    found = parameters(function)
+    assert [(each.name, each.type_name, each.meaning) for each in found] == [
+        ("first", "", "one line."),
+        ("second", "int or None", "two lines: with a colon."),
+        ("third", "bool", ""),
+    ]
+    assert found[0].default is inspect.Parameter.empty
+    assert found[1].default is None
+
+    class Bare:
+        """Args:
+        it: of no concern.
+        """
+
+    assert parameters(Bare) == []
+
+
+# --- agents ---
+
+
+def entries_of(capsys):
+    """Agent -> the lines of its entry."""
+    found, name = {}, None
+    for line in lines_of(capsys):
+        head = re.match(r"- (\w+): ", line)
+        if head:
+            name = head[1]
+            found[name] = []
+        if name:
+            found[name].append(line)
+    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+
+
+def test_agents_lists_all_with_what_they_play(capsys):
+    assert main(["agents"]) == 0
+    found = entries_of(capsys)
+    assert list(found) == list(agents.AGENTS)
+    assert "plays: every game" in found["random"]
+    assert "tic_tac_match" in found["ismcts"]
+    assert "tic_tac_match" not in found["mcts"]
+    assert "operation_tic_tac_toe" not in found["mcts"]
+    assert "operation_tic_tac_toe" in found["smmcts"]
+    assert "plays: depends on its parameters" in found["ppo"]
+    assert "path (str) a run folder" in found["ppo"]
+    assert "simulations=400 (int) playouts for each decision." in found["mcts"]
+    assert "seconds=none (float or None)" in found["mcts"]
+
+
+def test_agents_of_a_game_are_those_that_play_it(capsys):
+    assert main(["agents", "tic_tac_match"]) == 0
+    found = entries_of(capsys)
+    assert list(found) == ["random", "greedy", "ismcts", "ppo", "human"]
+    assert main(["agents", SUPER]) == 0
+    assert "oracle" in entries_of(capsys)
+    assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0
+    assert "oracle" not in entries_of(capsys)
+
+
+class Mine(Agent):
+    """Plays what it was told."""
+
+    plays = {"simultaneous": False}
+
+    def __init__(self, move: int = 0):
+        """What to play.
+
+        Args:
+            move: the action that is always played.
+        """
+
+    def act(self, view):
+        return view.masks.argmax(axis=1)
+
+
+def first_legal(observation, mask):
+    """Plays the first legal action."""
+    return int(mask.argmax())
+
+
+def test_agents_of_installed_packages_are_listed(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "installed_agents", sys.modules[__name__])
+    group = agents.ENTRY_POINTS
+    found = [
+        EntryPoint("mine", "installed_agents:Mine", group),
+        EntryPoint("first", "installed_agents:first_legal", group),
+    ]
+    monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
+    assert main(["agents"]) == 0
+    shown = entries_of(capsys)
+    assert "Plays what it was told." in shown["mine"]
+    assert "move=0 (int) the action that is always played." in shown["mine"]
+    assert "operation_tic_tac_toe" not in shown["mine"]
+    assert "first: Plays the first legal action. plays: every game" in shown["first"]
+    assert main(["agents", "operation_tic_tac_toe"]) == 0
+    shown = entries_of(capsys)
+    assert "first" in shown
+    assert "mine" not in shown

@@ -1,0 +1,91 @@
+"""`ttt agents`: the agents that have a name, what each plays, and its parameters."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+import ttt_envs
+from ttt_envs.cli.common import GameArguments
+from ttt_envs.cli.layout import entries, indented, paragraphs
+from ttt_envs.core.options import Parameter, as_text, parameters
+
+if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
+    from ttt_envs.core.game import Game
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agents(GameArguments):
+    """List the agents: what each does, which games it plays, and its parameters."""
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="(default: all)")] = (
+        ""
+    )
+    """Id of a game: list only the agents that play it with these options."""
+
+    def run(self) -> None:
+        """Print an entry for each agent, with an example of how to name it."""
+        from ttt_envs import agents
+
+        if self.option and not self.game:
+            raise ValueError("--option needs the game that it belongs to: ttt agents GAME --option name=value")
+        games = [self.load()] if self.game else [ttt_envs.load(game_id) for game_id in ttt_envs.GAMES]
+        for name, found in agents.known().items():
+            plays = _games_of(found, name, games)
+            if self.game and plays == []:
+                continue
+            print("\n".join(paragraphs(f"- {name}: {_summary(found)}")))
+            if plays is None:
+                print("\n".join(indented("plays: depends on its parameters")))
+            elif not self.game:
+                every = len(plays) == len(games)
+                print("\n".join(indented(f"plays: {'every game' if every else ', '.join(plays) or 'no game'}")))
+            for line in entries(list(_parameters(found)), indent=4):
+                print(line)
+            print()
+        print("\n".join(indented(_USE, 0)))
+
+
+_USE = (
+    "Parameters follow the name: mcts:simulations=1000,exploration=1.2. Agents of your own are named as "
+    "my_agent.py:Name or package.module:Name."
+)
+
+
+def _summary(found: Any) -> str:
+    """The first paragraph of the docstring, on one line."""
+    paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+def _parameters(found: Any) -> Iterator[tuple[str, str]]:
+    for each in parameters(found) if inspect.isclass(found) else ():
+        kind = f" ({each.type_name})" if each.type_name else ""
+        yield f"{each.name}{_default(each)}{kind}", each.meaning
+
+
+def _default(parameter: Parameter) -> str:
+    return "" if parameter.default is inspect.Parameter.empty else f"={as_text(parameter.default)}"
+
+
+def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
+    """The ids of those of the games that the agent plays; None if that depends on parameters that must be given."""
+    from ttt_envs import agents
+    from ttt_envs.core.oracle import TableMissing, without_building
+
+    if any(each.default is inspect.Parameter.empty for each in (parameters(found) if inspect.isclass(found) else ())):
+        return None
+    agent = agents.load(name)
+    plays = []
+    for game in games:
+        try:
+            with without_building():
+                agent.check(game)
+        except ValueError:
+            continue
+        except TableMissing:  # it would be built
+            pass
+        plays.append(game.id)
+    return plays

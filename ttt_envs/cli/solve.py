@@ -1,0 +1,86 @@
+"""`ttt solve`: an equilibrium of a small game by CFR+, or what a game's own solver works out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+import ttt_envs
+from ttt_envs.cli.common import GameArguments, GameOptions, Measuring
+from ttt_envs.cli.shell import parse
+from ttt_envs.core.progress import Work
+
+if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
+    from ttt_envs.core.oracle import SolveCommand
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solve(Measuring):
+    """Solve a game: an equilibrium by CFR+ on the tree of a small game, or what the game's own solver works out.
+
+    A game with a solver of its own has commands behind its id, such as `ttt solve GAME table`; `ttt solve GAME --help`
+    lists them.
+    """
+
+    iterations: int = 1000
+    """Iterations of CFR+ at most."""
+    target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Exploitability, in units of reward, at which to stop."""
+    limit: int = 10_000_000
+    """Positions of the game's tree at most."""
+
+    function = "ttt_envs.solvers.cfr:solve"
+
+    def run(self) -> int:
+        """Find the equilibrium; where the game is too large, say what its own solver works out."""
+        from ttt_envs.solvers.tree import TooLarge
+
+        try:
+            return super().run()
+        except TooLarge as error:
+            commands = self.load().solve_commands
+            if not commands:
+                raise
+            names = ", ".join(f"`ttt solve {self.game} {name}`" for name in commands)
+            raise ValueError(f"{error}; its own solver works out: {names}") from None
+
+    @classmethod
+    def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":
+        """What to run instead if the words behind the verb name something that the game's own solver works out."""
+        game_id, *rest = arguments or ("",)
+        try:
+            commands = ttt_envs.load(game_id).solve_commands
+        except ValueError:  # no such game, or `--help`
+            return None
+        if not commands or rest[:1] not in ([name] for name in (*commands, "-h", "--help")):
+            return None
+        given = parse(
+            {name: _with_options(command) for name, command in commands.items()},
+            rest,
+            f"ttt solve {game_id}",
+            "What the game's own solver works out. Without one of these names, `ttt solve` runs CFR+.",
+        )
+        return OwnSolver(game=game_id, option=given.option, command=given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSolver(GameArguments):
+    """A command of a game's own solver, ready to run."""
+
+    command: "SolveCommand"
+    """Says what is worked out, and how."""
+
+    def run(self) -> None:
+        """Work it out and print what it says."""
+        options, found = self.load().options, list[str]()
+        with Work(found, "results", 1.0) as work:
+            found.append(self.command.run(options, lambda what, share: work.tell(share, what)))
+        print(found[0])
+
+
+def _with_options(command: "type[SolveCommand]") -> Any:
+    """The dataclass with the game's options as one more field."""
+    return make_dataclass(
+        command.__name__, [], bases=(command, GameOptions), frozen=True, namespace={"__doc__": command.__doc__}
+    )
