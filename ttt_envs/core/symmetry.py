@@ -22,7 +22,7 @@ class Symmetry:
     states: Callable[[np.ndarray], np.ndarray]
 
     def action(self, action: int) -> int:
-        """What `action` is called on the transformed board."""
+        """The number of `action` on the transformed board."""
         return int(np.flatnonzero(self.actions == action)[0])
 
 

@@ -14,7 +14,7 @@ class View:
 
     Attributes:
         game: the game.
-        players: int64 (n,), who looks.
+        players: int64 (n,), the player who looks at each.
         seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
             game whatever else is in the batch.
     """
@@ -79,7 +79,7 @@ class Actor(Protocol):
 def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """`actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
 
-    Raises TypeError or ValueError in words otherwise.
+    Raises TypeError or ValueError naming what is wrong otherwise.
     """
     array = np.asarray(actions)
     if array.dtype.kind not in "iu":
