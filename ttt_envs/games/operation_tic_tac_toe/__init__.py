@@ -3,7 +3,7 @@
 - **What it adds**: simultaneous choices, so that best play is a mixed strategy. Two players; nothing is hidden but
   what is being chosen at the same moment, and the specialists that will be offered.
 - **A turn**: the Placer chooses a room, A to I, and what to place there: a spy, into an empty room, or a specialist
-  from their hand. The Predictor names a room, an occupied one too. If the rooms match, the placement is blocked: a spy is
+  from their hand. The Predictor names a room, an occupied one too. If they match, the placement is blocked: a spy is
   back in the supply, a specialist is used up. Else the piece is placed and its ability resolved; a choice in it is a
   decision of the Placer alone. Three own pieces in a row then win the round, whoever made the row. The roles swap.
 - **Specialists**, of which each player has one each, never touch another specialist:
