@@ -1,1 +1,1 @@
-"""Scripts: self-play training, tournaments, the demo, benchmarks. Each is run as `python -m training.<name> --help`."""
+"""Training scripts, one for each method, and the demo. `python -m training.NAME --help` explains one."""
