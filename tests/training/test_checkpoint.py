@@ -16,7 +16,7 @@ from training.curves import read_rows
 from training.ppo import Config, train
 from training.probes import ScoreRow
 from training.settings import command_line
-from ttt_envs.agents.policy import BadPolicyFile, load_policy
+from ttt_envs.agents.policy import BadPolicyFile, load_policy, read_tensors
 
 
 def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
@@ -58,7 +58,9 @@ def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
     steps = checkpoint.restore(run, ppo.parts_of(fresh))
     assert steps == 512
     checkpoint.save(tmp_path, steps, ppo.parts_of(fresh))
-    # The optimiser's moments are there too: the file written back is the same.
+    # The optimiser's moments are there too, and the file written back is the same.
+    _, tensors = read_tensors(run / "resume.safetensors", checkpoint.RESUME_FORMAT)
+    assert tensors["optimizer.0.exp_avg"].any()
     assert (tmp_path / "resume.safetensors").read_bytes() == (run / "resume.safetensors").read_bytes()
 
 
