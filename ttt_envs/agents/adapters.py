@@ -152,7 +152,7 @@ class SB3Agent(Agent):
         return space["observation"] if hasattr(space, "spaces") else space
 
     def _observations(self, view: View) -> Any:
-        observations = view.observations
+        observations = view.observations.copy()  # torch warns of arrays that it could not write to
         if self._space().shape != observations.shape[1:]:
             observations = view.game.to_planes(observations)
         if hasattr(self.model.observation_space, "spaces"):

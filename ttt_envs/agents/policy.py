@@ -205,7 +205,7 @@ class PolicyAgent(Agent):
         if self.encoding == "planes":
             observations = game.to_planes(observations).reshape(len(observations), game.plane_index.size)
         weights = next(net.parameters(), None)
-        inputs = torch.from_numpy(np.ascontiguousarray(observations)).float()
+        inputs = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
         with torch.inference_mode():
             try:
                 logits = net(inputs if weights is None else inputs.to(weights.device))

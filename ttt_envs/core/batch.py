@@ -165,6 +165,7 @@ class Batch:
         players = self._players(player, rows)
         if rows is None:
             return View(self.game, self.states, players, self.episode_seeds)
+        rows = self._rows[rows]  # not a slice, which would share the states with the view
         return View(self.game, self.states[rows], players[rows], self.episode_seeds[rows], copy=False)
 
     def _players(self, player: int | np.ndarray | None, rows: np.ndarray | None = None) -> np.ndarray:

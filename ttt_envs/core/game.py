@@ -13,6 +13,7 @@ import numpy as np
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.state import read_only
 from ttt_envs.core.symmetry import Symmetry
 
 
@@ -197,7 +198,7 @@ class Game:
                 grid = block.grid
             planes.append(np.where(grid < 0, self.observation_size, start + grid))
             start += block.size
-        return np.concatenate(planes).astype(np.int64)
+        return read_only(np.concatenate(planes).astype(np.int64))
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
         """Flat observations int8 (..., size) as planes int8 (..., channels, rows, columns)."""

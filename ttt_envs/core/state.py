@@ -41,6 +41,13 @@ def position_start(dtype: np.dtype) -> int:
     return int(dtype.fields["rewards"][1])
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The same array, for others to read."""
+    seen = array.view()
+    seen.setflags(write=False)
+    return seen
+
+
 def _without_holes(aligned: np.dtype) -> np.dtype:
     """The same layout with its holes as fields: NumPy copies no holes, and equal states would differ in bytes."""
     assert aligned.fields is not None

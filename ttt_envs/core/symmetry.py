@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.state import SIMULTANEOUS, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,11 @@ class Symmetry:
     actions: np.ndarray
     features: np.ndarray
     states: Callable[[np.ndarray], np.ndarray]
+
+    def __post_init__(self) -> None:
+        # One game serves all environments of a process, and agents reach it.
+        for name in ("actions", "features"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def action(self, action: int) -> int:
         """What `action` is called on the transformed board."""

@@ -7,14 +7,17 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
+from ttt_envs.core.state import read_only
 
 
 class View:
     """n positions, each seen by one player who acts in it. An agent gets this and never a state.
 
+    All arrays are read-only: what an agent does to them must change neither the game nor what others are given.
+
     Attributes:
         game: the game.
-        players: int64 (n,), who looks.
+        players: int64 (n,), the observing players.
         seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
             game whatever else is in the batch.
     """
@@ -28,9 +31,10 @@ class View:
         """
         self.game = game
         self._states = states.copy() if copy else np.ascontiguousarray(states)
-        self.players = np.ascontiguousarray(players, np.int64)
-        self.seeds = np.empty(len(self._states), np.uint64)
-        game.loops.view_seeds(self._states, self.players, np.ascontiguousarray(seeds, np.uint64), self.seeds)
+        self._players = np.array(players, np.int64)
+        own = np.empty(len(self._states), np.uint64)
+        game.loops.view_seeds(self._states, self._players, np.ascontiguousarray(seeds, np.uint64), own)
+        self.players, self.seeds = read_only(self._players), read_only(own)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -39,33 +43,33 @@ class View:
     def observations(self) -> np.ndarray:
         """int8 (n, observation size)."""
         out = np.empty((len(self), self.game.observation_size), np.int8)
-        self.game.loops.observe_rows(self._states, self.players, out)
-        return out
+        self.game.loops.observe_rows(self._states, self._players, out)
+        return read_only(out)
 
     @cached_property
     def masks(self) -> np.ndarray:
         """bool (n, num_actions)."""
         out = np.empty((len(self), self.game.num_actions), np.bool_)
-        self.game.loops.mask_rows(self._states, self.players, out)
-        return out
+        self.game.loops.mask_rows(self._states, self._players, out)
+        return read_only(out)
 
     def sample_worlds(self, seed: int = 0) -> np.ndarray:
         """States (n,) that fit all that the players know: hidden things and the future are drawn anew."""
         worlds = self._states.copy()
-        self.game.loops.resample_rows(worlds, self.players, stream_seeds(self.seeds, Stream.WORLD, seed))
+        self.game.loops.resample_rows(worlds, self._players, stream_seeds(self.seeds, Stream.WORLD, seed))
         return worlds
 
     def text(self, i: int = 0) -> str:
         """Position `i` as its player sees it."""
-        return self.game.format_state(self._states[i], int(self.players[i]))
+        return self.game.format_state(self._states[i], int(self._players[i]))
 
     def take(self, rows: np.ndarray) -> "View":
         """The view of some of the positions; rows int or bool (n,)."""
         part: View = object.__new__(View)
         part.game = self.game
         part._states = self._states[rows]
-        part.players = self.players[rows]
-        part.seeds = self.seeds[rows]
+        part._players = self._players[rows]
+        part.players, part.seeds = read_only(part._players), read_only(self.seeds[rows])
         return part
 
 

@@ -1,0 +1,53 @@
+"""Nothing that an agent is handed lets it change a game, or what another agent is given."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from option_sets import OPTIONS
+
+import ttt_envs
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import View
+
+
+def games() -> list[Game]:
+    return [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
+
+
+def given(view: View) -> dict[str, np.ndarray]:
+    """All arrays that can be reached from a view without private names."""
+    found = {name: getattr(view, name) for name in ("players", "seeds", "masks", "observations")}
+    for symmetry in view.game.symmetries:
+        found[f"actions of {symmetry.name}"] = symmetry.actions
+        found[f"features of {symmetry.name}"] = symmetry.features
+    if view.game.has_planes:
+        found["plane_index"] = view.game.plane_index
+    return {**found, "prototype": view.game.prototype}
+
+
+PARTS: dict[str, Callable[[Batch, int], View]] = {
+    "all": lambda batch, player: batch.view(player),
+    "rows": lambda batch, player: batch.view(player, np.arange(3)),
+    "taken": lambda batch, player: batch.view(player).take(np.arange(3)),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_what_a_view_gives_is_read_only(game: Game, part: str) -> None:
+    for name, array in given(PARTS[part](Batch(game, 5, seed=0), 0)).items():
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = array[:1]
+        assert not array.flags.writeable, name
+
+
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(None), np.arange(3), np.array([True, True, True, False, False])])
+def test_a_view_does_not_move_with_the_batch(rows: slice | np.ndarray) -> None:
+    batch = Batch(ttt_envs.load("super_tic_tac_toe"), 5, seed=0)
+    view = batch.view(rows=rows)
+    before = view.text()
+    batch.step(batch.masks().argmax(axis=1))
+    assert view.text() == before
+    assert len(view.masks) == len(view)
