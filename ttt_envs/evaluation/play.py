@@ -192,7 +192,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
     on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for an answer that is not one
     legal action a position.
     """
-    masks = view.masks.copy()  # the agent may write into its own
+    masks = view.masks.copy()  # an agent that tries could write into its own
     try:
         answer = agent.act(view)
         try:
