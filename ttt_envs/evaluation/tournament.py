@@ -215,7 +215,10 @@ class TournamentReport(Report):
     def _time(self) -> Table:
         each = [(self.agents[i], self.time[0][i], self.time[1][i]) for i in self.order]
         rows = [[name, f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)] for name, seconds, moves in each]
-        note = "Mean over many games side by side, compiling at the first move included. Only this table differs from run to run."
+        note = (
+            "Mean over many games side by side, compiling at the first move included. Only this table differs from run "
+            "to run."
+        )
         return Table("Time", ["agent", "µs a move", "moves"], rows, note)
 
     def texts(self) -> list[tuple[str, str]]:
