@@ -165,8 +165,8 @@ def check_given_arrays_are_copies(game: Game) -> None:
             for array in given.values():
                 array[:] = 1
         view = aec.view(name)
-        view.masks[:] = True
-        view.observations[:] = 1
+        for what in ("players", "seeds", "masks", "observations"):
+            assert not getattr(view, what).flags.writeable, f"{what} of a view can be written to"
         assert np.array_equal(aec.observe(name)["observation"], expected), "the user writes into the observation"
         assert aec.get_state() == parallel.get_state() == packed, "the user writes into the state"
         for action in set(range(game.num_actions)) - legal:
