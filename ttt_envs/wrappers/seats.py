@@ -128,7 +128,9 @@ class SeatGames:
 
     def _draw_first_seat(self) -> None:
         """By the seed, or a loop that seeds every episode would see one seat only."""
-        self._first_seat = int(scale(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0), self.game.num_players))
+        # A compiled kernel returns a uint64 as int, which another one takes for an int64.
+        draw = np.uint64(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0))
+        self._first_seat = int(scale(draw, self.game.num_players))
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
