@@ -1,7 +1,7 @@
 """Temporal-difference learning of a table through plain PettingZoo, by self-play: both players learn into one table.
 
-For single rounds of Tic-Tac-Dice. The table holds the value of what a player leaves behind: who has claimed what after
-their move, and whether they roll again (Sutton and Barto, "Reinforcement Learning", section 1.5, of tic-tac-toe).
+For single rounds of Tic-Tac-Dice. The table holds the value of the afterstates: the claimed cells after a player's
+move, and whether they roll again (Sutton and Barto, "Reinforcement Learning", section 1.5, of tic-tac-toe).
 Train it (half a minute), then rate it:
 
     python agents/tabular.py --out runs/tabular.npz
@@ -58,7 +58,7 @@ def train(games: int, seed: int = 0, rate: float = 0.05, epsilon: float = 0.1) -
                 best = max(found, key=lambda each: table.get(found[each], 0.0))
                 action = int(generator.choice(legal)) if explores else best
                 after, value = found[action], table.get(found[best], 0.0)
-            if agent in last:  # what it left behind has led to this
+            if agent in last:  # the afterstate before has led to this
                 before = table.get(last[agent], 0.0)
                 table[last[agent]] = before + rate * (value - before)
             last[agent] = after
@@ -67,7 +67,7 @@ def train(games: int, seed: int = 0, rate: float = 0.05, epsilon: float = 0.1) -
 
 
 class Tabular(Agent):
-    """Plays the action that leaves most behind."""
+    """Plays the action whose afterstate has the highest value."""
 
     def __init__(self, path: str = OUT) -> None:
         """`path`: a table by `main`."""

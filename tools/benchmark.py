@@ -71,7 +71,7 @@ class Config:
     seconds: float = 2.0
     """Time of each measurement, shared out over its repeats."""
     repeats: int = 5
-    """Runs of which the median counts."""
+    """Number of runs; the median counts."""
     only: tuple[Section, ...] = SECTIONS
     """Parts to measure."""
     out: Path = Path("runs/bench")
@@ -84,12 +84,12 @@ class Timing:
 
     Attributes:
         game: id, or "" where no game matters.
-        what: was measured.
+        what: the thing measured.
         value: median; nan if it could not be measured.
         unit: "moves/s", "s", "x" and the like.
-        goal: that the value must reach, or, in seconds, must not exceed; None if there is none.
+        goal: bound that the value must reach or, if in seconds, must not exceed; None if there is none.
         runs: the values of which `value` is the median.
-        note: why it was skipped, or what to know.
+        note: the reason why it was skipped, or a remark.
     """
 
     game: str
@@ -230,7 +230,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
 
 
 def search(game_id: str, spec: str, seconds: float) -> float:
-    """Playouts a second of a tree search with `simulations` at each of some openings."""
+    """Simulations a second of a tree search with `simulations` at each of some openings."""
     agent: Any = agents.load(spec)
     game = ttt_envs.load(game_id)
     positions = 4
@@ -258,7 +258,7 @@ def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
 
 
 def train(game_id: str, rollouts: int) -> float:
-    """Decisions a second of self-play training on one core, without what it does to save and to evaluate."""
+    """Decisions a second of self-play training on one core, without saving and evaluation."""
     import torch
 
     torch.set_num_threads(1)
@@ -352,7 +352,7 @@ def _skipped(game: str, what: str, unit: str, why: str) -> Timing:
 
 
 def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
-    """All measurements of `config`, as they are made; `tell` hears what comes next and what share is done.
+    """All measurements of `config`, as they are made; `tell` is called with the next one's name and the share done.
 
     Raises ValueError for unknown games or parts and for times and repeats that make no sense.
     """
@@ -382,7 +382,7 @@ def measure(config: Config, tell: Callable[[str, float], None] = lambda what, sh
 
 
 def tables(found: Sequence[Timing]) -> list[Table]:
-    """For people, one for each game: value, goal, and whether it is met."""
+    """Tables for people, one for each game: value, goal, and whether it is met."""
     made = []
     for game in dict.fromkeys(m.game for m in found):
         mine = [m for m in found if m.game == game]

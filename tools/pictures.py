@@ -21,9 +21,9 @@ class Config:
     out: Path = Path("docs")
     """Folder for the pictures."""
     agent: str = "greedy"
-    """Who plays the game that is drawn."""
+    """Agent that plays the game to be drawn."""
     seed: int = 3
-    """Of the game."""
+    """Seed of the game."""
 
 
 def picture(game_id: str, agent: str, seed: int) -> str:

@@ -1,4 +1,4 @@
-"""What a run folder keeps so that a run can be repeated and resumed: config.json and resume.safetensors."""
+"""The files by which a run can be repeated and resumed: config.json and resume.safetensors."""
 
 import json
 import platform
@@ -31,7 +31,7 @@ _LIBRARIES = {
     "sb3_contrib": "sb3-contrib",
 }
 
-# Where a run is, and what it prints, belongs to a call.
+# The folder of a run, and its output, belong to a call.
 _OF_A_CALL = ("out", "resume", "quiet")
 
 Config = TypeVar("Config")
@@ -123,7 +123,7 @@ def _with_tuples(value: Any) -> Any:
 
 
 def save(folder: Path, steps: int, parts: Parts) -> None:
-    """Write what training goes on with, modules and optimisers by name, whole or not at all."""
+    """Write the state of training, modules and optimisers by name, whole or not at all."""
     tensors = {}
     for part, found in parts.items():
         if isinstance(found, torch.nn.Module):
@@ -171,7 +171,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Settings as JSON's types, without those that belong to a call; of an agent its name."""
+    """Settings as JSON's types, without those that belong to a call; an agent becomes its name."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -32,11 +32,11 @@ class Opponents:
         """Load the fixed agents.
 
         Args:
-            game: that is played.
+            game: the game that is played.
             current: the learner as it plays now; the same object while it learns.
-            fixed: what `agents.load` takes, texts or agents; they share what the two weights leave.
+            fixed: texts or agents, as `agents.load` takes them; they share what the two weights leave.
             snapshots: folder of the learner's snapshots, files whose names sort by age.
-            read: makes an agent of a snapshot's file.
+            read: callback that makes an agent of a snapshot's file.
             self_weight: share of games against the current self.
             past_weight: share of games against snapshots.
             past: snapshots in the pool at a time, spread evenly over the past.

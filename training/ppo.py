@@ -11,7 +11,7 @@ folder holds:
     resume.safetensors     what --resume needs: the policy, the optimiser, the number of decisions
     snapshots/             past policies
     curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       what its decisions lose against best play, with --regret-games
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
     tensorboard/           losses and scores: tensorboard --logdir runs
 
@@ -115,12 +115,12 @@ class Config(Settings):
 
 @dataclass
 class Result:
-    """What a call of `train` did.
+    """The result of a call of `train`.
 
     Attributes:
         folder: the run folder.
         steps: decisions trained on, earlier calls included.
-        steps_per_second: of this call, measurements left out.
+        steps_per_second: speed of this call, measurements left out.
         finished: False if it was interrupted.
         rows: the rows of each curve, such as rows["score"], earlier calls included; see `training.probes`.
     """
@@ -175,7 +175,7 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
 
 
 def parts_of(model: MaskablePPO) -> checkpoint.Parts:
-    """What a resumed run needs of the model."""
+    """The parts of the model that a resumed run needs."""
     return {"policy": model.policy, "optimizer": model.policy.optimizer}
 
 

@@ -1,4 +1,4 @@
-"""Probes: what is measured of a learner while it trains. Any learner that gives an `Agent` can use them.
+"""Probes measure a learner while it trains. Any learner that gives an `Agent` can use them.
 
     from training.probes import Probes, Score
 
@@ -36,12 +36,12 @@ class Probe(ABC):
     """A metric: when it is due, its row in a CSV file, how it is measured, how it is drawn.
 
     Attributes:
-        name: what it is called in `Probes.rows`.
+        name: its name in `Probes.rows`.
         file: stem of its files' names, where it is not `name`.
         row: dataclass of a row; its first field is `steps`.
         unit: label of the vertical axis.
         every: steps between two measurements.
-        game: that is played.
+        game: the game that is played.
     """
 
     name: ClassVar[str]
@@ -60,7 +60,7 @@ class Probe(ABC):
 
     @abstractmethod
     def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Any]:
-        """Measure the agent; returns rows. Long work calls `check` now and then, which raises at an interrupt."""
+        """Measure the agent; returns rows. Long work calls the callback `check`, which raises at an interrupt."""
 
     @abstractmethod
     def draw(self, axes: Any, rows: Sequence[Any]) -> None:
@@ -175,7 +175,7 @@ class Score(Probe):
         self.games, self.seed = games, seed
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ScoreRow]:
-        """One row an opponent."""
+        """The results, one row per opponent."""
         game, found = self.game, []
         repeats = max(self.games // len(game.teams), 1)
         seats = np.ones((len(game.teams), game.num_players), np.int64)
@@ -202,7 +202,7 @@ class Score(Probe):
         return found
 
     def draw(self, axes: Any, rows: Sequence[ScoreRow]) -> None:
-        """One line an opponent."""
+        """The curves, one line per opponent."""
         for agent in dict.fromkeys(row.agent for row in rows):
             mine = [row for row in rows if row.agent == agent]
             scores, widths = np.array([row.score for row in mine]), np.array([row.half_width for row in mine])
@@ -216,7 +216,7 @@ class Score(Probe):
         return "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in rows)
 
     def scalars(self, rows: Sequence[ScoreRow]) -> dict[str, float]:
-        """The score against each."""
+        """The score against each opponent."""
         return {f"eval/{row.agent}": row.score for row in rows}
 
 
@@ -236,7 +236,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """What the agent's decisions lose against best play; see `ttt_envs.evaluation.regret.Measurement`."""
+    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.regret.Measurement`."""
 
     steps: int
     per_game: float
@@ -254,7 +254,7 @@ class Regret(Probe):
     unit = "regret a game (reward)"
 
     def __init__(self, game: Game, *, every: int, games: int = 200, seed: int = 0) -> None:
-        """Raises ValueError for a game without oracle, or one with hidden information."""
+        """Raise ValueError for a game without oracle, or one with hidden information."""
         super().__init__(game, every)
         if games < 2:
             raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {games}")
@@ -297,15 +297,15 @@ class Regret(Probe):
 
 @dataclass
 class ExploitabilityRow:
-    """What a best response wins, on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
+    """The gain of a best response, on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
 
     Attributes:
-        steps: trained on.
-        policy: against the agent.
-        policy_half_width: of its 95 % interval; 0 if it is exact.
-        average: against the average of the latest half of its snapshots so far; nan if there are none.
-        average_half_width: as above.
-        snapshots: how many these are.
+        steps: decisions trained on.
+        policy: the gain against the agent.
+        policy_half_width: half width of its 95 % interval; 0 if it is exact.
+        average: the gain against the average of the latest half of its snapshots so far; nan if there are none.
+        average_half_width: half width of its 95 % interval; 0 if it is exact.
+        snapshots: number of snapshots averaged.
     """
 
     steps: int
@@ -317,7 +317,7 @@ class ExploitabilityRow:
 
 
 class Exploitability(Probe):
-    """What a best response wins against the agent, and against the average of its past."""
+    """The exploitability of the agent, and of the average of its past."""
 
     name, row = "exploitability", ExploitabilityRow
     unit = "exploitability (reward)"
@@ -335,10 +335,10 @@ class Exploitability(Probe):
         """Walk through the game's tree, if it is measured by that.
 
         Args:
-            game: of two players, zero-sum, and small unless its oracle gives best responses.
+            game: a zero-sum game of two players, small unless its oracle gives best responses.
             every: steps between two measurements.
             starts: drawn starts of the game, always the same ones, where not all can be measured at once.
-            seed: that they are drawn by.
+            seed: for drawing these starts.
             average: gives the average of the learner's past, and of how many snapshots that is; None leaves it out.
             quiet: do not show the progress of the walk.
 
@@ -366,7 +366,7 @@ class Exploitability(Probe):
         return found.exploitability, found.half_width
 
     def draw(self, axes: Any, rows: Sequence[ExploitabilityRow]) -> None:
-        """The policy's, and that of the average of its snapshots."""
+        """The curves of the policy and of the average of its snapshots."""
         steps, lines = [row.steps for row in rows], {"policy": "the policy"}
         if any(row.snapshots for row in rows):
             lines["average"] = "the average of the latest half of its snapshots"
@@ -379,7 +379,7 @@ class Exploitability(Probe):
         axes.legend(loc="upper right")
 
     def text(self, rows: Sequence[ExploitabilityRow]) -> str:
-        """Both numbers, with the half widths of those that are no exact ones."""
+        """Both numbers, with half widths where they are estimates."""
         (row,) = rows
 
         def value(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a training script shows in the terminal: lines of text above a bar with its speed."""
+"""The terminal output of a training script: lines of text above a progress bar with its speed."""
 
 import time
 from collections.abc import Iterator

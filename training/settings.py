@@ -130,7 +130,7 @@ def command_line(
 
     Args:
         kind: the script's settings.
-        program: name of its module.
+        program: name of the script's module.
         description: what it does, for --help.
         arguments: None for those of the process.
 

@@ -28,12 +28,12 @@ GAMES: dict[str, "str | Callable[..., Game]"] = {
 
 
 def load(game_id: str, **options: Any) -> "Game":
-    """The game with that id and these options; its page says what options there are.
+    """The game with that id and these options; `ttt describe` lists the options.
 
     Args:
         game_id: an id of `GAMES`; or "module:function" for a game that is not registered, so that a command can name
             it too.
-        options: of the game.
+        options: options of the game.
 
     Raises:
         ValueError: no such id or option (the known ones are listed), or a wrong value.
@@ -123,7 +123,7 @@ def _import(entry: str) -> Callable[..., "Game"]:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and lacks something that it imports
+            raise  # the module exists, but something that it imports is missing
         raise ValueError(f"game {entry!r}: there is no module {error.name!r} on Python's path") from None
     except AttributeError:
         raise ValueError(f"game {entry!r}: module {module!r} has no {name!r}") from None
@@ -136,7 +136,7 @@ def _made(make: Any, options: tuple[tuple[str, type, Any], ...]) -> "Game":
 
 
 def gymnasium_id(game_id: str) -> str:
-    """Such as "ttt_envs/SuperTicTacToe-v0"."""
+    """A game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
     return f"ttt_envs/{''.join(word.capitalize() for word in game_id.split('_'))}-v0"
 
 

@@ -1,4 +1,4 @@
-"""What each observation feature of Connect Four means: 85 of them, 0 or 1, from the observer's side."""
+"""The observation features of Connect Four: 85 of them, 0 or 1, from the observer's side."""
 
 import numpy as np
 

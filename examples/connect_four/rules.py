@@ -64,7 +64,7 @@ def connects(state, row, column):
 
 @kernel
 def run(state, start, direction):
-    """How many discs of the same colour follow the one at `start` in a direction."""
+    """The number of discs of the same colour that follow the one at `start` in a direction."""
     row, column = start
     colour, length = state["cells"][row, column], 0
     row, column = row + direction[0], column + direction[1]
@@ -76,5 +76,5 @@ def run(state, start, direction):
 
 @kernel
 def resample(state, player, seed):
-    """Nothing is hidden and nothing is drawn; only the generator must not be the true one."""
+    """Replace the generator, which must not be the true one: nothing is hidden and nothing is drawn."""
     rng.start(state, seed)

@@ -11,7 +11,7 @@ ACTION_NAMES = tuple("abcdefg")
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Who is to move or has won, the rows from the top, the columns' letters. The same for every viewer."""
+    """A position as text, the same for every viewer: turn or result, the rows from the top, the columns' letters."""
     if not state["done"]:
         first = f"{'XO'[state['to_move']]} to move"
     elif state["rewards"].any():

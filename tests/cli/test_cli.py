@@ -566,7 +566,7 @@ def test_agents_lists_all_with_what_they_play(capsys):
     assert "operation_tic_tac_toe" in found["smmcts"]
     assert "plays: depends on its parameters" in found["ppo"]
     assert "path (str) a run folder" in found["ppo"]
-    assert "simulations=400 (int) playouts for each decision." in found["mcts"]
+    assert "simulations=400 (int) simulations for each decision." in found["mcts"]
     assert "seconds=none (float or None)" in found["mcts"]
 
 

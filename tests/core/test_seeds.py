@@ -133,7 +133,7 @@ def table(game: Game, player: int) -> dict[int, int]:
     """Seed of the first decision -> episode seed, for the first game of all runs with a small seed."""
     nothing = np.zeros(1, np.uint64)
     episodes = [int(episode_seeds(new_key(seed), nothing, nothing)[0]) for seed in range(TABLE)]
-    return {int(derive(episode, int(Purpose.DECISION) + player, 0)): episode for episode in episodes}
+    return {int(derive(np.uint64(episode), int(Purpose.DECISION) + player, 0)): episode for episode in episodes}
 
 
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)

@@ -1,4 +1,4 @@
-"""Who chooses moves. `agents.load("mcts:simulations=400")` gives an agent; an agent answers `act(view)`.
+"""Agents, which choose moves. `agents.load("mcts:simulations=400")` gives one; an agent answers `act(view)`.
 
 Agents of your own: subclass `Agent`, or write a function `f(observation, mask) -> action`, and name it wherever an
 agent is named, as "my_agent.py:name" or as the object itself. `from_sb3` and `from_torch` adapt trained models.
@@ -41,7 +41,7 @@ AGENTS: dict[str, str] = {
     "human": "ttt_envs.agents.human:Human",
 }
 
-#: Installed packages name agents of theirs in this group of entry points: name = "module:class".
+#: Installed packages register their agents in this group of entry points: name = "module:class".
 ENTRY_POINTS = "ttt_envs.agents"
 
 # The tree searches, the one for the simplest games first.
@@ -133,12 +133,12 @@ def search_for(game: Game) -> str | None:
 
 
 def _names() -> list[str]:
-    """The names that need no place: the built-in agents first."""
+    """The names of agents that need no file or module, the built-in agents first."""
     return list(dict.fromkeys([*AGENTS, *(each.name for each in entry_points(group=ENTRY_POINTS))]))
 
 
 def _find(spec: str) -> tuple[Any, str]:
-    """What a text names, a class, a function or an object, and its parameters as text."""
+    """The class, function or object that a text names, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
         module, attribute = AGENTS[name].split(":")
@@ -176,7 +176,7 @@ def _module_of(place: str) -> Any:
     try:
         return _run(f"the module {place}", lambda: import_module(place))
     except ModuleNotFoundError as error:
-        # The module itself is missing, and not something that it needs.
+        # The module itself is missing, not something that it imports.
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise ValueError(_unknown(place)) from None
         raise
@@ -196,7 +196,7 @@ def _file_module(place: str) -> Any:
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         execute = partial(spec.loader.exec_module, module)
-        # As for a script, what lies beside the file can be imported; what is installed comes first.
+        # As for a script, modules beside the file can be imported; installed ones come first.
         sys.path.append(str(path.parent))
         try:
             _run(f"the agent file {place}", execute, path)
@@ -209,7 +209,7 @@ def _file_module(place: str) -> Any:
 
 
 def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> Any:
-    """Import somebody's code. What it raises becomes ImportError that names the code, the fault and its line.
+    """Import a user's code. Whatever it raises becomes an ImportError that names the code, the fault and its line.
 
     The line is that of the file at `path`, if there is one: what it calls may lie deep in other packages.
     """

@@ -27,7 +27,7 @@ class FunctionAgent(Agent):
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         try:
             signature = inspect.signature(function)
-        except (TypeError, ValueError):  # of some compiled functions nothing is known
+        except (TypeError, ValueError):  # some compiled functions have no signature
             return
         try:
             signature.bind(None, None)
@@ -39,7 +39,7 @@ class FunctionAgent(Agent):
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action.
 
-        Raises TypeError or ValueError, naming the agent, if the function answers something else than the number of an
+        Raises TypeError or ValueError, naming the agent, if the function answers anything but the number of an
         action.
         """
         out = np.full(len(view), -1, np.int64)
@@ -69,11 +69,11 @@ class ActorAgent(Agent):
         self.name = str(getattr(actor, "name", type(actor).__name__))
 
     def act(self, view: View) -> np.ndarray:
-        """What the object answers."""
+        """The object's own answer, int64 (n,)."""
         return self.actor.act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """The object's own policy if it has one; else 1 for what it answers."""
+        """The object's own policy if it has one; else probability 1 for the action it answers."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
 
@@ -84,7 +84,7 @@ class ActorAgent(Agent):
             own(game)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
-        """The object's method of that name; what is no method, such as a network called `policy`, is not meant."""
+        """The object's method of that name; other attributes, such as a network called `policy`, do not count."""
         own = getattr(self.actor, name, None)
         return own if inspect.isroutine(own) else None
 
@@ -97,7 +97,7 @@ class SB3Agent(Agent):
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: it may go on learning. `name`: for reports; by default that of the model's class, such as "ppo".
+        """`model`: may go on learning. `name`: for reports; by default that of the model's class, such as "ppo".
 
         Raises TypeError for anything but a model with a policy of discrete actions and without memory.
         """
@@ -161,7 +161,7 @@ class SB3Agent(Agent):
 
 
 def _action_values(policy: Any) -> Callable[[Any], Any] | None:
-    """What computes the Q values of a policy; None if it has none."""
+    """The network that computes a policy's Q values; None if it has none."""
     if hasattr(policy, "quantile_net"):
         return lambda observations: policy.quantile_net(observations).mean(dim=1)
     return getattr(policy, "q_net", None)

@@ -1,4 +1,4 @@
-"""Agent: the base of everything that chooses moves, and what agents share."""
+"""The base class of all agents, and the functions that agents share."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ class Agent:
     whatever else is in the batch.
 
     Attributes:
-        name: what reports call it: the name of its class, unless the class says another. `agents.load` sets it to the
+        name: its name in reports: that of its class, unless the class sets another. `agents.load` sets it to the
             text that the agent was loaded from.
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
@@ -51,8 +51,8 @@ class Agent:
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no action.
 
-        By default 1 for what `act` answers. An agent that draws at random should define it: what it does must otherwise
-        be estimated from many seeds.
+        By default 1 for the action that `act` answers. An agent that draws at random should define it: otherwise its
+        probabilities must be estimated from many seeds.
         """
         if type(self).act is Agent.act:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")

@@ -1,10 +1,10 @@
 """Expectimax of limited depth, for any game of perfect information, with chance or without it.
 
-Chance is sampled, less with each action further ahead: Kearns, Mansour and Ng, "A sparse sampling algorithm for
-near-optimal planning in large Markov decision processes", Machine Learning 49, 2002. After the last action that is
-looked at, random games are played to the end.
+Chance is sampled, with fewer samples for each action further ahead: Kearns, Mansour and Ng, "A sparse sampling
+algorithm for near-optimal planning in large Markov decision processes", Machine Learning 49, 2002. After the last
+action that is looked at, random playouts follow.
 
-- Any number of players in any order: each takes the action that is best for himself (max^n: Luckhardt and Irani, "An
+- Any number of players in any order: each takes the action that is best for them (max^n: Luckhardt and Irani, "An
   algorithmic solution of n-person games", AAAI 1986).
 - All actions in a position meet the same futures, so that luck decides less between them.
 
@@ -27,7 +27,7 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.view import View
 
-# Each action further ahead meets so many times fewer futures. The luck of the first ones decides between the player's
+# Each action further ahead meets fewer futures, by this factor. The luck of the first ones decides between the player's
 # actions; that of later ones evens out over them.
 _FEWER = 8
 
@@ -45,18 +45,18 @@ def guess(states, legal, values, joint, samples, playouts, seed, out):
 
 
 def weigh(states, legal, values, joint, samples, playouts, seed, out):
-    """Add to `out` what each player may expect in states[0], if the one to move there takes his best action.
+    """Add to `out` what each player may expect in states[0], if the player to move there takes the best action.
 
     The first entry of each array belongs to this position, the others to what follows.
 
     Args:
         states: (depth + 2,), the position, and room for those that follow.
         legal: bool (depth + 1, num_actions), room to work.
-        values: float64 (depth, num_actions, players); values[0] is left with what to expect of each legal action.
+        values: float64 (depth, num_actions, players); values[0] is left with the expected rewards of each legal action.
         joint: int64 (players,), room to work.
         samples: futures that each action here meets.
-        playouts: random games at the end.
-        seed: uint64, of all that is drawn.
+        playouts: random playouts at the end.
+        seed: uint64, for everything that is drawn.
         out: float64 (players,).
     """
     if states[0]["done"]:
@@ -95,7 +95,7 @@ def kernel_for(rules: Rules, depth: int) -> Callable[..., Any]:
 
 
 class Expectimax(Agent):
-    """Looks some actions ahead, at a few samples of what chance may do, and plays what is best on average.
+    """Looks some actions ahead, over a few samples of chance, and plays the action that is best on average.
 
     Plays any game of perfect information in which one player acts at a time.
     """
@@ -104,13 +104,13 @@ class Expectimax(Agent):
     plays = {"simultaneous": False, "hidden_information": False}
 
     def __init__(self, depth: int = 2, samples: int = 32, playouts: int = 2) -> None:
-        """How far and how thoroughly to look.
+        """Set how far and how thoroughly to look.
 
         Args:
             depth: actions looked ahead, of all players together.
             samples: futures tried for each action in the position itself, and an eighth of these for each action
                 further ahead. One is enough, and taken, in a game without chance.
-            playouts: random games that value each position at the end.
+            playouts: random playouts that value each position at the end.
         """
         if depth < 1 or samples < 1 or playouts < 1:
             raise ValueError(f"depth={depth}, samples={samples} and playouts={playouts} must be at least 1")

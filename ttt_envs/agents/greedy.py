@@ -1,4 +1,4 @@
-"""The greedy agent: one move ahead, and the answer to it.
+"""The greedy agent: it looks one move ahead, and at the answer to that move.
 
 `draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; in them
 `legal_mask` and `step` stand for the game's kernels.
@@ -28,7 +28,7 @@ def draw_choices(state, seed, legal, joint):
 
 
 def can_be_beaten(states, player, seed, legal):
-    """Whether another side than `player`'s may win at once in states[0].
+    """Whether a side other than `player`'s may win at once in states[0].
 
     A side shares its reward, so another one wins where a player is paid and `player` is not. Where several
     act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to try actions.
@@ -56,7 +56,7 @@ def can_be_beaten(states, player, seed, legal):
 def score_rows(states, players, seeds, scores):
     """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
 
-    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of who acts as well.
+    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of the others who act.
     """
     if states.shape[0] == 0:
         return
@@ -93,14 +93,14 @@ def _kernel(rules: Rules) -> Callable[..., Any]:
 class Greedy(Agent):
     """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
 
-    Plays any game. Where chance, hidden things or choices at the same time decide what an action leads to, it
-    takes the action that wins most and loses least over a few samples of them.
+    Plays any game. Where the outcome of an action depends on chance, hidden information or simultaneous choices, it
+    takes the action that wins most and loses least over a few sampled worlds.
     """
 
     name = "greedy"
 
     def __init__(self, samples: int = 8) -> None:
-        """How thoroughly to look.
+        """Set how thoroughly to look.
 
         Args:
             samples: worlds looked at for each decision; one is enough where nothing is left to chance.

@@ -11,13 +11,13 @@ from ttt_envs.core.view import View
 
 HELP = "the name of an action, or its number in the list; ? shows the list again; q quits"
 
-# Of a terminal: to the top left, clear the screen, clear what has scrolled out of it.
+# Terminal codes: cursor to the top left, clear the screen, clear the scrollback.
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 _SEPARATOR = "\n" + "=" * 72 + "\n"
 
 
 class Human(Agent):
-    """Asks a person at the terminal for each move, showing what that player may see."""
+    """Asks a person at the terminal for each move, and shows what that player may see."""
 
     name = "human"
     interactive = True
@@ -35,7 +35,7 @@ class Human(Agent):
     def _ask(self, view: View, i: int) -> int:
         legal = np.flatnonzero(view.masks[i])
         names = [view.game.action_names[action] for action in legal]
-        # Where numbers are names, a number of the list would be taken for one.
+        # Where actions are named by numbers, a number in the list would be taken for a name.
         numbered = not any(name.isdecimal() for name in view.game.action_names)
         listed = columns([f"{k + 1}: {name}" for k, name in enumerate(names)] if numbered else names)
         print(f"\n{view.text(i)}\n\nplayer {view.players[i]} chooses:\n{listed}")
@@ -61,10 +61,10 @@ class Human(Agent):
 
 
 class Terminal:
-    """One terminal shared by several people: nobody sees what another one was asked, or has answered."""
+    """One terminal shared by several people: nobody sees what another was asked or has answered."""
 
     def __init__(self) -> None:
-        """Nobody has been asked."""
+        """Start with nobody having been asked."""
         self._seat: int | None = None
         self._secret = False
 
@@ -79,7 +79,7 @@ class Terminal:
         self._seat, self._secret = player, True
 
     def show(self) -> None:
-        """Clear what only one player may see; then anything that all may see can be shown."""
+        """Clear what only one player may see, before anything is shown to all."""
         if self._secret:
             print(_CLEAR if sys.stdout.isatty() else _SEPARATOR, end="", flush=True)
         self._secret = False

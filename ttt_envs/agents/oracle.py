@@ -18,10 +18,10 @@ class OracleAgent(Agent):
     name = "oracle"
 
     def __init__(self, fallback: str = "greedy") -> None:
-        """The agent for what the oracle does not cover.
+        """Choose the agent for positions that the oracle does not cover.
 
         Args:
-            fallback: the agent for positions that the oracle does not cover, such as "random" or "mcts".
+            fallback: that agent, such as "random" or "mcts".
         """
         self.fallback = load(fallback)
 

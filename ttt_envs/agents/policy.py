@@ -1,7 +1,7 @@
 """Trained policies as files, and as agents.
 
-A policy file is safetensors: plain numbers and text, nothing that could run when it is loaded. Its metadata say for
-which game, options and encoding it was trained, so that a foreign or damaged file is refused in words.
+A policy file is safetensors: plain numbers and text, nothing that could run when it is loaded. Its metadata name
+the game, options and encoding it was trained for, so that a foreign or damaged file raises BadPolicyFile.
 """
 
 import json
@@ -39,27 +39,27 @@ def _relu() -> "torch.nn.Module":
     return torch.nn.ReLU()
 
 
-#: Name -> what makes a layer of it.
+#: Name -> the function that makes the layer.
 ACTIVATIONS = {"tanh": _tanh, "relu": _relu}
 
 
 class BadPolicyFile(ValueError):
-    """A file that is no policy of this library, is damaged, or belongs to another game."""
+    """Raised for a file that is no policy of this library, is damaged, or belongs to another game."""
 
 
 @dataclass(frozen=True)
 class PolicyInfo:
-    """What a policy file says of itself.
+    """The metadata of a policy file.
 
     Attributes:
-        game: id.
+        game: id of the game.
         options: the game's options at training.
         encoding: "flat" or "planes".
         inputs: features that the first layer takes.
         actions: outputs of the last layer.
         hidden: sizes of the hidden layers, of the policy and of the value network alike.
         activation: "tanh" or "relu".
-        steps: learner's decisions it was trained on.
+        steps: number of the learner's decisions it was trained on.
     """
 
     game: str
@@ -161,11 +161,11 @@ class PolicyAgent(Agent):
         temperature: float = 1.0,
         symmetric: bool = False,
     ) -> None:
-        """`net`: float32 (n, inputs) -> logits; it may go on learning. Of several, the probabilities are averaged.
+        """`net`: float32 (n, inputs) -> logits; it may go on learning. With several, their probabilities are averaged.
 
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
-        logits are the mean over the game's symmetries; it costs that many times more, and evens out what was
-        learned on one side of the board and not on the other.
+        logits are the mean over the game's symmetries; it costs that many times more, and evens out what
+        was learned on one side of the board only.
 
         Raises ValueError for an unknown encoding or a negative temperature, TypeError if a network is no torch module.
         """

@@ -21,15 +21,15 @@ class PPO(PolicyAgent):
         Args:
             path: a run folder, or a .safetensors file in it.
             temperature: 1 samples the policy itself, less sharpens it, 0 plays its most likely action.
-            symmetric: average the policy over the board's symmetries: stronger, and as many times slower.
-            average: play the average of the run's snapshots: true of all of them, a number from 0 to 1 of that share
-                of them, the latest. It is the mean of what they do in each position, all with the same weight. The
-                average of fictitious play is another one: there a policy counts by how likely it is to lead to the
+            symmetric: average the policy over the board's symmetries: stronger, and slower by their number.
+            average: play the average of the run's snapshots: true averages all, a number from 0 to 1 that share of
+                them, the latest. It is the mean of their probabilities in each position, with equal weights. The
+                average of fictitious play differs: there a policy counts by how likely it is to lead to the
                 position. Slower by the number of snapshots.
 
         Raises:
-            FileNotFoundError: nothing there, or no snapshots to be averaged.
-            BadPolicyFile: damaged, or no policy.
+            FileNotFoundError: there is no such path, or there are no snapshots to average.
+            BadPolicyFile: the file is damaged, or no policy.
             ValueError: a negative temperature, or a share that is not from 0 to 1.
         """
         if not 0 <= average <= 1:
@@ -55,7 +55,7 @@ class PPO(PolicyAgent):
     def check(self, game: Game) -> None:
         """Raise BadPolicyFile unless the policy was trained for this game's actions and observations.
 
-        Other options are no obstacle: one may want to see how it does there.
+        Other options of the same game are accepted: how well a policy transfers is worth measuring.
         """
         inputs = game.plane_index.size if self.encoding == "planes" else game.observation_size
         if (self.info.game, self.info.inputs, self.info.actions) != (game.id, inputs, game.num_actions):
@@ -68,7 +68,7 @@ class PPO(PolicyAgent):
 
 
 def snapshots(run: Path, share: float = 1.0) -> list[Path]:
-    """The latest `share` of a run folder's snapshots, oldest first; FileNotFoundError in words if there are none."""
+    """The latest `share` of a run folder's snapshots, oldest first; raises FileNotFoundError if there are none."""
     files = sorted((run / "snapshots").glob("*.safetensors"))
     if not files:
         raise FileNotFoundError(

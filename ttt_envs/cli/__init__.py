@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int | None:
     if "" not in sys.path:
-        # As `python -m ttt_envs` has it: package.module:Name may lie in the current folder.
+        # As with `python -m ttt_envs`, package.module:Name may lie in the current folder.
         sys.path.append("")
     repeated = _repeated(arguments)
     if repeated is not None:
@@ -68,7 +68,7 @@ def _class_of(place: str) -> Any:
 
 
 def _summary_of(place: str) -> Callable[[], None]:
-    """Stands for a verb that is not asked for: only its line in the help. Its module is read, and not imported."""
+    """Stand-in for a verb that is not asked for: only its line in the help. Its module is read, and not imported."""
     module, name = place.split(":")
     spec = find_spec(module)
     assert spec is not None
@@ -83,6 +83,6 @@ def _summary_of(place: str) -> Callable[[], None]:
 
 
 def _repeated(arguments: Sequence[str]) -> str | None:
-    """An option that is given twice, of which one would be lost."""
+    """An option that is given twice, so that one of the two would be lost."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     return next((name for k, name in enumerate(names) if name in names[:k]), None)

@@ -71,7 +71,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
-    """The ids of those of the games that the agent plays; None if that depends on parameters that must be given."""
+    """The ids of the games that the agent plays; None if that depends on parameters that must be given."""
     from ttt_envs import agents
     from ttt_envs.core.oracle import TableMissing, without_building
 

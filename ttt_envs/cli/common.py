@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """The options of a game."""
+    """The field for the options of a game."""
 
     option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]", help_behavior_hint="")] = ()
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
@@ -26,7 +26,7 @@ class GameOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class GameArguments(GameOptions):
-    """The game of a verb: its id, the first word after the verb, and its options."""
+    """The fields for the game of a verb: its id, the first word after the verb, and its options."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
@@ -47,7 +47,7 @@ class Measuring(GameArguments):
     function: ClassVar[str]
 
     def run(self) -> int:
-        """Exit status: of success, or of an interrupt after which there was something to report."""
+        """Run, print and write the report; returns the exit status of success, or of an interrupt."""
         module, name = self.function.split(":")
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
         arguments["options"] = parse_options(self.game, arguments.pop("option"))

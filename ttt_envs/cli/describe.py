@@ -19,7 +19,7 @@ from ttt_envs.registry import options_of
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.game import Game
 
-# Actions of one kind that are named, before the last.
+# How many actions of one kind are named before the last.
 _NAMED = 3
 
 
@@ -113,7 +113,7 @@ def _actions(game: "Game") -> Iterator[str]:
 
 
 def _kind(name: str) -> tuple[str, int, int]:
-    """What the actions of one row of the table share: the first word, if any, and how much follows it."""
+    """The key that actions of one row of the table share: the first word, if any, and how much follows it."""
     word = re.match(r"[A-Za-z-]{2,}(?=\s|$)", name)
     return (word[0], len(name.split()), name.count("+")) if word else ("", 0, 0)
 
@@ -134,7 +134,7 @@ def _observation(game: "Game") -> Iterator[str]:
 
 
 def _best_play(game: "Game", state: Any) -> Iterator[str]:
-    """What the oracle says, as far as no table must be built for it."""
+    """The oracle's answers, as far as they need no table to be built."""
     if game.make_oracle is None:
         yield "No oracle: best play of this game is not known."
         return

@@ -10,7 +10,8 @@ from ttt_envs.cli.layout import table
 class Games:
     """List the games and their facts, with default options.
 
-    Features: of an observation. Plies: at most. Kind: what sets the game apart from one of perfect information.
+    Features is the size of an observation, Plies the length of the longest game. Kind is the difference from a game of
+    perfect information.
     """
 
     def run(self) -> None:

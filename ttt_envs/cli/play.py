@@ -25,7 +25,7 @@ class Play(GameArguments):
     ] = ()
     """One agent a player, in the order of play, such as: human mcts:simulations=1000."""
     seed: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Seed of all chance and of the agents' own; without it, every game is another."""
+    """Seed of the game and of the agents; without it, every game is different."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write a drawing of the final position to, as SVG; it must not exist yet."""
 
@@ -48,23 +48,23 @@ class Play(GameArguments):
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:
-    """A person in the first seat, and in the others the tree search that plays the game."""
+    """The default agents: a person in the first seat, and in the others the tree search that plays the game."""
     from ttt_envs import agents
 
     return ("human", *(agents.search_for(game) or "greedy" for _ in range(game.num_players - 1)))
 
 
 def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.ndarray":
-    """Play one game and print it; the final state.
+    """Play one game and print it; returns the final state.
 
-    In a game with hidden information one person sees what that player may see; several persons see only their own
+    In a game with hidden information one person sees what that player may see; several people see only their own
     views, when asked; agents among themselves are shown in full. Where one person must not see what another one is
     asked or answers, they change seats, and the screen is cleared.
 
     Args:
         game: the game.
         agents: whatever `ttt_envs.agents.load` takes, one a player, in the order of play.
-        seed: of all chance and of the agents' own; None draws one.
+        seed: seed of the game and of the agents; None draws one.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: a wrong number of agents, or an agent that cannot play this game.
@@ -115,7 +115,7 @@ def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.nd
 
 
 def _result(game: "Game", names: Sequence[str], state: Any) -> str:
-    """Who has won, how, as the first line of the position says it, and what each player is paid."""
+    """The winners, how they won, as in the first line of the position, and the reward of each player."""
     how = game.format_state(state, None).splitlines()[0].removeprefix("over: ")
     winners = [f"{names[p]} (player {p})" for p, reward in enumerate(state["rewards"]) if reward > 0]
     paid = ", ".join(f"player {p} {reward:+g}" for p, reward in enumerate(state["rewards"]))

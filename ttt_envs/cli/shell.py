@@ -1,4 +1,4 @@
-"""What all verbs share: how a command line is read, and how a command runs, fails and is interrupted."""
+"""The shell of all verbs: it reads the command line, runs the command, and reports errors and interrupts."""
 
 import os
 import sys
@@ -13,13 +13,13 @@ DONE, ERROR, INTERRUPTED = 0, 2, 130
 
 
 def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str) -> Any:
-    """The object of the dataclass that the first word names, made of the other words; SystemExit for a wrong line."""
+    """An object of the dataclass that the first word names, made of the other words; SystemExit for a wrong line."""
     return tyro.extras.subcommand_cli_from_dict(
         dict(commands),
         args=list(arguments),
         prog=program,
         description=description,
-        # What need not be given is left out; nobody writes None.
+        # Optional values are left out: nobody writes None.
         config=(tyro.conf.DisallowNone,),
     )
 
@@ -27,12 +27,12 @@ def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, d
 def run(function: Callable[[], int | None]) -> int:
     """Call a command; returns its exit status.
 
-    What a user can mend (wrong values, files that do not exist, missing extras) is printed as one line, without a
-    traceback.
+    An error that the user can correct (wrong values, files that do not exist, missing extras) is printed as one line,
+    without a traceback.
     """
     try:
         status = function() or DONE
-        sys.stdout.flush()  # here, where a reader that has left is no fault
+        sys.stdout.flush()  # flush here, where a closed pipe is no error
         return status
     except BrokenPipeError:
         # The reader of the output has left; Python must not write the rest at its end.

@@ -1,4 +1,4 @@
-"""`ttt solve`: an equilibrium of a small game by CFR+, or what a game's own solver works out."""
+"""`ttt solve`: an equilibrium of a small game by CFR+, or the results of a game's own solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
@@ -17,23 +17,23 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 @dataclass(frozen=True, kw_only=True)
 class Solve(Measuring):
-    """Solve a game: an equilibrium by CFR+ on the tree of a small game, or what the game's own solver works out.
+    """Solve a game: an equilibrium by CFR+ on the tree of a small game, or the results of the game's own solver.
 
     A game with a solver of its own has commands behind its id, such as `ttt solve GAME table`; `ttt solve GAME --help`
     lists them.
     """
 
     iterations: int = 1000
-    """Iterations of CFR+ at most."""
+    """Largest number of iterations of CFR+."""
     target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Exploitability, in units of reward, at which to stop."""
     limit: int = 10_000_000
-    """Positions of the game's tree at most."""
+    """Largest number of positions in the game's tree."""
 
     function = "ttt_envs.solvers.cfr:solve"
 
     def run(self) -> int:
-        """Find the equilibrium; where the game is too large, say what its own solver works out."""
+        """Find the equilibrium; where the game is too large, name the results of its own solver."""
         from ttt_envs.solvers.tree import TooLarge
 
         try:
@@ -47,7 +47,7 @@ class Solve(Measuring):
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":
-        """What to run instead if the words behind the verb name something that the game's own solver works out."""
+        """The command to run instead, if the words behind the verb name a result of the game's own solver."""
         game_id, *rest = arguments or ("",)
         try:
             commands = ttt_envs.load(game_id).solve_commands
@@ -59,7 +59,7 @@ class Solve(Measuring):
             {name: _with_options(command) for name, command in commands.items()},
             rest,
             f"ttt solve {game_id}",
-            "What the game's own solver works out. Without one of these names, `ttt solve` runs CFR+.",
+            "Results of the game's own solver. Without one of these names, `ttt solve` runs CFR+.",
         )
         return OwnSolver(game=game_id, option=given.option, command=given)
 
@@ -72,7 +72,7 @@ class OwnSolver(GameArguments):
     """Says what is worked out, and how."""
 
     def run(self) -> None:
-        """Work it out and print what it says."""
+        """Run the command and print its answer."""
         options, found = self.load().options, list[str]()
         with Work(found, "results", 1.0) as work:
             found.append(self.command.run(options, lambda what, share: work.tell(share, what)))

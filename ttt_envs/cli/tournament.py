@@ -1,4 +1,4 @@
-"""`ttt tournament`: agents play each other."""
+"""`ttt tournament`: games of agents against each other, and their ratings."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,6 +19,6 @@ class Tournament(MeasuringAgents):
     chunk: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Games played side by side; by default a few seconds' worth. Changes no result."""
     strict: bool = False
-    """End the tournament at an agent's error or illegal action, which else only loses the game."""
+    """End the tournament at an agent's error or illegal action, which otherwise only loses the game."""
 
     function = "ttt_envs.evaluation.tournament:tournament"

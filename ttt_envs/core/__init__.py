@@ -1,1 +1,1 @@
-"""What every game shares: state records, compiled loops, batches, views. Knows no game."""
+"""The parts that all games share: state records, compiled loops, batches, views. Knows no game."""

@@ -15,7 +15,7 @@ from ttt_envs.core.view import View, check_actions
 
 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Who has a choice to make in the games `rows` (int64) of `states`, none of them finished.
+    """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
 
     Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
     times.
@@ -161,7 +161,7 @@ class Batch:
         return out
 
     def view(self, player: int | np.ndarray | None = None, rows: np.ndarray | None = None) -> View:
-        """What an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
+        """The view that an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
         players = self._players(player, rows)
         if rows is None:
             return View(self.game, self.states, players, self.episode_seeds)

@@ -144,14 +144,14 @@ class Chance:
         return probabilities, states
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What n steps may lead to.
+        """All outcomes of n steps.
 
         Args:
             states: structured (n,), none of them finished.
             joint: int64 (n, players), legal actions; those of players who do not act are ignored.
 
         Returns:
-            Of each outcome the row that it belongs to, int64 (k,), ascending; its probability, float64 (k,), which add
+            For each outcome the row that it belongs to, int64 (k,), ascending; its probability, float64 (k,); these add
             up to 1 a row; the state, structured (k,), different from the others of its row.
 
         Raises:

@@ -61,8 +61,8 @@ class Game:
         max_plies: no game has more steps.
         teams: the players of each side; sides share their reward.
         native: the PettingZoo API that fits best.
-        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what he may know.
-        parse_state: text of everything -> structured (1,); ValueError in words.
+        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know.
+        parse_state: text of everything -> structured (1,); raises ValueError naming the wrong part.
         draw: (state record, viewer) -> SVG text.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
@@ -163,11 +163,11 @@ class Game:
 
     @cached_property
     def solve_commands(self) -> Mapping[str, type[SolveCommand]]:
-        """What the game's solver can work out, by name; run one with `command.run(game.options, tell)`."""
+        """The commands of the game's solver, by name; run one with `command.run(game.options, tell)`."""
         return self.make_solve_commands()
 
     def describe_feature(self, index: int) -> str:
-        """What feature `index` of a flat observation means, such as 'own pieces[4, 3]: ...'."""
+        """The meaning of feature `index` of a flat observation, such as 'own pieces[4, 3]: ...'."""
         if not 0 <= index < self.observation_size:
             raise IndexError(f"feature {index} does not exist: {self.id} has features 0 to {self.observation_size - 1}")
         offset = index
@@ -238,7 +238,7 @@ class Game:
 
 
 def closest(text: str, names: Sequence[str]) -> list[str]:
-    """At most three of `names` that are most like `text`, whatever the case."""
+    """The names most like `text`, three at most, whatever the case."""
     lower = {name.lower(): name for name in names}
     return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
 

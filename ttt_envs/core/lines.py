@@ -16,7 +16,7 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
 
 
 def lines_through(rows: int, columns: int, length: int) -> np.ndarray:
-    """For each cell the other cells of each line through it: int8 (cells, most lines, length-1).
+    """The other cells of each line through each cell: int8 (cells, most lines, length-1).
 
     A cell with fewer lines repeats its last one, so that a kernel needs no counts.
     """

@@ -15,7 +15,7 @@ _SCALARS = (int, float, bool, str)
 
 
 def unknown(kind: str, name: object, known: Sequence[str]) -> str:
-    """Words for an unknown name: the closest known ones first, then all."""
+    """The message for an unknown name: the closest known ones first, then all."""
     close = get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
     return f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}"

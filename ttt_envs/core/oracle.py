@@ -26,7 +26,7 @@ class Oracle(Protocol):
 
     @property
     def error(self) -> float:
-        """How far a value may be off, in reward units: 0 where values are exact up to rounding."""
+        """The largest error of a value, in reward units: 0 where values are exact up to rounding."""
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): the states that it answers, exactly or within `error`."""
@@ -100,7 +100,7 @@ def without_building() -> Iterator[None]:
 
 
 def table_folder() -> Path:
-    """Where tables are kept that do not come with the package: TTT_ENVS_CACHE, or else the user's cache folder."""
+    """The folder of tables that do not come with the package: TTT_ENVS_CACHE, or else the user's cache folder."""
     from platformdirs import user_cache_path
 
     folder = os.environ.get("TTT_ENVS_CACHE")

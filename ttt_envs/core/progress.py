@@ -24,7 +24,7 @@ class Work:
 
     Attributes:
         complete: whether it was not interrupted, known afterwards.
-        seconds: that it took, known afterwards.
+        seconds: the time that it took, known afterwards.
     """
 
     def __init__(self, found: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:

@@ -24,7 +24,7 @@ class Table:
     """A titled table of texts; the first column names the row, the others are numbers.
 
     Attributes:
-        title: of the table.
+        title: the title of the table.
         header: one text a column.
         rows: each as long as the header.
         note: a sentence below it.
@@ -36,7 +36,7 @@ class Table:
     note: str = ""
 
     def rich(self) -> rich.table.Table:
-        """For `rich.print`."""
+        """The table as `rich.print` shows it."""
         table = rich.table.Table(
             title=rich.markup.escape(self.title),
             title_justify="left",
@@ -72,7 +72,7 @@ class Settings(dict[str, Any]):
 
     Attributes:
         game: the text that named the game, or None for a Game.
-        defaults: of the function.
+        defaults: the defaults of the function.
     """
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
@@ -84,15 +84,15 @@ class Settings(dict[str, Any]):
 
 @dataclass(kw_only=True)
 class Report:
-    """What a function found; a subclass for each. `show` prints it, `save` writes it to files.
+    """The results of a function; a subclass for each. `show` prints it, `save` writes it to files.
 
     Attributes:
-        game: that was played or solved.
+        game: the game that was played or solved.
         settings: the arguments of the function, under the names that they have on the command line.
         made: names of agents that were objects in Python, which no command line can name.
         complete: False if it was interrupted.
-        seconds: that it took.
-        folder: of the files, or None.
+        seconds: the time that it took.
+        folder: the folder of the files, or None.
     """
 
     game: Game
@@ -133,7 +133,7 @@ class Report:
         return []
 
     def data(self) -> dict[str, Any]:
-        """What `json` says beside the facts that all reports share."""
+        """The results that `json` holds beside the facts that all reports share."""
         raise NotImplementedError
 
     def markdown(self) -> str:

@@ -176,7 +176,7 @@ def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
 
 
 class Stream(IntEnum):
-    """What an agent draws from a decision's seed: each has a stream of its own, so that no two draws are the same."""
+    """The draws that an agent makes from a decision's seed, each with its own stream, so that no two are the same."""
 
     WORLD = 0  # the worlds that a view samples
     CHOICE = 1  # the draw of an action from a policy
@@ -193,7 +193,7 @@ def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarra
 
 
 class Purpose(IntEnum):
-    """What an episode's seed gives seeds to, see `derive`."""
+    """The purposes for which an episode's seed gives seeds, see `derive`."""
 
     GAME = 0  # the generator of the state
     OPPONENT = 1  # which opponent a learner meets
@@ -223,7 +223,7 @@ def derive_rows(episodes, purpose, out):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
-    """See `episode_seeds`."""
+    """Fill the seed of each episode, see `episode_seeds`."""
     for i in range(games.shape[0]):
         out[i] = siphash(key[0], key[1], games[i], episodes[i])
 
@@ -232,7 +232,7 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     """uint64 (k,): the seed of each episode, both numbers counted from 0.
 
     Args:
-        key: uint64 (2,) of the run, by `new_key`.
+        key: uint64 (2,), the key of the run, by `new_key`.
         games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
         episodes: uint64 (k,), numbers of episodes of each of these games.
     """

@@ -1,4 +1,4 @@
-"""SipHash-2-4, a pseudo-random function with a 128-bit key: what episodes and decisions get their seeds from.
+"""SipHash-2-4, a pseudo-random function with a 128-bit key, for the seeds of episodes and decisions.
 
 J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, whose test vectors the tests use.
 Without the key, its outputs cannot be told from random numbers. Messages here are two

@@ -36,7 +36,7 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
 
 
 def position_start(dtype: np.dtype) -> int:
-    """Where the position begins in a record, in bytes, a multiple of 8: after the generator and what is only shown."""
+    """The offset of the position in a record, in bytes, a multiple of 8: after the generator and what is only shown."""
     assert dtype.fields is not None
     return int(dtype.fields["rewards"][1])
 

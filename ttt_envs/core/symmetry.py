@@ -27,7 +27,7 @@ class Symmetry:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def action(self, action: int) -> int:
-        """What `action` is called on the transformed board."""
+        """The number of `action` on the transformed board."""
         return int(np.flatnonzero(self.actions == action)[0])
 
 

@@ -83,7 +83,7 @@ class Actor(Protocol):
 def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """`actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
 
-    Raises TypeError or ValueError in words otherwise.
+    Raises TypeError or ValueError naming what is wrong otherwise.
     """
     array = np.asarray(actions)
     if array.dtype.kind not in "iu":

@@ -24,8 +24,8 @@ def save_gif(
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
         actions: int (T, players), what was played in all but the last one.
-        width: of the picture, in pixels.
-        seconds: for each position.
+        width: the width of the picture, in pixels.
+        seconds: the time for which each position is shown.
     """
     require("render", "PIL")
     from PIL import Image

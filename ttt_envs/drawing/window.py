@@ -11,7 +11,7 @@ class Window:
     """A window that shows one image after the other, slowly enough to be followed."""
 
     def __init__(self, title: str, fps: float) -> None:
-        """Opens with the first image. `fps`: images a second at most.
+        """Make the window; it opens with the first image. `fps`: images a second at most.
 
         Raises ImportError with the command that installs the extra `render` if it is missing.
         """

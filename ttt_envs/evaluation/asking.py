@@ -1,9 +1,9 @@
-"""What an agent does: its probabilities, also where they depend on seeds or change from call to call.
+"""The probabilities of an agent's actions, also where they depend on seeds or change from call to call.
 
 An agent is asked for its probabilities, `agent.policy(view)`. Where these depend on the view's seeds, or change from
-call to call, as those of a search that samples worlds or of an agent that has moves alone and draws them, what it does
-is their mean, estimated from `samples` seeds. A best response also profits from the luck of such an estimate, so that
-the figures come out too high, the less so the more samples. Whether the seeds matter is tried on a part of the
+call to call, as those of a search that samples worlds or of an agent that only answers actions drawn at random, their
+mean is estimated from `samples` seeds. A best response also profits from the luck of such an estimate, so that
+the figures come out too high, by less the more samples there are. Whether the seeds matter is tried on a part of the
 positions, and if they do in one of them, then all are asked with all seeds.
 """
 
@@ -25,20 +25,20 @@ _TRIALS, _TRIED = 4, 256
 
 
 class SeedsMatter(Exception):
-    """An agent that was asked with one seed does something else with another, or when it is asked again."""
+    """Raised when an agent that was asked with one seed answers differently with another, or when asked again."""
 
 
 class Asked:
-    """What an agent does, as told by one seed, or on average over several.
+    """The policy of an agent, asked with one seed, or averaged over several.
 
     Attributes:
-        agent: who is asked.
+        agent: the agent that is asked.
         samples: seeds over which its answers are averaged; 0 if one is taken for all.
-        seeds: with how many seeds it wants views: `samples`, or one and some more to see that they do not matter.
+        seeds: number of seeds to make views with: `samples`, or one and some more to see that they do not matter.
     """
 
     def __init__(self, agent: Agent, samples: int = 0) -> None:
-        """`samples` as above."""
+        """`samples`: as the attribute."""
         self.agent = agent
         self.samples = samples
         self.seeds = samples or 1 + _TRIALS

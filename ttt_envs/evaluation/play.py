@@ -1,4 +1,4 @@
-"""Many games at once between agents: what tournaments, evaluations and drawings of games are made of.
+"""Play many games at once between agents. Tournaments, measurements and films of games are built on this.
 
 Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, by
 way of the states and of `View`, so a game is the same whatever else is played beside it.
@@ -41,14 +41,14 @@ class Record:
 
 @dataclass(frozen=True)
 class Failure:
-    """An agent's error or illegal answer, by which its side lost the game.
+    """An agent's error or illegal action, by which its side lost the game.
 
     Attributes:
         agent: its name.
         game: number of the game.
-        seed: of the game.
-        player: who had to act.
-        ply: when.
+        seed: seed of the game.
+        player: the player to act.
+        ply: ply of the game.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
     """
@@ -64,7 +64,7 @@ class Failure:
 
 @dataclass
 class Games:
-    """What became of n games.
+    """The results of n games.
 
     Attributes:
         rewards: float32 (n, players).
@@ -74,7 +74,7 @@ class Games:
         seconds: float64 (agents,), time spent in `act` by each agent.
         decisions: int64 (agents,), positions answered by each agent.
         records: the games that were to be recorded, by number.
-        failures: what agents did wrong, game after game.
+        failures: errors and illegal actions of agents, game after game.
     """
 
     rewards: np.ndarray
@@ -112,12 +112,12 @@ def play_games(
 
     Args:
         game: from `ttt_envs.load`; any number of players, simultaneous choices and teams included.
-        agents: who plays; each is one object, asked for all of its seats at once.
+        agents: the players; each is one object, asked for all of its seats at once.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
         seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
         record: numbers of games to keep move by move.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
-        progress: told how many games are finished.
+        progress: callback for the number of finished games.
         strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
             strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
 
@@ -142,7 +142,7 @@ def iter_games(
 ) -> Iterator[Games]:
     """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
 
-    What the caller does with a chunk counts to its time.
+    Time that the caller spends on a chunk counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
     seeds = np.ascontiguousarray(seeds, np.uint64)
@@ -188,8 +188,8 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, str]]:
     """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
 
-    An agent that fails on many positions at once is asked again one by one, so that only the position counts which it
-    fails on. Raises what the agent raises; TypeError or ValueError, naming the agent, for an answer that is not one
+    An agent that fails on many positions at once is asked again one by one, so that only the positions that it fails
+    on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for an answer that is not one
     legal action a position.
     """
     masks = view.masks.copy()  # the agent may write into its own

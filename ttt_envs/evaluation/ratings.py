@@ -54,10 +54,10 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0,
 
     Args:
         wins: float (units, k, k), what the row won against the column in each unit: 1 for a win, 1/2 for a draw.
-        resamples: of the bootstrap; 0 leaves the intervals nan.
-        seed: of the bootstrap.
+        resamples: resamples of the bootstrap; 0 leaves the intervals nan.
+        seed: seed of the bootstrap.
         prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not exist.
-        confidence: of the intervals, which run between percentiles.
+        confidence: level of the intervals, which run between percentiles.
 
     Raises:
         ValueError: a wrong shape, negative or no finite numbers; or, with prior 0, ratings that do not exist.
@@ -74,7 +74,7 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0,
     with np.errstate(invalid="ignore"):
         score = total / games
 
-    # What one unit of a pairing is worth; where there is none, as elsewhere.
+    # The games in one unit of a pairing; a pairing without games takes the mean of the others.
     played = ((wins + wins.transpose(0, 2, 1)) > 0).sum(axis=0)
     worth = np.full((k, k), games.sum() / max(played.sum(), 1))
     np.divide(games, played, out=worth, where=played > 0)
@@ -138,7 +138,7 @@ def strengths(wins: np.ndarray) -> np.ndarray:
         going = going[~(largest < _CLOSE)]
         if not len(going):
             return np.asarray(theta - theta.mean(axis=1, keepdims=True))
-        # Nothing finite is found by going on for ever.
+        # More steps would find nothing finite.
         if not np.abs(theta[going]).max() < 300:
             break
     raise ValueError("some agents won all their games against the others: without a prior there are no finite ratings")

@@ -27,8 +27,8 @@ they are. Where they are not all, the regret a game is that of the measured ones
 
 Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster: 1.96 standard errors
 of a ratio estimator (W. G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6). An agent without a mistake in
-n seeds gets 0 +- 0; by the rule of three, up to a share 3/n of seeds may then still hold one. What an oracle itself may
-be wrong by, where it is not exact, is not in the intervals.
+n seeds gets 0 +- 0; by the rule of three, up to a share 3/n of seeds may then still hold one. The intervals do not
+include the error of an oracle that is not exact.
 """
 
 from collections.abc import Mapping
@@ -59,11 +59,11 @@ _SUMS = np.dtype([("regret", np.float64), *((name, np.int64) for name in _COUNTS
 
 @dataclass(frozen=True)
 class Mistake:
-    """A decision that lost something.
+    """A decision with regret.
 
     Attributes:
         regret: in units of reward.
-        player: who decided.
+        player: the player who decided.
         played, best: names of actions; `best` is one of the best, "" if the oracle does not say which it is.
         position: the whole position as text, for `Game.parse_state`.
     """
@@ -81,7 +81,7 @@ class Measurement:
 
     Attributes:
         agent: its name.
-        opponent: the name of who held the other seats; None if the agent held all.
+        opponent: the name of the agent in the other seats; None if the agent held all.
         per_decision: mean regret of a measured decision; nan if none was measured.
         per_decision_half_width: of its 95 % interval; nan with fewer than two seeds.
         per_game: mean regret of a side in a game: per_game * sides = per_decision * the number of measured decisions.
@@ -117,7 +117,7 @@ def oracle_of(game: Game) -> Oracle:
     if game.hidden_information:
         raise ValueError(
             f"regret cannot be measured in {game!r}: its players do not know the whole position, and what is best in "
-            "a position is not what is best for who does not know it"
+            "a position is not what is best for a player who does not know it"
         )
     try:
         return game.oracle()
@@ -135,9 +135,9 @@ def measure(
     chunk: int | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
-    """Let an agent play, and measure what its decisions lose.
+    """Let an agent play, and measure the regret of its decisions.
 
-    Arguments and errors are those of `regret`. `progress` is told how many games are finished, and of how many.
+    Arguments and errors are those of `regret`. `progress` is a callback for the numbers of finished and of all games.
     """
     tally = Tally(game, agent, games, seed, opponent)
     tally.play(chunk, progress)
@@ -145,11 +145,11 @@ def measure(
 
 
 class Tally:
-    """What an agent's decisions lose in its games, added up seed by seed; arguments as of `measure`.
+    """The regret of an agent's decisions in its games, added up seed by seed; arguments as of `measure`.
 
     Attributes:
-        planned: games to be played.
-        played: games finished so far.
+        planned: number of games to be played.
+        played: number of games finished so far.
     """
 
     def __init__(self, game: Game, agent: Agent, games: int, seed: int, opponent: Agent | None = None) -> None:
@@ -238,13 +238,13 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
 def judge(
     game: Game, oracle: Oracle, states: np.ndarray, players: np.ndarray, actions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What n decisions lose.
+    """The regret of n decisions.
 
     Args:
-        game: of the states.
-        oracle: of the game.
+        game: the game of the states.
+        oracle: the game's oracle.
         states: structured (n,), none of them finished.
-        players: int64 (n,), who decides.
+        players: int64 (n,), the player who decides.
         actions: int64 (n,), legal ones.
 
     Returns:
@@ -274,10 +274,10 @@ def judge(
 
 @dataclass(kw_only=True)
 class RegretReport(Report):
-    """What agents lose against best play.
+    """A report on what agents lose against best play.
 
     Attributes:
-        measurements: of the agents with at least one seed, in the order given.
+        measurements: one for each agent with at least one seed, in the order given.
         planned: games of each agent that were to be played.
     """
 
@@ -287,13 +287,13 @@ class RegretReport(Report):
     verb, title = "regret", "Regret"
 
     def facts(self) -> list[str]:
-        """How many games there were, and against whom."""
+        """The number of games, and the opponent."""
         opponent = self.settings["opponent"]
         others = "held by the agent too" if opponent is None else f"held by {opponent}, each seed from every side"
         return [f"{self.planned} games of each agent; the other seats are {others}. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """Regret, what it rests on, and the worst mistakes if there were any."""
+        """The regret, the decisions it rests on, and the worst mistakes if there were any."""
         losses, decisions, worst = [], [], []
         for m in self.measurements:
             per_game = ("≥ " if 0 < m.measured < 1 else "") + _interval(m.per_game, m.per_game_half_width)
@@ -319,7 +319,7 @@ class RegretReport(Report):
         return [*found, Table("Worst decisions", header, worst, note)] if worst else found
 
     def remarks(self) -> list[str]:
-        """What was not measured, and what no mistake means."""
+        """Notes on what was not measured, and on what no mistake means."""
         missing = self.settings["agents"][len(self.measurements) :]
         found = [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
         for m in self.measurements:
@@ -369,8 +369,8 @@ def regret(
         game: an id, or a Game; with an oracle, and without hidden information.
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
-        options: of the game, if it is given by its id.
-        games: of each agent; with an opponent rounded up, so that each seed is played from every side.
+        options: options of the game, if it is given by its id.
+        games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
         seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
             agents until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
@@ -426,7 +426,7 @@ def _interval(value: float, half_width: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """No share is rounded to nothing or to all."""
+    """A share as a percentage; none is rounded to 0 or 100 %."""
     if np.isnan(share):
         return "–"
     text = f"{100 * share:.1f} %"

@@ -1,4 +1,4 @@
-"""Who plays in a measurement, who sits where, and what they win and lost against each other."""
+"""The agents of a measurement, their seats, and their results against each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Lineup:
 
     Attributes:
         agents: in the order given.
-        made: names of those that were given as objects.
+        made: names of the agents that were given as objects.
     """
 
     agents: tuple[Agent, ...]
@@ -29,17 +29,17 @@ class Lineup:
 
     @property
     def live(self) -> bool:
-        """Whether a person is among them, who plays one game after the other and needs the terminal."""
+        """Whether one of the agents is a person, who plays one game after the other and needs the terminal."""
         return any(agent.interactive for agent in self.agents)
 
 
 def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
-    """The agents of a measurement.
+    """Load the agents of a measurement.
 
     Args:
-        game: that they are to play.
+        game: the game that they are to play.
         given: a sequence of what `agents.load` takes, or one of these.
-        least: how many are needed.
+        least: the least number of agents.
 
     Raises:
         ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
@@ -58,10 +58,10 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Who sits where in one game of a pairing.
+    """The seating of one game of a pairing.
 
     Attributes:
-        seats: bool (players,), those of the pairing's first agent; the second has the others.
+        seats: bool (players,), the seats of the pairing's first agent; the second has the others.
         side: the side that one agent holds alone.
         first_alone: whether that is the first agent; between two sides, both are alone.
     """
@@ -89,7 +89,7 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
 
 
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What one agent won and lost against another in n games, each float64 (n,).
+    """The wins and losses of one agent against another in n games, each float64 (n,).
 
     Between two players: 1 and 0 for a win, 1/2 each for a draw. In general each seat of the one is compared with each
     of the other; equal rewards count only where all rewards of the game are equal, since losers have not drawn. With

@@ -36,7 +36,7 @@ from ttt_envs.evaluation.ratings import Ratings, rate
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
 from ttt_envs.registry import resolve
 
-# Failures of which the report shows the position; results.json has all of them.
+# Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
 
 
@@ -45,11 +45,11 @@ class Pairing:
     """The games of two agents, complete units only.
 
     Attributes:
-        first, second: their numbers.
+        first, second: the agents' numbers.
         games: unit after unit, in each unit the arrangements in order.
-        seats: int64 (n, players), which agent sat where.
-        won, lost: float64 (n,), what the first agent won and lost; see `comparisons`.
-        planned: games that were to be played.
+        seats: int64 (n, players), the agent in each seat.
+        won, lost: float64 (n,), wins and losses of the first agent; see `comparisons`.
+        planned: number of games to be played.
     """
 
     first: int
@@ -66,18 +66,18 @@ class Pairing:
 
     @property
     def distinct(self) -> int:
-        """Games that went differently from each other."""
+        """Number of games that went differently from each other."""
         return len(np.unique(self.games.moves))
 
 
 @dataclass(kw_only=True)
 class TournamentReport(Report):
-    """What a tournament found; `ratings.score[i, j]` is the score of agent i against j.
+    """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
         agents: names, in the order given.
-        arrangements: of the seats of a pairing.
-        pairings: those with at least one unit of games.
+        arrangements: the seatings of a pairing.
+        pairings: pairings with at least one unit of games.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
     """
 
@@ -96,7 +96,7 @@ class TournamentReport(Report):
 
     @cached_property
     def mean_reward(self) -> np.ndarray:
-        """float64 (agents, agents): of a seat of the row agent against the column agent; nan without games."""
+        """float64 (agents, agents): mean reward of the row agent in a seat against the column agent; or nan."""
         table = np.full((len(self.agents), len(self.agents)), np.nan)
         for pairing in self.pairings:
             a, b = pairing.first, pairing.second
@@ -133,7 +133,7 @@ class TournamentReport(Report):
         return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
 
     def facts(self) -> list[str]:
-        """How many games were to be played."""
+        """The number of games to be played."""
         seatings = len(self.arrangements)
         seeds = -(-self.settings["games"] // seatings)
         return [
@@ -219,7 +219,7 @@ class TournamentReport(Report):
         return Table("Time", ["agent", "µs a move", "moves"], rows, note)
 
     def texts(self) -> list[tuple[str, str]]:
-        """The first failures."""
+        """The sections on the first failures."""
         found = []
         for each in self.failures[:_SHOWN]:
             who = f"{each.agent} as player_{each.player}"
@@ -228,7 +228,7 @@ class TournamentReport(Report):
         return found
 
     def remarks(self) -> list[str]:
-        """Which agents failed."""
+        """A warning for each agent that failed."""
         names = dict.fromkeys(each.agent for each in self.failures)
         return [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
 
@@ -294,11 +294,11 @@ def tournament(
     Args:
         game: an id, or a Game.
         agents: two or more of what `agents.load` takes: texts, objects, functions.
-        options: of the game, if it is given by its id.
-        games: of each pairing; rounded up, so that each seed is played from every seat.
+        options: options of the game, if it is given by its id.
+        games: games of each pairing; rounded up, so that each seed is played from every seat.
         seed: fixes all games and intervals. None draws one of 128 bits, unknown to the
             agents until the report names it.
-        resamples: of the bootstrap that gives the intervals.
+        resamples: resamples of the bootstrap that gives the intervals.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
         out: folder for report.md, results.json and games.npz; nothing is written without one.
@@ -337,7 +337,7 @@ def tournament(
                     progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
                     strict=strict,
                 ):
-                    parts.append(part)  # one by one: an interrupt finds what is finished
+                    parts.append(part)  # one by one, so that an interrupt keeps the finished ones
             finally:
                 pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
                 if len(pairing.games):

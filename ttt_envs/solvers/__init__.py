@@ -1,1 +1,1 @@
-"""Best play of any small game: its tree in sequence form, counterfactual regret minimisation."""
+"""Solvers for any small game: its tree in sequence form, and counterfactual regret minimisation."""

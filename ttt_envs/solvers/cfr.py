@@ -7,14 +7,14 @@
 
 Counterfactual regret minimisation plus (Tammelin, "Solving large imperfect information games using CFR+", 2014;
 Tammelin, Burch, Johanson and Bowling, "Solving heads-up limit Texas hold'em", IJCAI 2015): in each information set
-actions are taken in proportion to their regret, which is never let below zero (regret matching+); the players are
+actions are taken in proportion to their regret, which never falls below zero (regret matching+); the players are
 updated in turn; the policy of iteration t counts t times in the average. Here it runs on the sequence form (see
-`ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the information sets; what it
-computes is the same as on the tree. Nothing is drawn at random: the same game gives the same numbers.
+`ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the information sets; the
+result is the same as on the tree. Nothing is drawn at random: the same game gives the same numbers.
 
 **Exploitability** is the mean over both seats of what a best response wins against the average policy, in units of
-reward, NashConv the sum. For an equilibrium, and nothing else, it is 0. The value of the game lies between what the two
-best responses say.
+reward, NashConv the sum. It is 0 for an equilibrium, and for nothing else. The value of the game lies between the
+bounds that the two best responses give.
 """
 
 import io
@@ -57,9 +57,9 @@ def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def update_regrets(sets, values, policy, regrets):  # type: ignore[no-untyped-def]
-    """Add what each action is worth more than the policy, and let no regret fall below 0.
+    """Add each action's advantage over the policy to its regret, and let no regret fall below 0.
 
-    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become what each sequence is worth if the policy goes on.
+    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become the value of each sequence if the policy goes on.
     """
     for k in range(sets.shape[0] - 1, -1, -1):
         first, end, mean = sets[k]["first"], sets[k]["first"] + sets[k]["count"], 0.0
@@ -74,8 +74,8 @@ class _Learner:
     """One player's side of CFR+; all arrays float64 (sequences,).
 
     Attributes:
-        regrets: of each action, against the policy, never negative.
-        policy, plan: the present ones.
+        regrets: regret of each action against the policy, never negative.
+        policy, plan: the current policy and its plan.
         total: the weighted sum of all plans so far.
     """
 
@@ -85,7 +85,7 @@ class _Learner:
         match_regrets(mine.sets, self.regrets, self.policy, self.plan)
 
     def learn(self, plan: np.ndarray) -> None:
-        """Meet the other player's plan."""
+        """Update regrets, policy and plan against the other player's plan."""
         update_regrets(self.mine.sets, sequence.payoffs(self.mine, plan), self.policy, self.regrets)
         match_regrets(self.mine.sets, self.regrets, self.policy, self.plan)
 
@@ -94,9 +94,9 @@ class Solver:
     """CFR+ on a tree.
 
     Attributes:
-        tree: that is solved.
-        iterations: done so far.
-        seconds: spent on them.
+        tree: the tree that is solved.
+        iterations: number done so far.
+        seconds: time spent on them.
     """
 
     def __init__(self, found: Tree) -> None:
@@ -106,7 +106,7 @@ class Solver:
         self._learners = [_Learner(mine) for mine in found.players]
 
     def run(self, iterations: int) -> None:
-        """Go on for so many iterations. An interrupt loses no more than the one under way."""
+        """Run a number of iterations. An interrupt loses no more than the one under way."""
         first, second = self._learners
         for _ in range(iterations):
             started = time.perf_counter()
@@ -125,11 +125,11 @@ class Solver:
         return first, second
 
     def exploitability(self) -> Exploitability:
-        """Of the average policy, exactly."""
+        """The exact exploitability of the average policy."""
         return sequence.exploitability(self.tree, self.average())
 
     def point(self) -> "Point":
-        """The average policy's figures now."""
+        """The current figures of the average policy."""
         found = self.exploitability()
         best = found.best_responses
         return Point(self.iterations, self.seconds, found.value, found.nash_conv, *best, found.expected)
@@ -137,11 +137,11 @@ class Solver:
 
 @dataclass(frozen=True)
 class Point:
-    """The average policy after so many iterations.
+    """The figures of the average policy after a number of iterations.
 
     Attributes:
-        iteration: done by then.
-        seconds: spent on iterations by then, without the walk through the tree and the measurements.
+        iteration: number done by then.
+        seconds: time spent on iterations by then, without the walk through the tree and the measurements.
         exploitability, nash_conv: see `sequence.Exploitability`.
         best_response_0, best_response_1: what each player gets at best against the policy.
         expected: what player 0 gets if both follow it.
@@ -158,13 +158,13 @@ class Point:
 
 @dataclass(kw_only=True)
 class SolveReport(Report):
-    """An equilibrium, and how CFR+ came to it.
+    """An equilibrium, and the course of CFR+ toward it.
 
     Attributes:
-        tree: that was solved.
+        tree: the tree that was solved.
         policy: the last average policy.
         points: how exploitable the average policy was on the way, at least one.
-        walk_seconds: of the walk through the tree.
+        walk_seconds: time of the walk through the tree.
     """
 
     tree: Tree
@@ -185,7 +185,7 @@ class SolveReport(Report):
         return target is None or self.points[-1].exploitability <= target
 
     def tables(self) -> list[Table]:
-        """How the exploitability fell, and the tree."""
+        """The sections on the fall of the exploitability and on the tree."""
         rows = [
             [
                 str(each.iteration),
@@ -213,7 +213,7 @@ class SolveReport(Report):
         return [solved, Table("Tree", ["", "information sets", "actions in them"], sizes, note)]
 
     def remarks(self) -> list[str]:
-        """A target that was not reached."""
+        """A warning if the target was not reached."""
         if self.reached:
             return []
         last = self.points[-1]
@@ -282,8 +282,8 @@ def solve(
 
     Args:
         game: an id, or a Game.
-        options: of the game, if it is given by its id; those that make it small.
-        iterations: of CFR+ at most.
+        options: options of the game, if it is given by its id, such as make it small.
+        iterations: iterations of CFR+ at most.
         target: stop once the exploitability, in units of reward, is not above this.
         limit: positions of the game's tree at most.
         out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and

@@ -1,10 +1,10 @@
 """Two-player zero-sum games in sequence form: policies, best responses, exploitability, policies as files.
 
 **Sequence form** (Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive two-person
-games", Games and Economic Behavior 14, 1996). A *sequence* of a player is what the player has done so far: an
-information set and an action in it; sequence 0 is to have done nothing. With perfect recall all that a game can pay is
-a sparse table over pairs of sequences: the payoffs of all ends that the pair and chance lead to, times the probability
-of chance.
+games", Games and Economic Behavior 14, 1996). A *sequence* of a player stands for all their actions so far: an
+information set and an action in it; sequence 0 is the empty one. With perfect recall the payoffs of a game are a sparse
+table over pairs of sequences: the payoffs of all ends that the pair and chance lead to, times the probability of
+chance.
 
 A *policy* here is a pair of float64 (sequences,), the probability of the last action of each sequence in its
 information set, 1 for sequence 0. A *plan* is the product of these along each sequence.
@@ -25,7 +25,7 @@ from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
-#: One information set: the sequence that leads to it, and its own ones, first, first + 1, ... in order of actions.
+#: One information set: the sequence that leads to it, and its own sequences, first, first + 1, ... in order of actions.
 SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])
 
 # Rows worked on at once: enough to make Python's share small, few enough to stay in a processor's cache.
@@ -39,9 +39,9 @@ class Decisions:
     Attributes:
         sets: SET (m,).
         actions: int32 (sequences,), the last action of each sequence; -1 for sequence 0.
-        plies: int32 (m,), when the player is in the set.
+        plies: int32 (m,), the ply of each set.
         states: structured (m,), one of the positions of each set.
-        digests: uint64 (m, 2), of all that the player knows in the set.
+        digests: uint64 (m, 2), digests of all that the player knows in each set.
         start: int64 (sequences + 1,), the payoffs of sequence s are those from start[s] to start[s + 1].
         other: int32 (payoffs,), sequences of the other player.
         payoff: float64 (payoffs,), reward of this player times the probability of chance.
@@ -67,12 +67,12 @@ class Tree:
     """A game in sequence form.
 
     Attributes:
-        game: that was walked.
+        game: the game that was walked.
         players: the decisions of both players.
-        positions: what plays of the game there are, up to any ply: different sequences of actions and of outcomes of
-            chance, finished games included.
+        positions: number of histories up to any ply: different sequences of actions and of outcomes of chance,
+            finished games included.
         finished: how many of them are finished games.
-        plies: of the longest game.
+        plies: length of the longest game.
     """
 
     game: Game
@@ -87,12 +87,12 @@ class Tree:
         return sum(len(each.sets) for each in self.players)
 
     def uniform(self) -> tuple[np.ndarray, np.ndarray]:
-        """The policy that takes all legal actions alike."""
+        """The uniform policy over legal actions."""
         first, second = (_spread(each, 1 / each.sets["count"]) for each in self.players)
         return first, second
 
     def views(self, player: int, seed: int = 0, chunk: int = CHUNK) -> Iterator[View]:
-        """What `player` may know in each of their information sets, in order, some at a time; `seed` is the agents'."""
+        """Views of all information sets of `player`, in order, some at a time; `seed` is for the agents' draws."""
         states = self.players[player].states
         for first in range(0, len(states), chunk):
             some = states[first : first + chunk]
@@ -142,7 +142,7 @@ def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-def]
-    """out[s] = what ends right after sequence s pay, if the other player follows `plan`; see Decisions."""
+    """out[s] = the payoff of ends right after sequence s, if the other player follows `plan`; see Decisions."""
     for s in range(out.shape[0]):
         total = 0.0
         for k in range(start[s], start[s + 1]):
@@ -154,7 +154,7 @@ def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-de
 def respond(sets, values, policy):  # type: ignore[no-untyped-def]
     """Best actions against payoffs by `fill_payoffs`, the first ones of equal value: policy float64 (sequences,).
 
-    `values` become what each sequence is worth with best play from there on; values[0] is that of the game.
+    `values` become the value of each sequence with best play from there on; values[0] is that of the game.
     """
     policy[0] = 1.0
     for k in range(sets.shape[0] - 1, -1, -1):
@@ -175,14 +175,14 @@ def plan_of(mine: Decisions, policy: np.ndarray) -> np.ndarray:
 
 
 def payoffs(mine: Decisions, plan: np.ndarray) -> np.ndarray:
-    """What ends right after each sequence pay against the other player's plan: float64 (sequences,)."""
+    """The payoff of ends right after each sequence against the other player's plan: float64 (sequences,)."""
     out = np.empty(mine.sequences)
     fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
     return out
 
 
 def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.ndarray]:
-    """What `player` gets at best against the other's plan, and a policy that gets it."""
+    """The best response of `player` to the other's plan: its value, and a policy that attains it."""
     mine = tree.players[player]
     values, policy = payoffs(mine, plan), np.empty(mine.sequences)
     respond(mine.sets, values, policy)
@@ -191,12 +191,12 @@ def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.
 
 @dataclass(frozen=True)
 class Exploitability:
-    """How far a policy is from an equilibrium.
+    """The distance of a policy from an equilibrium.
 
     Attributes:
-        value: the mean of both best responses: what a policy loses on average against opponents who know it, if seats
-            are drawn. 0 for an equilibrium, and for nothing else.
-        nash_conv: twice that, the sum of both.
+        value: the mean of both best responses: the average loss of a policy to opponents who know it, if seats are
+            drawn. 0 for an equilibrium, and for nothing else.
+        nash_conv: the sum of both, twice `value`.
         best_responses: the expected reward of each player who plays best against the policy. The value of the game for
             player 0 lies from -best_responses[1] to best_responses[0].
         expected: the expected reward of player 0 if both follow the policy.
@@ -209,7 +209,7 @@ class Exploitability:
 
 
 def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
-    """Of a policy, exactly."""
+    """The exact exploitability of a policy."""
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     first, second = (best_response(tree, player, plans[1 - player])[0] for player in (0, 1))
     expected = float(payoffs(tree.players[0], plans[1]) @ plans[0])
@@ -227,7 +227,7 @@ def save_policy(path: Path, found: Tree, policy: Sequence[np.ndarray], **facts: 
 
     For each player p the file has, one row an information set, `digests_p` (what the player knows there, see
     `ttt_envs.solvers.tree`), `plies_p` and `counts_p` (of its actions), and, one entry an action of a set, `actions_p`
-    and `probabilities_p`. `facts` is JSON: the game, its options, and what is given here.
+    and `probabilities_p`. `facts` is JSON: the game, its options, and the facts given here.
     """
     given = {"game": found.game.id, "options": dict(found.game.options), **facts}
     arrays: dict[str, Any] = {"facts": np.array(json.dumps(given))}

@@ -7,10 +7,10 @@
     print(found.positions, found.sets)
     print(sequence.exploitability(found, found.uniform()).value)
 
-Only the present ply is kept while the tree is walked; what remains is the sequence form (see
+Only the current ply is kept while the tree is walked; the result is the sequence form (see
 `ttt_envs.solvers.sequence`).
 
-**Information sets** are those of perfect recall: two positions are one to a player if all observations and masks that
+**Information sets** are those of perfect recall: two positions are in the same one if all observations and masks that
 the player was shown, at every ply, whoever acted, and all their own actions were the same. A digest of 128 bits stands
 for these; that two different histories share one is as unlikely as one in 2**128 for each pair. Players who act at once
 choose one after the other, without seeing the other's choice.
@@ -39,18 +39,18 @@ _OTHER = np.uint64(0xD6E8FEB86659FD93)
 
 
 class TooLarge(ValueError):
-    """A tree with more positions than the limit."""
+    """Raised for a tree with more positions than the limit."""
 
 
 @dataclass
 class _Ply:
-    """Positions of one ply, n of them, none finished.
+    """The n unfinished positions of one ply.
 
     Attributes:
         states: structured (n,).
         chance: float64 (n,), the probability of chance's part in the way there.
-        sequence: int32 (n, 2), what each player has done.
-        digest: uint64 (n, 2, 2), of what each player knows.
+        sequence: int32 (n, 2), the sequence of each player.
+        digest: uint64 (n, 2, 2), digests of what each player knows.
     """
 
     states: np.ndarray
@@ -63,7 +63,7 @@ class _Ply:
 
     @classmethod
     def join(cls, parts: Sequence["_Ply"]) -> "_Ply":
-        """All of them, in one."""
+        """All sets so far, joined in one."""
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in cls.__dataclass_fields__))
 
 
@@ -81,7 +81,7 @@ class _Sets:
     def enter(self, ply: int, here: _Ply, player: int, masks: np.ndarray) -> np.ndarray:
         """Make the sets of the positions where `player` acts (masks bool (n, num_actions)).
 
-        Returns the first sequence of each position's set, int32 (n,), meaningless where he does not act.
+        Returns the first sequence of each position's set, int32 (n,), meaningless where they do not act.
         """
         rows = np.flatnonzero(masks.any(axis=1))
         digests = np.ascontiguousarray(here.digest[rows, player])
@@ -106,15 +106,15 @@ class _Sets:
 
 
 def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = lambda ply, positions: None) -> Tree:
-    """Walk through all that can happen in a game.
+    """Walk through the whole tree of a game.
 
     Args:
         game: two players, zero-sum, with chance that can be enumerated.
         limit: positions of the tree at most.
-        tell: told now and then the ply and the number of positions so far.
+        tell: callback, called now and then with the ply and the number of positions so far.
 
     Raises:
-        ValueError: not such a game.
+        ValueError: the game is of another kind.
         TooLarge: more positions than `limit`; a ValueError, raised before they are made.
     """
     if game.num_players != 2:
@@ -165,7 +165,7 @@ def walk_shown(game: Game, limit: int = LIMIT, *, quiet: bool = False) -> Tree:
 
 
 def _look(game: Game, here: _Ply) -> np.ndarray:
-    """Let both players look at all positions; the masks of both, bool (2, n, num_actions)."""
+    """Add what both players observe in all positions; returns the masks of both, bool (2, n, num_actions)."""
     masks = np.empty((2, len(here), game.num_actions), np.bool_)
     seen = np.empty((min(len(here), CHUNK), game.observation_size), np.int8)
     for first in range(0, len(here), CHUNK):
@@ -181,7 +181,7 @@ def _look(game: Game, here: _Ply) -> np.ndarray:
 
 
 def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> Iterator[_Ply]:
-    """What some of the positions lead to, a part at a time."""
+    """The successors of the positions, a part at a time."""
     masks = masks[:, some]
     choices = np.maximum(masks.sum(axis=2), 1)
     total = int(choices.prod(axis=0).sum())
@@ -211,7 +211,7 @@ class _Ends:
         self._payoffs: list[np.ndarray] = []
 
     def take(self, here: _Ply) -> _Ply:
-        """Note the finished games, and give the others."""
+        """Note the finished games, and return the others."""
         done = here.states["done"]
         rewards = here.states["rewards"][done].astype(np.float64)
         wrong = np.flatnonzero(np.abs(rewards.sum(axis=1)) > _ROUNDING)
@@ -228,7 +228,7 @@ class _Ends:
         return _Ply(here.states[~done], here.chance[~done], here.sequence[~done], here.digest[~done])
 
     def settle(self, players: tuple[_Sets, _Sets]) -> tuple[Decisions, Decisions]:
-        """Both players' decisions, and what they are paid."""
+        """Both players' decisions and payoffs."""
         pairs, payoffs = np.concatenate(self._pairs), np.concatenate(self._payoffs)
         key = pairs[:, 0].astype(np.int64) * players[1].sequences + pairs[:, 1]
         key, which = np.unique(key, return_inverse=True)
@@ -295,7 +295,7 @@ def group_rows(digests, out, slots):  # type: ignore[no-untyped-def]
 def joint_rows(masks, rows, joint, ranks):  # type: ignore[no-untyped-def]
     """All pairs of legal actions in each of n positions, masks bool (2, n, num_actions).
 
-    For each pair: rows int64 (k,) its position, joint int64 (k, 2) the actions, -1 of who has none, and ranks
+    For each pair: rows int64 (k,) its position, joint int64 (k, 2) the actions, -1 for a player who has none, and ranks
     int32 (k, 2), how many legal actions come before them.
     """
     k, actions = 0, masks.shape[2]
@@ -317,5 +317,5 @@ def joint_rows(masks, rows, joint, ranks):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def acts(mask, action):  # type: ignore[no-untyped-def]
-    """Whether the action is legal; -1, to do nothing, is where no other is."""
+    """Whether the action is legal; -1 (no action) is legal where no other is."""
     return mask[action] if action >= 0 else not mask.any()

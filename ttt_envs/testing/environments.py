@@ -131,12 +131,12 @@ def check_copies_aec(game: Game) -> None:
 
 
 def check_copies_parallel(game: Game) -> None:
-    """The same of the Parallel environment."""
+    """Copies and saved positions of the Parallel environment go on alike."""
     _check_copies(game, ParallelGame, play_parallel)
 
 
 def check_copies_batch(game: Game) -> None:
-    """The same of a Batch, threads and resets included."""
+    """Copies of a Batch go on alike, threads and resets included."""
     batch = Batch(game, 5, seed=3, auto_reset=True, threads=2)
     play_batch(batch, 3)
     here = batch.states.tobytes()
@@ -149,7 +149,7 @@ def check_copies_batch(game: Game) -> None:
 
 
 def check_given_arrays_are_copies(game: Game) -> None:
-    """What a user does to a mask or an observation changes nothing."""
+    """Changes that a user makes to a mask or an observation have no effect."""
     aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
     for state in positions(game, FEW):
         if state["done"]:
@@ -236,7 +236,7 @@ def check_legal_is_accepted(game: Game) -> None:
 
 
 def check_waiting(game: Game) -> None:
-    """In AEC a waiting player has a mask of zeros; in Parallel such a player, and no other, has `wait`."""
+    """A waiting player has a mask of zeros in AEC; in Parallel such a player, and no other, has `wait`."""
     aec, parallel = AECGame(game), ParallelGame(game)
     aec.reset(seed=1)
     generator = np.random.default_rng(1)

@@ -45,7 +45,7 @@ def check_symmetries(game: Game) -> None:
 
 
 def check_egocentric(game: Game) -> None:
-    """With seats rotated, each player sees and may do what the player before did; or the game says why not."""
+    """Rotating seats gives each player the view and actions of the player before; or the game says why not."""
     assert (game.rotate_seats is None) == bool(game.seats_differ), DECLARE
     if game.rotate_seats is None:
         return

@@ -113,7 +113,7 @@ def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray
 
 
 def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.ndarray) -> None:
-    """Nothing that the player is shown differs between states and others."""
+    """Check that nothing the player is shown differs between states and others."""
     for kind, what in ((observations_of, "observation"), (masks_of, "mask")):
         same = np.array_equal(kind(game, states, player), kind(game, others, player))
         assert same, f"the {what} shows player {player} what is hidden"
@@ -125,7 +125,7 @@ def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.
 
 
 def check_secret_choices(game: Game) -> None:
-    """Where several players choose at once, one who commits later sees nothing of what was committed before."""
+    """A player who commits later in a simultaneous choice sees nothing of what was committed before."""
     env = AECGame(game, render_mode="ansi")
     for state in positions(game, 4 * FEW):
         if state["done"] or state["to_move"] != SIMULTANEOUS:

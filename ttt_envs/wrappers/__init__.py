@@ -1,1 +1,1 @@
-"""The outside world's shapes of a game: PettingZoo, Gymnasium, Stable-Baselines3. Generic over Game."""
+"""Environments for other libraries' interfaces: PettingZoo, Gymnasium, Stable-Baselines3. Generic over Game."""

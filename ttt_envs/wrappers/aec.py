@@ -106,7 +106,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             self.render()
 
     def _select(self) -> None:
-        """Find who acts next and give him his mask; at the end, pay."""
+        """Find who acts next and fill their mask; at the end, pay."""
         names = self.possible_agents
         size = self.game.num_actions
         infos: dict[str, Any] = {}
@@ -131,12 +131,12 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         self.agent_selection = names[player]
 
     def _may_act(self, player: int) -> bool:
-        """Whether the player has a choice now; leaves his legal actions in `_legal`."""
+        """Whether the player has a choice now; leaves their legal actions in `_legal`."""
         self.game.loops.mask_one(self._states, 0, player, self._legal)
         return bool(self._legal.any())
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """What `agent` sees: fresh `observation`, and the `action_mask` that stands in `infos`."""
+        """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
         player = self._player(agent)
         out = np.empty(self.game.observation_size, np.int8)
@@ -187,7 +187,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         )
 
     def view(self, agent: str) -> View:
-        """What an agent of this library is given, for this one game: `agents.load("random").act(env.view(name))`."""
+        """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
@@ -198,7 +198,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         return pack_state(self.game, self._states[0], self._committed, self._episode_seed)
 
     def set_state(self, data: bytes) -> None:
-        """Go to a position from `get_state`; ValueError in words if it is damaged or of another game."""
+        """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""
         self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
         self._begin()
 
@@ -213,7 +213,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
 
     def text(self, agent: str) -> str:
-        """The position in words, as `agent` may see it, in any render mode."""
+        """The position as text, as `agent` may see it, in any render mode."""
         self._check_live("text")
         return self.game.format_state(self._states[0], self._player(agent))
 

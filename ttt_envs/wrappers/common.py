@@ -1,4 +1,4 @@
-"""What all wrappers share: encodings, checks of actions, forfeits, rendering, saved positions."""
+"""The parts that all wrappers share: encodings, checks of actions, forfeits, rendering, saved positions."""
 
 import hashlib
 import zlib
@@ -47,7 +47,7 @@ class Encoder:
 
 
 def as_action(action: Any, num_actions: int, who: str) -> int:
-    """A single action as an int from 0 to num_actions-1; TypeError or ValueError in words."""
+    """A single action as an int from 0 to num_actions-1; raises TypeError or ValueError naming the action."""
     if isinstance(action, np.ndarray) and action.shape == ():
         action = action[()]
     if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
@@ -58,7 +58,7 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
 
 
 def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
-    """Words for an illegal action, its name, and the names of the legal ones."""
+    """The message for an illegal action, its name, and the names of the legal ones."""
     names = (*game.action_names, "wait")
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
@@ -123,7 +123,7 @@ def _fingerprint(game: Game) -> bytes:
 def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.uint64) -> bytes:
     """A position as bytes: all of it, hidden things and the generator included.
 
-    That is the record, the choices int16 (players,) that wait for others to choose, and the seed that agents' own
+    It holds the record, the choices int16 (players,) that wait for others to choose, and the seed that agents' own
     random numbers come from.
     """
     body = _MAGIC + _fingerprint(game) + np.uint64(episode_seed).tobytes()
@@ -132,7 +132,7 @@ def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.u
 
 
 def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.uint64]:
-    """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError in words."""
+    """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError names the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data = bytes(data)

@@ -134,7 +134,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, False), infos
 
     def view(self, agent: str) -> View:
-        """What an agent of this library is given, for this one game. Its answer -1 stands for `wait`."""
+        """The view for an agent of this library, of this one game. Its answer -1 stands for `wait`."""
         self._check_live("view")
         return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
@@ -144,7 +144,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         return pack_state(self.game, self._states[0], np.full(self.game.num_players, -1), self._episode_seed)
 
     def set_state(self, data: bytes) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
-        """Go to a position from `get_state`; returns what `reset` does. ValueError in words if it does not fit."""
+        """Go to a position from `get_state`; returns what `reset` does. Raises ValueError saying why not."""
         states, committed, seed = unpack_state(self.game, data)
         if (committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
@@ -162,7 +162,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
 
     def text(self, agent: str) -> str:
-        """The position in words, as `agent` may see it, in any render mode."""
+        """The position as text, as `agent` may see it, in any render mode."""
         self._check_live("text")
         return self.game.format_state(self._states[0], self._player(agent))
 

@@ -78,7 +78,7 @@ class SB3SeatEnv(VecEnv):
         return self._encode(self.games.observations()), self.games.rewards, done, infos
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Close the environments: nothing is held open."""
 
     def action_masks(self) -> np.ndarray:
         """bool (num_envs, num_actions)."""
@@ -115,5 +115,5 @@ class SB3SeatEnv(VecEnv):
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: int | Iterable[int] | None = None,
     ) -> list[bool]:
-        """Never."""
+        """Whether environments are wrapped: never."""
         return [False for _ in self._get_indices(indices)]

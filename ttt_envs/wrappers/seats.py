@@ -18,7 +18,7 @@ _PATIENCE = 1000
 
 
 class SeatGames:
-    """`n` games; the learner owns one seat of each, and whenever he is to act the others have moved.
+    """`n` games; the learner owns one seat of each, and whenever the learner is to act the others have moved.
 
     The seat alternates from episode to episode, or is fixed. Each game's opponent is drawn at its reset and stays until
     the next. A loss arrives as a reward of -1 with the learner's last action.
@@ -52,7 +52,7 @@ class SeatGames:
             n: number of games.
             opponent: an agent, or several, of which each game draws one at its reset.
             seat: the learner's player number, or "alternate".
-            illegal: the learner's illegal action makes him "lose" or is "raise"d.
+            illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
             threads: threads that share the stepping; opponents have their own.
             auto_reset: a game that ends starts anew within the same step.
@@ -109,7 +109,7 @@ class SeatGames:
         self._chances = np.cumsum(chances / chances.sum())
 
     def opponent_of(self, i: int) -> Actor:
-        """Who plays the other seats of game i."""
+        """The agent that plays the other seats of game i."""
         return self._agents[int(self._opponents[i])]
 
     def reset(self, seed: int | None = None) -> None:
@@ -127,10 +127,9 @@ class SeatGames:
         self._seat_learners(self._rows)
 
     def _draw_first_seat(self) -> None:
-        """By the seed, or a loop that seeds every episode would see one seat only."""
-        # A compiled kernel returns a uint64 as int, which another one takes for an int64.
-        draw = np.uint64(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0))
-        self._first_seat = int(scale(draw, self.game.num_players))
+        """Draw the first seat by the seed: else a loop that seeds every episode would see one seat only."""
+        first = np.uint64(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0))
+        self._first_seat = int(scale(first, self.game.num_players))
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -153,7 +152,7 @@ class SeatGames:
             rows = rows[self.batch.states["done"][rows]]
             if not len(rows):
                 return
-            # Over before the learner had a choice: no episode of his.
+            # Over before the learner had a choice: no episode of the learner's.
             self.batch.reset_rows(rows)
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
@@ -166,7 +165,7 @@ class SeatGames:
         return self.batch.masks(self.seats)
 
     def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
-        """Play the learner's actions int (n,), and the others' until he is to act again or the game is over.
+        """Play the learner's actions int (n,), and the others' until the learner acts again or the game is over.
 
         Returns (game, action's name, names of the legal ones) for each illegal action that has just lost.
 

@@ -93,7 +93,7 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
     def render(self) -> Any:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
-        What the learner may know; everything when the game is over.
+        It shows what the learner may know; everything when the game is over.
         """
         self._check_live("render")
         state = self._games.batch.states[0]

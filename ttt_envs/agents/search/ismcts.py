@@ -1,24 +1,25 @@
-"""Information set Monte Carlo tree search: for games in which players do not know all.
+"""Information set Monte Carlo tree search: for games with hidden information.
 
 SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE TCIAIG
 4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a world drawn anew from all
-that fit what the
-player at the root, the searcher, knows; others' cards and the draws to come are different in each. What differs:
+that fit what the player at the root, the searcher, knows; others' cards and the draws to come are different in each.
+What differs:
 
-- The tree is over what the searcher knows. A position in which he is to move is known again by two things alone: his
-  last action in the tree, which stands for all that he knew before it, and what he observes now. A position in which
-  another is to move is known by the actions since the searcher's last one, and by who is to move. So the searcher never
-  acts upon what he does not see, be it cards or a secret action of another; and others do not act upon what he drew
-  since his last action.
+- The tree is over what the searcher knows. A position in which the searcher is to move is recognised by two things
+  alone: their last action in the tree, which stands for all that they knew before it, and their present observation.
+  A position in which another player is to move is recognised by the actions since the searcher's last one, and by the
+  player to move. So the searcher never acts upon anything they do not see, be it cards or a secret action of another;
+  and others do not act upon what the searcher drew since that last action.
 - Not every action that is in the tree is legal in every world. UCB1 weighs the visits of an action against how often
-  it was legal when its position was visited, and not against all visits there: else what is seldom legal would be tried
-  too often.
-- Others explore a little more or less by chance. Two who do not see each other's choices may else fall into step, and
-  one find the other out for ever: that UCB1 does not settle there is from Shafiei, Sturtevant and Schaeffer,
-  "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing agents, 2009.
+  it was legal when its position was visited, and not against all visits there: otherwise actions that are seldom legal
+  would be tried too often.
+- Others explore a little more or less by chance. Two players who do not see each other's choices may otherwise fall
+  into step, and one exploit the other for ever: that UCB1 does not settle there is from Shafiei, Sturtevant and
+  Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing
+  agents, 2009.
 
-In another's position all hands that he may hold are thrown together, and he plays what is best on average against the
-searcher's own hand: the tree has no bluffs in it, and nobody who falls for one.
+In another player's position all hands that they may hold are merged, and they play what is best on average against the
+searcher's own hand: the tree contains no bluffs, and no player who falls for one.
 
 `arrive` is a template, compiled for one game's rules; in it `observe` stands for the game's kernel.
 """
@@ -44,7 +45,7 @@ NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
 # Features of an observation that are taken together, as bits of a uint64.
 _WORD = 64
 
-# So many values has the factor of others' exploration.
+# Number of values that the factor of others' exploration takes.
 _STEPS = 1 << 16
 
 
@@ -52,7 +53,7 @@ _STEPS = 1 << 16
 def best_child(tree, place, legal, exploration):
     """The legal action of highest upper confidence bound in a position; 0 while a legal one was not tried.
 
-    The exploration constant of another than the searcher varies by chance, by up to a quarter.
+    For players other than the searcher the exploration constant varies at random, by up to a quarter.
     """
     missing = 0
     for action in range(legal.shape[0]):
@@ -75,7 +76,7 @@ def best_child(tree, place, legal, exploration):
 
 
 def arrive(state, tree, index, node, seen):
-    """The position after action `node`, as the module says; seen int8 (observation size,) is room to work."""
+    """The position after action `node`, see the module; seen int8 (observation size,) is room to work."""
     player, mover = tree[0]["mover"], state["to_move"]
     if mover != player:
         return mcts.find(tree, index, rng.fold(node, mover))
@@ -120,10 +121,10 @@ class ISMCTS(mcts.MCTS):
         exploration: float = 0.7,
         threads: int = 1,
     ) -> None:
-        """A search of a fixed size, or of a fixed time.
+        """Set up a search of a fixed size, or of a fixed time.
 
         Args:
-            simulations: playouts for each decision, each in another world.
+            simulations: simulations for each decision, each in another world.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); half of it below the root.

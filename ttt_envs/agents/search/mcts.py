@@ -6,8 +6,8 @@ from the root through the tree, adds one node, and plays on at random to the end
 
 - Any number of players in any order: a node's value counts for the player who moved into it (max^n).
 - Chance: each simulation plays in a world drawn anew, so that no plan can rest on dice that nobody can know. The
-  position that comes out decides where in the tree it goes on. The tree holds no states, but it knows a position again
-  by a digest of its record, whatever way led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
+  resulting position decides where in the tree it goes on. The tree holds no states, but recognises a position by a
+  digest of its record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
   in Monte Carlo tree search", IEEE CIG 2008.
 
 `playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
@@ -39,10 +39,10 @@ from ttt_envs.core.view import View
 #: root; no link is 0.
 NODE = np.dtype(
     [
-        ("value", np.float64),  # what the mover's side got, mapped from -1..1 to 0..1; of the root: see `simulate`
+        ("value", np.float64),  # reward of the mover's side, mapped from -1..1 to 0..1; of the root: see `simulate`
         ("visits", np.int32),
         ("action", np.int32),
-        ("mover", np.int32),  # of the root: who is to move there
+        ("mover", np.int32),  # of the root: the player to move there
         ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
         ("child", np.int32),  # of the position: the newest action
         ("sibling", np.int32),  # the next older action in the same position
@@ -53,9 +53,9 @@ NODE = np.dtype(
 #: Where positions are found by their digests: a trie of 4 branches, each entry a position of the same number.
 INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
 
-# With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and what
-# is explored in it blurs the values above. The root must find the best action, the others earn: Tolpin and Shimony,
-# "MCTS based on simple regret", AAAI 2012.
+# With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and
+# exploration in it blurs the values above. The root must find the best action, the other nodes collect reward: Tolpin
+# and Shimony, "MCTS based on simple regret", AAAI 2012.
 _BELOW_ROOT = 0.5
 
 # Simulations between two looks at the clock.
@@ -115,10 +115,10 @@ def follow(state, tree, index, node, memory):
 
 @jit.kernel
 def recognise(state, tree, index, node, memory):
-    """The position of that record, the memory of `state` as uint64 (words,) from `position_start` on.
+    """The position of a record, the memory of `state` as uint64 (words,) from `position_start` on.
 
-    All but the generator, its script and the fields that are only shown makes a position. The count of plies is in it
-    too, so that no simulation comes back to one where it has been.
+    A position is all of a record but the generator, its script and the fields that are only shown. The count of plies
+    is part of it, so that no simulation returns to a position.
     """
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
@@ -128,7 +128,7 @@ def recognise(state, tree, index, node, memory):
 
 @jit.kernel
 def find(tree, index, digest):
-    """The position of that digest, uint64; one that was never met gets the number of the next entry."""
+    """The position of a digest, uint64; one that was never met gets the number of the next entry."""
     new = tree[0]["visits"] + 1
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
@@ -156,10 +156,10 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
     Args:
         root: states (1,), not finished.
         world: states (1,), room to play.
-        memory: what `arrive` needs: of MCTS the memory of `world` that makes its position, as uint64.
+        memory: input of `arrive`; for MCTS the memory of `world` that makes its position, as uint64.
         sides: float64 (players,), how many share each player's reward.
-        seed: uint64; what simulation s draws depends on it and on s.
-        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, who is to move and, as its
+        seed: uint64; the draws of simulation s depend on it and on s.
+        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move and, as its
             value, the exploration constant.
         index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
         legal: bool (num_actions,), room to work.
@@ -238,7 +238,7 @@ class MCTS(Agent):
 
     name = "mcts"
     plays = {"simultaneous": False, "hidden_information": False}
-    #: Of what `_read` finds.
+    #: Number of rows that `_read` gives.
     _rows = 2
 
     def __init__(
@@ -248,10 +248,10 @@ class MCTS(Agent):
         exploration: float = 1.4,
         threads: int = 1,
     ) -> None:
-        """A search of a fixed size, or of a fixed time.
+        """Set up a search of a fixed size, or of a fixed time.
 
         Args:
-            simulations: playouts for each decision.
+            simulations: simulations for each decision.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
@@ -269,7 +269,7 @@ class MCTS(Agent):
         self.threads = threads
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the chances of `act`'s answers, for one tree; for visits see `search`.
+        """float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
 
         It varies with the view's seeds. ValueError as of `check`.
         """
@@ -284,7 +284,7 @@ class MCTS(Agent):
         return results[:, 0], results[:, 1]
 
     def _results(self, view: View) -> np.ndarray:
-        """What `_read` finds in the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
+        """The results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
         game = view.game
         self.check(game)
         results = np.zeros((len(view), self._rows, game.num_actions))
@@ -321,11 +321,11 @@ class MCTS(Agent):
         return results
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
-        """`simulate` for that game."""
+        """`simulate`, compiled for a game."""
         return kernel_for(game.rules, game.stochastic)
 
     def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A tree of that size, the index of its positions, and the memory to know them by; see `simulate`."""
+        """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
         return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), position
 
@@ -334,7 +334,7 @@ class MCTS(Agent):
         tree[0]["value"], tree[0]["mover"] = self.exploration, player
 
     def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
-        """What was found, float64 (rows, num_actions)."""
+        """The result of a search, float64 (rows, num_actions)."""
         read_root(tree, out)
 
 

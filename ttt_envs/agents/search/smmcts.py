@@ -2,22 +2,21 @@
 
 SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
 applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is that of
-`ttt_envs.agents.search.mcts`, and where
-one player acts it is the same to the last draw. Where several act at once:
+`ttt_envs.agents.search.mcts`, and where one player acts it is the same to the last draw. Where several act at once:
 
-- Each draws from a strategy of his own, and nobody sees what the others draw: an action's probability is in proportion
-  to its regret, how much more it would have earned so far than the strategy. With probability gamma he explores: he
-  draws any action, each as likely.
-- What an action would have earned is the mean of what it did earn against these choices of the others; or, if it was
-  never played against them, against all choices. Where another explores nothing is counted: else each strategy would
-  come to answer the others' exploration too, and their averages would lie beside the equilibrium.
-- Regrets are not let fall below 0, and the n-th strategy counts n times in the average: regret matching+ of Tammelin,
-  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. So what was learned from early, poor
-  playouts is sooner forgotten.
-- The answer is the average of a player's strategies, without what he drew to explore. With two sides and zero sum such
+- Each player draws from a strategy of their own, and nobody sees what the others draw: an action's probability is in
+  proportion to its regret, how much more it would have earned so far than the strategy. With probability gamma the
+  player explores and draws uniformly.
+- What an action would have earned is its mean reward against these choices of the others; or, if it was never
+  played against them, against all choices. Where another player explores nothing is counted: otherwise each strategy
+  would answer the others' exploration too, and their averages would lie beside the equilibrium.
+- Regrets never fall below 0, and the n-th strategy counts n times in the average: regret matching+ of Tammelin,
+  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. So the lessons of early, poor
+  playouts are forgotten sooner.
+- The answer is the average of a player's strategies, without the draws that explored. With two sides and zero sum such
   averages approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of
   Monte Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. How close they can come is
-  limited by gamma, since what a position is worth is learned from games in which both explore.
+  limited by gamma, since the value of a position is learned from games in which both explore.
 
 `playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
 `resample` stand for the game's kernels, and `arrive` for `follow` or `recognise` of `ttt_envs.agents.search.mcts`.
@@ -42,28 +41,28 @@ from ttt_envs.core.view import View
 
 @cache
 def node_for(players: int) -> np.dtype:
-    """Entry k of a tree: three things that simulation k has added, which refer to each other by their numbers.
+    """Entry k of a tree: three things that simulation k has added and that refer to each other by their numbers.
 
-    A position with what was tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which is what the
-    players who act in a position chose together; and each player's arm, an action of his that he had not tried in that
+    A position with the actions tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which is a joint
+    choice of the players who act in a position; and each player's arm, an action that the player had not tried in that
     position before. Position 0 is the root; no link is 0.
     """
     each = (players,)
     return np.dtype(
         [
-            ("value", np.float64, each),  # of the cell: what it earned, each side's reward mapped from -1..1 to 0..1
+            ("value", np.float64, each),  # of the cell: sum of each side's reward mapped from -1..1 to 0..1
             ("earned", np.float64, each),  # of the arm: the same
             ("guess", np.float64, each),  # of the arm: room to work
             ("regret", np.float64, each),  # of the arm; never negative
             ("weight", np.float64, each),  # of the arm: sum of its probabilities, the n-th times n
             ("visits", np.int32),  # of the cell; of the root: simulations done
-            ("explores", np.int32, each),  # of the cell: 1 who drew uniformly, in the last simulation; else 0
+            ("explores", np.int32, each),  # of the cell: 1 for players who drew uniformly, in the last simulation
             ("parent", np.int32),  # of the cell: the one before it, in the last simulation
             ("place", np.int32),  # of the cell: its position
-            ("mover", np.int32),  # of the root: who searches
+            ("mover", np.int32),  # of the root: the searcher
             ("passed", np.int32),  # of the position: how often something was chosen in it
             ("newest", np.int32, each),  # of the position: each player's newest arm
-            ("arm", np.int32, each),  # of the cell: each player's arm; 0 who does not act
+            ("arm", np.int32, each),  # of the cell: each player's arm; 0 for players who do not act
             ("link", np.int32, each),  # of the cell: the next older one with the same arm of that player
             ("action", np.int32, each),  # of the arm
             ("tried", np.int32, each),  # of the arm: visits
@@ -76,7 +75,7 @@ def node_for(players: int) -> np.dtype:
 
 @jit.kernel
 def keep_untried(tree, place, player, legal):
-    """Clear in `legal` the actions that the player has tried in a position; how many are left."""
+    """Clear in `legal` the actions that the player has tried in a position; returns how many are left."""
     left = 0
     for action in range(legal.shape[0]):
         left += legal[action]
@@ -90,7 +89,7 @@ def keep_untried(tree, place, player, legal):
 
 @jit.kernel
 def best_arm(tree, place, player, exploration):
-    """The arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all."""
+    """The arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all actions."""
     visits = 0
     arm = tree[place]["newest"][player]
     while arm:
@@ -110,9 +109,9 @@ def best_arm(tree, place, player, exploration):
 
 @jit.kernel
 def draw_arm(tree, place, player, explores, x):
-    """An arm by regret matching, or any if the player `explores`, by the random uint64 `x`; his strategy is noted.
+    """An arm by regret matching, or any if the player `explores`, by the random uint64 `x`; notes the strategy.
 
-    He is not alone, and has tried all in the position.
+    The player does not act alone, and has tried all actions of the position.
     """
     count, total = count_regrets(tree, place, player)
     left = np.float64(x) / 18446744073709551616.0
@@ -169,13 +168,13 @@ def add_cell(tree, place, cell, arms):
 
 @jit.kernel
 def update_regrets(tree, cell, player):
-    """Count how much more each action of the player's would have earned than his strategy, with others as in `cell`."""
+    """Count how much more each of the player's actions would have earned than their strategy, others as in `cell`."""
     place, chosen = tree[cell]["place"], tree[cell]["arm"]
     arm = tree[place]["newest"][player]
     while arm:
         tree[arm]["guess"][player] = tree[arm]["earned"][player] / tree[arm]["tried"][player]
         arm = tree[arm]["sibling"][player]
-    # Better is known of what he has played against the same choices: all that is in the list of one other's arm.
+    # Actions played against the same choices have a better estimate; all are in the list of one other player's arm.
     other = 0
     while other == player or chosen[other] == 0:
         other += 1
@@ -217,7 +216,7 @@ def back_up(tree, cell, rewards, sides):
                 tree[arm]["tried"][player] += 1
                 tree[arm]["earned"][player] += gain
         for player in range(players):
-            # An answer to what others only try out would be none to their strategies.
+            # Answering the others' exploration would not be answering their strategies.
             if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
                 update_regrets(tree, cell, player)
         cell = tree[cell]["parent"]
@@ -235,7 +234,7 @@ def playout(state, joint, legal):
 
 
 def fill_masks(state, masks, acts):
-    """Who acts, bool (players,), and his legal actions, bool (players, num_actions); rows of others stay as they are.
+    """The players who act, bool (players,), and their legal actions, bool (players, num_actions); other rows are kept.
 
     Returns how many act.
     """
@@ -253,7 +252,7 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Arguments as of `ttt_envs.agents.search.mcts.simulate`, but for `tree`: `node_for(players)` (simulations + 1,). Its
-    node 0 holds the simulations done so far, who searches, as its value UCB1's constant, and as what it earned gamma.
+    node 0 holds the simulations done so far, the searcher, UCB1's constant as its value, and gamma as its rewards.
     """
     state = world[0]
     searcher, exploration, gamma = tree[0]["mover"], tree[0]["value"][0], tree[0]["earned"][0]
@@ -303,7 +302,7 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
 
 @jit.kernel
 def read_root(tree, out):
-    """Of each action of the searcher's: visits, sum of values, weight in the average strategy, and whether others act.
+    """Visits, sum of values, weight in the average strategy, and whether others act, for each action of the searcher.
 
     out float64 (4, num_actions).
     """
@@ -337,7 +336,7 @@ def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
 class SMMCTS(mcts.MCTS):
     """Draws from the mixed policy that a tree search found, where several choose at once; elsewhere it plays as MCTS.
 
-    Plays any game in which nothing is hidden but what is being chosen at the same moment. With two sides and zero sum
+    Plays any game in which nothing is hidden but simultaneous choices. With two sides and zero sum
     its policy approaches an equilibrium. Rewards must lie in -1..1.
     """
 
@@ -353,11 +352,11 @@ class SMMCTS(mcts.MCTS):
         gamma: float = 0.2,
         threads: int = 1,
     ) -> None:
-        """A search of a fixed size, or of a fixed time.
+        """Set up a search of a fixed size, or of a fixed time.
 
         Args:
-            simulations: playouts for each decision. With many actions on either side a matrix has many cells; it takes
-                thousands to see each of them.
+            simulations: simulations for each decision. With many actions on either side a matrix has many cells;
+                it takes thousands to see each of them.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant where one player acts, as of MCTS.

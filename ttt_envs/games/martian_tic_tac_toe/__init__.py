@@ -4,13 +4,13 @@
 - **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of that size, 1 to 3, from your stash into the cell.
 - **Rules**: a small piece goes into an empty cell. A piece of your own is exchanged for one that is smaller or one
   size larger; an opponent's piece is captured by one that is one size larger. What is replaced goes back to its owner's
-  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. Who cannot
+  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. A player who cannot
   move passes (inside the step). The third occurrence of a position with the same player to move, and the end of
   `max_plies`, are draws.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
 - **Options**: see `make`.
-- **Larger boards** fill up: who does not fight for a line ends in a draw, by `max_plies`, or because nobody can move
-  once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
+- **Larger boards** fill up: unless players fight for a line the game is a draw, by `max_plies`, or because nobody can
+  move once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
 """
 

@@ -77,7 +77,7 @@ def _centre(cell: int, size: int) -> tuple[float, float]:
 
 
 def _head(state: Any, width: int) -> str:
-    """Whose turn it is, or who has won; a draw has no colour."""
+    """The bar and the caption: whose turn it is, or who has won; a draw has no colour."""
     winners = [player for player, reward in enumerate(state["rewards"]) if reward > 0]
     if not state["done"]:
         words, colours = f"{NAMES[int(state['to_move'])]} to move", [int(state["to_move"])]

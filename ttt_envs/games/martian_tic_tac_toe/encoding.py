@@ -1,4 +1,4 @@
-"""What each observation feature of Martian Tic-Tac-Toe means; all are 0 or 1, from the observer's side."""
+"""The observation features of Martian Tic-Tac-Toe; all are 0 or 1, from the observer's side."""
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -25,7 +25,7 @@ NONE = -1
 SMALL, SIZES = 1, 3
 
 # What a piece may be put in the place of, as sets of sizes: [same_size_swap, see `relation`]. Into an empty cell goes a
-# small one; for one of his own a smaller one, or one that is one size larger; for an opponent's, one size larger.
+# small one; for the mover's own piece a smaller one, or one a size larger; for an opponent's, one a size larger.
 _ALLOWED = np.array(
     [[0b0010, 0b0100, 0b1010, 0b0110, 0b0100, 0b1000, 0], [0b0010, 0b0110, 0b1110, 0b1110, 0b0100, 0b1000, 0]]
 )
@@ -70,7 +70,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """What can be done with the pieces in the mover's stash."""
+    """The legal moves with the pieces in the mover's stash."""
     in_hand = sizes_in_stash(state, player) if player == state["to_move"] else 0
     for cell in range(state["piece"].shape[0]):
         sizes = in_hand & sizes_allowed(state, player, cell)
@@ -89,7 +89,7 @@ def sizes_in_stash(state, player):
 
 @kernel
 def sizes_allowed(state, player, cell):
-    """The sizes that the player may put into the cell if it is his turn and he has them, as such a set."""
+    """The sizes that the player may put into the cell if it is their turn and they have them, as such a set."""
     piece = state["piece"][cell]
     if is_first_turn(state) and piece != EMPTY:
         return 0
@@ -149,7 +149,7 @@ def next_player(state):
 
 @kernel
 def can_move(state, player):
-    """Whether the player, if it were his turn, would have a legal move."""
+    """Whether the player, if it were their turn, would have a legal move."""
     in_hand = sizes_in_stash(state, player)
     for cell in range(state["piece"].shape[0]):
         if in_hand & sizes_allowed(state, player, cell):
@@ -169,7 +169,7 @@ def completes_line(state, cell):
 
 @kernel
 def run(state, piece, at, way):
-    """How many pieces like this follow the cell (row, column) without a gap, each `way` (rows, columns) further."""
+    """The number of like pieces that follow the cell (row, column) without a gap, each `way` (rows, columns) on."""
     size, count = state["size"], 0
     row, column = at[0] + way[0], at[1] + way[1]
     while 0 <= row < size and 0 <= column < size and state["piece"][row * size + column] == piece:
@@ -196,7 +196,7 @@ def remember(state, cell, replaced, player):
 
 @kernel
 def occurrences(state):
-    """How often this board with this player to move has occurred, by the log; now included."""
+    """The number of times that this board with this player to move has occurred, by the log; now included."""
     found = 1
     differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
     for k in range(state["logged"] - 1, -1, -1):
@@ -224,13 +224,13 @@ def read_entry(state, k):
 
 @kernel
 def owner_of(piece):
-    """Whose piece it is."""
+    """The player whose piece it is."""
     return (piece - 1) // SIZES
 
 
 @kernel
 def size_of(piece):
-    """Its size, 1 to 3."""
+    """The size of the piece, 1 to 3."""
     return (piece - 1) % SIZES + 1
 
 

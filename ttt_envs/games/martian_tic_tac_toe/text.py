@@ -40,7 +40,7 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Who is to move or how it ended; the board; the stashes; the count of plies; repeatable moves; the last move.
+    """A position as text: turn or result; board; stashes; count of plies; repeatable moves; the last move.
 
     A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small
     piece on b2. The same for every viewer. `parse_state` reads it back.
@@ -69,7 +69,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def result(state: Any) -> str:
-    """How a finished game ended: `R wins with R2 on a1 b1 c1`, `R wins by forfeit` or such as `draw by repetition`."""
+    """The result of a finished game: `R wins with R2 on a1 b1 c1`, `R wins by forfeit`, `draw by repetition`."""
     winners = [COLOURS[player] for player in np.flatnonzero(state["rewards"] > 0)]
     if winners:
         names = cell_names(int(state["size"]))
@@ -161,7 +161,7 @@ def _read_log(state: Any, lines: list[str], names: list[str], colours: str) -> N
 
 
 def _read_turn(state: Any, line: str, colours: str) -> None:
-    """Who is to move, or how it ended; what the board and the log say about it must fit."""
+    """Read whose move it is, or how it ended; check that the board and the log agree."""
     on_board = int((state["piece"] != EMPTY).sum())
     least = on_board + int(state["logged"])  # else the log could grow too long for its field
     if not least <= state["ply"] <= state["max_plies"]:
@@ -204,7 +204,7 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
 
 
 def _check_result(state: Any, given: str | None) -> None:
-    """How it ended may be left out."""
+    """Check the result, which may be left out."""
     if given and given != result(state):
         raise ValueError(f"the first line must say 'over: {result(state)}', as the board has it, not {given!r}")
 
@@ -225,7 +225,7 @@ def _last_action(state: Any, words: str) -> int:
 
 
 def _check_first_turns(state: Any, players: int) -> None:
-    """Everybody begins by placing a small piece."""
+    """Check that each player has begun by placing a small piece."""
     first = min(int(state["ply"]), players)
     on_board = np.flatnonzero(state["piece"] != EMPTY)
     if len(on_board) < first:

@@ -3,7 +3,7 @@
 - **What it adds**: simultaneous choices, so that best play is a mixed strategy. Two players; nothing is hidden but
   what is being chosen at the same moment, and the specialists that will be offered.
 - **A turn**: the Placer chooses a room, A to I, and what to place there: a spy, into an empty room, or a specialist
-  that he holds. The Predictor names a room, an occupied one too. If it is the same, the placement is blocked: a spy is
+  from their hand. The Predictor names a room, an occupied one too. If they match, the placement is blocked: a spy is
   back in the supply, a specialist is used up. Else the piece is placed and its ability resolved; a choice in it is a
   decision of the Placer alone. Three own pieces in a row then win the round, whoever made the row. The roles swap.
 - **Specialists**, of which each player has one each, never touch another specialist:
@@ -12,14 +12,14 @@
   - assassin: is placed into the room of an enemy spy, who is removed;
   - courier: is placed into the room of an own spy, who moves to an orthogonally adjacent empty room;
   - mole: must, if it can, swap an own and an enemy spy, both in rooms adjacent to it;
-  - pusher: may move one room north, east, south or west and push what is in its way; who leaves the board is removed;
+  - pusher: may move one room north, east, south or west, pushing what is in its way; a piece off the board is removed;
   - grappler: may swap places with an enemy spy in an orthogonally adjacent room;
-  - hacker: its owner predicts two rooms instead of one, until he blocks.
+  - hacker: its owner predicts two rooms instead of one, until they block a placement.
 
-- **A match**: who wins `rounds_to_win` rounds. In each round somebody says who places first: player 0 in the first,
-  then the loser, or after a draw who did not place first. Then each player picks one of at most three specialists that
-  he is offered at random, both at once; it is gone afterwards, placed or not. From round 9 on all have returned, and
-  each player picks any two in every round.
+- **A match** goes to the first player to win `rounds_to_win` rounds. In each round one player decides who places first:
+  player 0 in the first, then the loser, or after a draw the player who did not place first. Then each player picks one
+  of at most three specialists offered to them at random, both at once; it is gone afterwards, placed or not. From
+  round 9 on all have returned, and each player picks any two in every round.
 - **A drawn round**: both have a row; at most one room is empty and no specialist in hand can enter an occupied one;
   `max_idle_turns` turns in a row have changed nothing; both offered a draw. After `max_rounds` more wins decide.
 - **Actions** are one list for all phases, such as `mole to E`, `predict A`, `predict A+I`, `remove B`, `move to D`,
@@ -137,7 +137,7 @@ def make(
 
 
 def _hands(specialists: Any) -> tuple[Hand, Hand]:
-    """The option, with tuples for lists; ValueError in words if it is no pair of hands."""
+    """The option, with tuples for lists; raises ValueError saying what is wrong if it is no pair of hands."""
     wrong = (
         f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
         "each of them None, a specialist's name or two different names; or text such as 'none,none', 'sniper,mole' or "

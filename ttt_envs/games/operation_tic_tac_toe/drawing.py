@@ -88,7 +88,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def _title(state: Any) -> str:
-    """What is to be decided."""
+    """The title: the decision to be made, or how the game has ended."""
     words = head(state)
     if state["done"] or is_round_over(state):
         words = words.removeprefix("over: ").split(",")[0]
@@ -110,7 +110,7 @@ def _centre(room: int) -> tuple[float, float]:
 
 
 def _lit(state: Any) -> list[str]:
-    """The colour of whose placement was into each room in the last turn, or "": at most one room."""
+    """Each room's colour: that of the player who placed into it in the last turn, or ""; at most one room has one."""
     found = [""] * ROOMS
     for player, action in enumerate(state["last"]):
         if rules.PLACE <= action < rules.PREDICT:
@@ -149,7 +149,7 @@ def _piece(player: int, kind: int, x: float, y: float, scale: float, fill: str =
 
 
 def _last_turn(state: Any) -> str:
-    """Cross-hairs where somebody was expected, the ghost of who was blocked, and the way of who moved afterwards."""
+    """Cross-hairs on predicted rooms, the ghost of a blocked piece, and arrows for pieces that moved afterwards."""
     if (state["last"] == NONE).any():
         return ""
     placer = last_placer(state)
@@ -206,7 +206,7 @@ def _way(state: Any, room: int) -> str:
 
 
 def _arrow(start: int, end: int) -> str:
-    """From room to room; two opposite ones lie side by side."""
+    """An arrow from room to room; two opposite ones lie side by side."""
     (x1, y1), (x2, y2) = _centre(start), _centre(end)
     along = np.array([x2 - x1, y2 - y1]) / np.hypot(x2 - x1, y2 - y1)
     across = np.array([-along[1], along[0]])
@@ -240,7 +240,7 @@ def _rows(state: Any) -> str:
 
 
 def _panel(state: Any, player: int) -> str:
-    """A player's mark, his part in this turn, his wins, and his specialists."""
+    """A player's mark, their part in this turn, their wins, and their specialists."""
     left = MARGIN if player == 0 else WIDTH - MARGIN - PANEL
     middle, colour = left + PANEL / 2, COLOURS[player]
     parts = [
@@ -303,7 +303,7 @@ def _card(state: Any, player: int, specialist: int, at: tuple[float, float]) -> 
 
 
 def _foot(state: Any) -> str:
-    """The turns that changed nothing, the last turn in words, the round and how the one before ended."""
+    """The number of turns that changed nothing, the last turn as text, the round and how the one before ended."""
     top, most, idle = TOP + HOUSE + 16, int(state["max_idle_turns"]), int(state["idle"])
     parts = []
     width = HOUSE / most

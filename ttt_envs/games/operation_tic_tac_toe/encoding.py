@@ -1,4 +1,4 @@
-"""What each observation feature of Operation Tic-Tac-Toe means; all are 0 or 1, from the observer's side.
+"""The observation features of Operation Tic-Tac-Toe; all are 0 or 1, from the observer's side.
 
 What was submitted before is left out, since it changes nothing that can still happen: a policy that sees these features
 only is a function of the position, so that a best response to it can be computed exactly.
@@ -125,7 +125,7 @@ def observe_match(state, player, out):
 
 @kernel
 def thermometer(count, most, out, at):
-    """The first `count` of `most` entries from `at` on become 1; where they end."""
+    """Set the first `count` of `most` entries from `at` on to 1; returns where they end."""
     for k in range(count):
         out[at + k] = 1
     return at + np.int64(most)

@@ -1,8 +1,8 @@
 """The rules of Operation Tic-Tac-Toe, and nothing else.
 
-A house of nine rooms, numbered row-major. In a turn the Placer secretly chooses a room and what he places there, a spy
-or a specialist, and the Predictor the room that he expects. Source of the rules: "Operation Tic Tac Toe", a death match
-of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
+A house of nine rooms, numbered row-major. In a turn the Placer secretly chooses a room and what to place there, a spy
+or a specialist, and the Predictor the room that they expect. Source of the rules: "Operation Tic Tac Toe", a death
+match of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
 
 A set of rooms is an int64 in which bit k stands for room k, so that most of a rule is one table and one `&`.
 """
@@ -31,7 +31,7 @@ EMPTY = 0
 #: The standing of a specialist: USED is also one that is not in this game.
 UNUSED, OFFERED, IN_HAND, USED = range(4)
 
-#: Who places first is decided; specialists are chosen; a turn; the ability of a specialist just placed is decided.
+#: Deciding who places first; choosing specialists; a turn; deciding on the ability of a specialist just placed.
 ROLE, PICK, TURN, ABILITY = PHASES = tuple(range(4))
 
 #: How a round may have ended; NO_ROUND before the first one has.
@@ -73,7 +73,7 @@ OPTIONAL = np.array([False, True, True, False, False, False, True, True, False])
 
 
 def _near(near):
-    """For each room the set of the others for which near(rows apart, columns apart): int64 (ROOMS,)."""
+    """The set of the other rooms near each room, by near(rows apart, columns apart): int64 (ROOMS,)."""
     apart = [[(abs(a // 3 - b // 3), abs(a % 3 - b % 3)) for b in range(ROOMS)] for a in range(ROOMS)]
     return np.array([sum(1 << b for b in range(ROOMS) if a != b and near(*apart[a][b])) for a in range(ROOMS)])
 
@@ -87,20 +87,20 @@ def _next():
 
 
 def _contains_line():
-    """For each set of rooms whether it contains a line: bool (512,)."""
+    """Whether each set of rooms contains a line: bool (512,)."""
     sets = [sum(1 << int(room) for room in line) for line in lines(3, 3, 3)]
     return np.array([any(rooms & line == line for line in sets) for rooms in range(1 << ROOMS)])
 
 
 def _beside():
-    """For each set of rooms those that are orthogonally adjacent to one of it: int64 (512,)."""
+    """The rooms orthogonally adjacent to a room of each set of rooms: int64 (512,)."""
     return np.array(
         [np.bitwise_or.reduce([0] + [ORTHOGONAL[k] for k in range(ROOMS) if s >> k & 1]) for s in range(1 << ROOMS)]
     )
 
 
 def _predicted():
-    """For each action the set of rooms that it predicts: int64 (NUM_ACTIONS,)."""
+    """The set of rooms that each action predicts: int64 (NUM_ACTIONS,)."""
     sets = np.zeros(NUM_ACTIONS, np.int64)
     sets[PREDICT:PREDICT_TWO] = 1 << np.arange(ROOMS)
     sets[PREDICT_TWO:REMOVE] = (1 << PAIRS.astype(np.int64)).sum(axis=1)
@@ -126,11 +126,11 @@ STATE = state_dtype(
         ("last", np.int16, (2,)),  # each player's submission in the last turn of this round, an action; NONE before
         ("last_ability", np.int16),  # what was decided on the ability of the piece placed in it, or NONE
         ("board", np.int8, (ROOMS,)),
-        ("standing", np.int8, (2, SPECIALISTS)),  # of each player's specialists
+        ("standing", np.int8, (2, SPECIALISTS)),  # the standing of each player's specialists
         ("hacker_on", np.int8, (2,)),  # 1: this player predicts two rooms (Numba has no arrays of bool in records)
         ("phase", np.int8),
-        ("placer", np.int8),  # who places in this turn, or did in the last one of all; NOBODY in phase ROLE
-        ("first", np.int8),  # who placed first in this round; NOBODY in phase ROLE
+        ("placer", np.int8),  # the player who places in this turn, or did in the last one; NOBODY in phase ROLE
+        ("first", np.int8),  # the player who placed first in this round; NOBODY in phase ROLE
         ("pending", np.int8),  # in phase ABILITY the room of the specialist, else NOWHERE
         ("idle", np.int8),  # turns in a row that changed neither the board nor a specialist's standing
         ("wins", np.int8, (2,)),  # rounds that each player has won in the match
@@ -149,7 +149,7 @@ STATE = state_dtype(
 
 
 def most_plies(state) -> int:
-    """Of a game with the options of this record.
+    """The most plies of a game with the options of this record.
 
     In a round spies are placed at most ROOMS times, since nothing else leaves fewer rooms occupied; each specialist and
     each hacker on is used up once. Before each such turn and at the end there may be idle turns.
@@ -188,7 +188,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """What the phase allows this player."""
+    """The legal actions of this player, by the phase."""
     out[:] = False
     if state["phase"] == TURN:
         if player == state["placer"]:
@@ -207,7 +207,7 @@ def legal_mask(state, player, out):
 
 @kernel
 def mask_placements(state, player, out):
-    """A spy into an empty room, or a specialist in hand into a room that he may enter; if there is none, a pass."""
+    """Placements: a spy into an empty room, a specialist in hand into a room that it may enter; or else a pass."""
     occupied = occupation(state)
     possible = rooms_to_enter(occupied, player, SPY)
     write_set(possible, ROOMS, out, PLACE)
@@ -222,7 +222,7 @@ def mask_placements(state, player, out):
 
 @kernel
 def mask_predictions(state, player, out):
-    """Any room, occupied ones too; two of them with the hacker on."""
+    """The prediction of any room, occupied ones too; of two rooms with the hacker on."""
     if state["hacker_on"][player]:
         for pair in range(len(PAIRS)):
             out[PREDICT_TWO + pair] = True
@@ -235,7 +235,7 @@ def mask_predictions(state, player, out):
 
 @kernel
 def mask_picks(state, player, out):
-    """One of the specialists offered; in overtime any two."""
+    """The choice of one of the specialists offered; in overtime of any two."""
     if is_overtime(state):
         for pair in range(len(SPECIALIST_PAIRS)):
             out[CHOOSE_TWO + pair] = True
@@ -246,7 +246,7 @@ def mask_picks(state, player, out):
 
 @kernel
 def mask_ability(state, out):
-    """What the specialist just placed may do, and to leave it if that is allowed."""
+    """The uses of the ability of the specialist just placed, and not using it if that is allowed."""
     kind = kind_of(state["board"][state["pending"]])
     write_set(ability_choices(state, state["pending"]), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
     out[NO_ABILITY] = OPTIONAL[kind]
@@ -254,7 +254,7 @@ def mask_ability(state, out):
 
 @kernel
 def step(state, actions):
-    """What has been chosen in this phase happens; then the next phase, turn or round."""
+    """Carry out the choices of this phase; then begin the next phase, turn or round."""
     if state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
@@ -271,7 +271,7 @@ def step(state, actions):
 
 @kernel
 def begin_turn(state, placer):
-    """Both choose at once."""
+    """Resolve the choices of both players, made at once."""
     state["placer"] = placer
     state["phase"] = TURN
     state["to_move"] = SIMULTANEOUS
@@ -279,7 +279,7 @@ def begin_turn(state, placer):
 
 @kernel
 def play_turn(state, actions):
-    """Both submissions are shown. A piece whose room was predicted is blocked, any other is placed."""
+    """Show both submissions. A piece whose room was predicted is blocked, any other is placed."""
     placer = np.int64(state["placer"])
     placement, prediction = actions[placer], actions[1 - placer]
     state["last"][placer], state["last"][1 - placer] = placement, prediction
@@ -302,7 +302,7 @@ def play_turn(state, actions):
 
 @kernel
 def block(state, kind):
-    """The specialist is used up, a spy returns to the supply. The Predictor's hacker is switched off."""
+    """Block the placement: a specialist is used up, a spy returns to the supply, the Predictor's hacker goes off."""
     placer = state["placer"]
     if kind == SPY and not state["hacker_on"][1 - placer]:
         state["idle"] += 1
@@ -315,7 +315,7 @@ def block(state, kind):
 
 @kernel
 def place(state, kind, room):
-    """The piece stands in the room, whoever was there before."""
+    """Put the piece into the room, in the place of any piece there."""
     placer = state["placer"]
     state["idle"] = 0
     state["board"][room] = 1 + KINDS * placer + kind
@@ -327,7 +327,7 @@ def place(state, kind, room):
 
 @kernel
 def end_turn(state):
-    """Lines of either player end the round, and so do the draw conditions; else the roles swap."""
+    """End the round by a line or a draw condition; else swap the roles."""
     state["pending"] = NOWHERE
     occupied = occupation(state)
     line_of_x, line_of_o = HAS_LINE[pieces(occupied, 0)], HAS_LINE[pieces(occupied, 1)]
@@ -373,7 +373,7 @@ def rooms_to_enter(occupied, player, kind):
 
 @kernel
 def ability_choices(state, room):
-    """What the specialist just placed in the room may do to whom: a set of rooms, pairs of rooms or directions."""
+    """The targets of the specialist just placed in the room: a set of rooms, pairs of rooms or directions."""
     kind = kind_of(state["board"][room])
     occupied = occupation(state)
     enemies = spies(occupied, 1 - state["placer"])
@@ -418,7 +418,7 @@ def directions_to_push(state, room):
 
 @kernel
 def use_ability(state, action):
-    """What the Placer has decided about the specialist that he has just placed."""
+    """Carry out the Placer's decision about the specialist just placed."""
     state["last_ability"] = action
     board, room = state["board"], state["pending"]
     if action == NO_ABILITY:
@@ -437,14 +437,14 @@ def use_ability(state, action):
 
 @kernel
 def swap(state, a, b):
-    """What stands in the two rooms changes places."""
+    """Exchange the contents of the two rooms."""
     board = state["board"]
     board[a], board[b] = board[b], board[a]
 
 
 @kernel
 def push(state, room, direction):
-    """The piece in the room moves one on, and so does each one in its way; who leaves the board is removed."""
+    """Move the piece in the room, and each one in its way, one room on; a piece off the board is removed."""
     board = state["board"]
     carried, board[room] = board[room], EMPTY
     at = NEXT[room, direction]
@@ -458,14 +458,14 @@ def push(state, room, direction):
 
 @kernel
 def decide_roles(state, player):
-    """A round begins: the player says who places first."""
+    """Begin a round: the player decides who places first."""
     state["placer"] = state["first"] = NOBODY
     state["phase"], state["to_move"] = ROLE, player
 
 
 @kernel
 def take_role(state, action):
-    """The first Placer is known; specialists are offered, or in overtime all can be had."""
+    """Settle the first Placer, and offer specialists; in overtime all can be chosen."""
     decider = state["to_move"]
     state["placer"] = state["first"] = decider if action == PLACE_FIRST else 1 - decider
     if not is_overtime(state):
@@ -500,7 +500,7 @@ def offer(state, player):
 
 @kernel
 def pick_specialists(state, actions):
-    """Both are shown. What was offered in vain can be offered again."""
+    """Show both picks. Specialists that were offered and not picked can be offered again."""
     for player in range(2):
         for specialist in range(SPECIALISTS):
             if state["standing"][player, specialist] == OFFERED:
@@ -529,14 +529,14 @@ def end_round(state, how):
     elif state["round"] >= state["max_rounds"]:
         end_game(state, NOBODY if wins[0] == wins[1] else 0 if wins[0] > wins[1] else 1)
     else:
-        # The loser decides; after a draw, who did not place first.
+        # The loser decides; after a draw, the player who did not place first.
         decider = 1 - (winner if winner != NOBODY else state["first"])
         begin_round(state, decider)
 
 
 @kernel
 def begin_round(state, decider):
-    """What was chosen is used up, placed or not; in overtime everything returns."""
+    """Use up the chosen specialists, placed or not; in overtime all return."""
     state["round"] += 1
     clear_table(state)
     for player in range(2):
@@ -550,7 +550,7 @@ def begin_round(state, decider):
 
 @kernel
 def clear_table(state):
-    """Empty rooms, hackers off, nothing submitted yet."""
+    """Begin the turns: empty rooms, hackers off, nothing submitted yet."""
     state["board"][:] = EMPTY
     state["hacker_on"][:] = False
     state["last"][:] = NONE
@@ -561,7 +561,7 @@ def clear_table(state):
 
 @kernel
 def end_game(state, winner):
-    """The end; everything stays where it is. A draw has no winner."""
+    """End the game; everything stays where it is. A draw has no winner."""
     state["done"] = True
     state["phase"], state["to_move"] = TURN, 0
     if winner != NOBODY:
@@ -586,7 +586,7 @@ def owner_of(piece):
 
 @kernel
 def occupation(state):
-    """Who stands where: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
+    """The occupied rooms: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
     occupied = np.int64(0)
     for room in range(ROOMS):
         occupied |= _OCCUPIES[np.uint8(state["board"][room])] << room
@@ -608,7 +608,7 @@ def pieces(occupied, player):
 
 @kernel
 def empty_rooms(occupied):
-    """The set of rooms in which nobody stands."""
+    """The set of empty rooms."""
     return ~(pieces(occupied, 0) | pieces(occupied, 1)) & ALL_ROOMS
 
 
@@ -622,5 +622,5 @@ def write_set(members, count, out, at):
 
 @kernel
 def resample(state, player, seed):
-    """Nothing is hidden but the offers to come."""
+    """Redraw the offers to come: nothing else is hidden."""
     rng.start(state, seed)

@@ -24,7 +24,7 @@ def symmetries(features: int) -> Iterator[Symmetry]:
 
 
 def _turned_actions(turn: np.ndarray) -> np.ndarray:
-    """Which action each one was before the board was turned: int64 (num_actions,)."""
+    """The action that each one was before the board was turned: int64 (num_actions,)."""
     actions = np.arange(rules.NUM_ACTIONS)
     by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
     for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
@@ -49,7 +49,7 @@ def _turned(states: np.ndarray, turn: np.ndarray, actions: np.ndarray) -> np.nda
 
 
 def _after(permutation: np.ndarray) -> np.ndarray:
-    """Where each number goes; -1, the last entry, stays."""
+    """The inverse of a permutation of numbers; -1, the last entry, stays."""
     return np.append(np.argsort(permutation), -1)
 
 

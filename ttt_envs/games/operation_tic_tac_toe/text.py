@@ -82,7 +82,7 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """What is to be decided; the rooms; both players' specialists; the counts; the last turn and the last round.
+    """A position as text: the decision; the rooms; both players' specialists; the counts; the last turn and round.
 
     A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back, but not a
     position of `finished_round`.
@@ -167,13 +167,13 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """Who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
+    """The player who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"])
 
 
 def last_turn(state: Any) -> str:
-    """Both submissions in the last turn, of who placed first, and what was decided on an ability."""
+    """Both submissions in the last turn, the Placer's first, and the decision on an ability."""
     placer = last_placer(state)
     words = ", ".join(f"{MARKS[player]} {ACTIONS[state['last'][player]]}" for player in (placer, 1 - placer))
     return words if state["last_ability"] == NONE else f"{words}, then {ACTIONS[state['last_ability']]}"
@@ -252,7 +252,7 @@ def _read_specialists(state: Any, player: int, line: str) -> None:
     for part in words.split("; ") if words != "-" else ():
         if part == "hacker on":
             if rules.HACKER not in on_board:
-                raise ValueError(f"{mark}'s hacker cannot be on: he does not stand in a room")
+                raise ValueError(f"{mark}'s hacker cannot be on: it does not stand in a room")
             state["hacker_on"][player] = 1
             continue
         word = next((word for word in _STANDINGS if part.startswith(f"{word} ")), None)
@@ -332,10 +332,10 @@ def _read_last_turn(state: Any, words: str) -> None:
     placement, prediction = _NUMBERS[read[1]], _NUMBERS[read[2]]
     unmet = {rules.PASS} | ({rules.OFFER_DRAW} if state["draw_offers"] else set())
     if not (placement < rules.PREDICT or placement in unmet):
-        raise ValueError(f"{read[1]!r} is nothing that the one who places submits")
+        raise ValueError(f"{read[1]!r} is no action of the player who places")
     unmet -= set() if state["allow_pass"] else {rules.PASS}
     if not (rules.PREDICT <= prediction < rules.REMOVE or prediction in unmet):
-        raise ValueError(f"{read[2]!r} is nothing that the one who predicts submits")
+        raise ValueError(f"{read[2]!r} is no action of the player who predicts")
     state["last"][placer], state["last"][1 - placer] = placement, prediction
     if read[3]:
         state["last_ability"] = _NUMBERS[read[3]]
@@ -357,9 +357,9 @@ def _check_last_turn(state: Any) -> None:
     two = rules.PREDICT_TWO <= prediction < rules.REMOVE
     hacker = 1 + KINDS * predictor + rules.HACKER
     if two and hacker not in state["board"]:
-        raise ValueError(f"{MARKS[predictor]} predicts two rooms only with his hacker in a room")
+        raise ValueError(f"{MARKS[predictor]} predicts two rooms only with their hacker in a room")
     if prediction < rules.PASS and bool(state["hacker_on"][predictor]) != (two and not blocked):
-        raise ValueError("a hacker is on while two rooms are predicted, until he blocks")
+        raise ValueError("a hacker is on while two rooms are predicted, until its owner blocks a placement")
     if (placement >= rules.PREDICT or (blocked and kind == SPY and not two)) != (state["idle"] > 0) and not agreed:
         raise ValueError("the count of idle turns is above 0 after a pass or a blocked spy, and only then")
     _check_ability(state, placer, kind if submitted and not blocked else SPY)
@@ -368,7 +368,7 @@ def _check_last_turn(state: Any) -> None:
 
 
 def _check_ability(state: Any, placer: int, kind: int) -> None:
-    """`kind`: of what was placed in the last turn; SPY stands for nothing that has an ability."""
+    """Check the ability used in the last turn; `kind`: of the piece placed, SPY if it has no ability."""
     action = int(state["last_ability"])
     if action == NONE:
         if kind == rules.COURIER and state["phase"] != ABILITY:
@@ -386,7 +386,7 @@ def _check_ability(state: Any, placer: int, kind: int) -> None:
 
 
 def _check_placed(state: Any, piece: int, room: int, blocked: bool) -> None:
-    """What the last turn placed stands where its ability has left it."""
+    """Check that the piece placed in the last turn stands where its ability has left it."""
     action = int(state["last_ability"])
     if rules.GRAPPLE <= action < rules.PUSH:
         room = action - rules.GRAPPLE
@@ -405,7 +405,7 @@ def _check_placed(state: Any, piece: int, room: int, blocked: bool) -> None:
 
 
 def _check_specialists(state: Any) -> None:
-    """How many a player may have in each standing, by the round."""
+    """Check the number of a player's specialists in each standing, by the round."""
     if state["is_match"] and not 1 <= state["round"] <= state["max_rounds"]:
         raise ValueError(f"rounds are from 1 to {state['max_rounds']}, not {state['round']}")
     overtime = bool(rules.is_overtime(state))
@@ -431,11 +431,11 @@ def _check_specialists(state: Any) -> None:
             if count[standing] != number:
                 raise ValueError(f"{mark} must have {number} specialists {word}, not {count[standing]}")
         if count[IN_HAND] + len(on_board) > chosen:
-            raise ValueError(f"in round {state['round']} {mark} has chosen only {chosen} of his specialists")
+            raise ValueError(f"in round {state['round']} {mark} has chosen only {chosen} of their specialists")
 
 
 def _check_given(state: Any, player: int, on_board: list[int]) -> None:
-    """In a single round nobody has a specialist that was not given to him."""
+    """Check that in a single round no player has a specialist that was not given to them."""
     given = [int(kind) for kind in state["given"][player] if kind != SPY]
     standing = state["standing"][player]
     if (standing == OFFERED).any() or (standing == UNUSED).any():
@@ -447,7 +447,7 @@ def _check_given(state: Any, player: int, on_board: list[int]) -> None:
 
 
 def _check_match(state: Any) -> None:
-    """Rounds, wins and how the last round ended."""
+    """Check the rounds, the wins and how the last round ended."""
     done, ended = bool(state["done"]), int(state["ended"])
     if not state["is_match"]:
         if done != bool(ended):
@@ -474,7 +474,7 @@ def _check_match(state: Any) -> None:
 
 
 def _check_turn(state: Any) -> None:
-    """Whether the round is over must fit what stands in the rooms."""
+    """Check that the pieces in the rooms agree with whether the round is over."""
     occupied = rules.occupation(state)
     lines = [bool(rules.HAS_LINE[rules.pieces(occupied, player)]) for player in (0, 1)]
     if state["phase"] in (ROLE, PICK):

@@ -2,7 +2,7 @@
 
 - **What it adds**: depth. Perfect information, two players, 81 cells, no chance.
 - **Action** `9*b + c`, written `b/c`: put your mark into cell c of small board b; 81 actions.
-- **Rules**: a move in cell c sends the opponent to board c; if that is full he may play anywhere. Three in a row own a
+- **Rules**: a move in cell c sends the opponent to board c; if it is full they may play anywhere. Three in a row own a
   small board, for good; three owned boards in a row win; no move left is a draw.
 - **Observation**: see `encoding.BLOCKS`; 190 features, or 6 planes of 9x9.
 - **Options**: see `make`.

@@ -67,7 +67,7 @@ def _corner(board: int) -> tuple[int, int]:
 
 
 def _head(state: Any) -> str:
-    """Who is to move, or who has won and how."""
+    """The caption: the player to move, or who has won and how."""
     if not state["done"]:
         words, mark = "to move", int(state["to_move"]) + 1
     elif state["rewards"].any():

@@ -1,4 +1,4 @@
-"""What each observation feature of Super Tic-Tac-Toe means: 190 of them, 0 or 1, from the observer's side."""
+"""The observation features of Super Tic-Tac-Toe: 190 of them, 0 or 1, from the observer's side."""
 
 # mypy: disable-error-code="no-untyped-def"
 

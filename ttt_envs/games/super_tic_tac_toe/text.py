@@ -13,7 +13,7 @@ ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Who is to move and where, or how it ended; the 81 cells; the owners of the nine boards; the last move.
+    """A position as text: whose move and where, or the result; the 81 cells; the nine boards' owners; the last move.
 
     The same for every viewer. `parse_state` reads it back.
     """
@@ -36,7 +36,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def result(state: Any) -> str:
-    """How a finished game ended: `X wins with boards 0 4 8`, `X wins by forfeit` or `draw`."""
+    """The result of a finished game: `X wins with boards 0 4 8`, `X wins by forfeit` or `draw`."""
     if not state["rewards"].any():
         return "draw"
     rows = [" ".join(map(str, row)) for row in winning_rows(state)]
@@ -95,7 +95,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 
 
 def _read_head(state: Any, line: str) -> None:
-    """Who is to move where, or how it ended; the boards must fit."""
+    """Read who is to move where, or how it ended; check that the boards agree."""
     words, mover = line.split(), int(state["to_move"])
     winners = [player for player in (0, 1) if _has_line(state["owner"].reshape(3, 3) == player + 1)]
     if words[:1] == ["over:"]:

@@ -55,7 +55,7 @@ def _corner(cell: int, size: int) -> tuple[int, int]:
 
 
 def _result(state: Any) -> str:
-    """Who has won the game, or this round of a match, and how."""
+    """The caption: who has won the game, or this round of a match, and how."""
     words = result(state) if state["done"] else round_result(state)
     what, _, how = words.partition(", ")
     below = _text(how, MARGIN, 84, 13, WHITE, "start")
@@ -69,7 +69,7 @@ def _result(state: Any) -> str:
 
 
 def _turn(state: Any) -> str:
-    """Whose dice they are: the claimer's mark, then both dice, and a plus sign after doubles."""
+    """The dice and their owner: the claimer's mark, then both dice, and a plus sign after doubles."""
     mark = int(state["to_move"]) + 1
     parts = [_chip(mark, MARGIN + 20, 46, 20)]
     for k, number in enumerate(state["dice"]):
@@ -92,7 +92,7 @@ def _die(number: int, left: float, top: float, side: float, mark: int) -> str:
 
 
 def _points(state: Any, player: int, right: float, middle: float) -> str:
-    """A player's points: counters, filled for those that he has, or numbers if they are too many."""
+    """A player's points: counters, filled for those that they have, or numbers if they are too many."""
     points, target, mark = int(state["points"][player]), int(state["target"]), player + 1
     if target > _MOST_COUNTERS:
         return _chip(mark, right - 88, middle, 11) + _text(f"{points}/{target}", right - 38, middle + 8, 22, WHITE)
@@ -125,7 +125,7 @@ def _card(state: Any, cell: int, left: float, top: float, ended: bool) -> str:
 
 
 def _chip(mark: int, x: float, y: float, radius: float) -> str:
-    """A player's marker: a disc in his colour with a cross or a ring on it."""
+    """A player's marker: a disc in their colour with a cross or a ring on it."""
     parts = f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{COLOURS[mark]}"/>'
     inner, line = radius * 0.45, f'stroke="{WHITE}" stroke-width="{radius * 0.24:g}"'
     if mark == 1:

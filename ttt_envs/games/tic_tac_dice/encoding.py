@@ -1,4 +1,4 @@
-"""What each observation feature of the Tic-Tac-Dice family means; all are 0 or 1, from the observer's side."""
+"""The observation features of the Tic-Tac-Dice family; all are 0 or 1, from the observer's side."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -21,7 +21,7 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
         Block("claimable", (cells,), "the dice allow the player to move to claim the card", board),
         Block("lower die", (6,), "the lower of the two dice shows k+1"),
         Block("higher die", (6,), "the higher of the two dice shows k+1"),
-        Block("extra roll", (1,), "the dice are doubles: who claims now rolls again"),
+        Block("extra roll", (1,), "the dice are doubles: the player who claims now rolls again"),
         Block("to move", (1,), "it is my turn"),
     ]
     if target:

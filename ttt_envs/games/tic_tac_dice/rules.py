@@ -53,7 +53,7 @@ STATE = {
 
 
 def most_rounds(size: int, target: int) -> int:
-    """Of a game: each round gives a point at least, but on an even board it may give none. `target` 0: one round."""
+    """The most rounds of a game: each gives a point at least, or maybe none on an even board. `target` 0: one."""
     if not target:
         return 1
     return 2 * target - 1 + (MOST_DRAWN_ROUNDS - 1 if size % 2 == 0 else 0)
@@ -121,7 +121,7 @@ def deal(state):
 
 @kernel
 def roll(state, unclaimed):
-    """Roll until a player can claim a card: who cannot passes the dice on, but rolls again after doubles."""
+    """Roll until a player can claim a card; a player who cannot passes the dice on, or rolls again after doubles."""
     while True:
         one, two = die(state), die(state)
         if ranks_of(one, two) & unclaimed:
@@ -150,7 +150,7 @@ def end_round(state, player, points):
 
 @kernel
 def end_game(state, player, reward):
-    """The end; `player` gets the reward and the other pays it."""
+    """End the game; `player` gets the reward and the other pays it."""
     state["done"] = True
     state["rewards"][player] = reward
     state["rewards"][1 - player] = 0 - reward  # a draw pays 0, and not -0
@@ -166,13 +166,13 @@ def die(state):
 
 @kernel
 def ranks_of(one, two):
-    """What two dice allow to claim, either number or the sum, as a set: bit k stands for rank k."""
+    """The ranks that two dice allow to claim, either number or the sum, as a set: bit k stands for rank k."""
     return np.int64(1) << one | np.int64(1) << two | np.int64(1) << (one + two)
 
 
 @kernel
 def allowed_ranks(state):
-    """What the dice on the table allow to claim, as such a set."""
+    """The ranks that the dice on the table allow to claim, as such a set."""
     return ranks_of(state["dice"][0], state["dice"][1])
 
 
@@ -200,7 +200,7 @@ def doubles(state):
 
 @kernel
 def markers(state, mark):
-    """How many cards carry this mark, player + 1."""
+    """The number of cards that carry this mark, player + 1."""
     count = 0
     for cell in range(state["owner"].shape[0]):
         count += state["owner"][cell] == mark
@@ -227,5 +227,5 @@ def has_row(state, mark):
 
 @kernel
 def resample(state, player, seed):
-    """Nothing is hidden but the dice and the layouts to come."""
+    """Redraw the dice and the layouts to come: nothing else is hidden."""
     rng.start(state, seed)

@@ -35,7 +35,7 @@ def action_names(size: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Whose turn and dice, or how it ended; each cell's letter, card and marker, `*` where a claim is allowed; counts.
+    """A position as text: turn and dice, or result; each cell's letter, card, marker, `*` if it can be claimed; counts.
 
     In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
     viewer. `parse_state` reads it back, but not a position of `finished_round`.
@@ -102,7 +102,7 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def result(state: Any) -> str:
-    """How a finished game ended: such as `X wins, row A E I`, `O wins, 5 markers to 4` or `draw, 8 markers each`."""
+    """The result of a finished game, such as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers each`."""
     if not state["rewards"].any():
         return f"draw, {MOST_DRAWN_ROUNDS} rounds without points" if state["target"] else f"draw, {_how(state)}"
     winner = "XO"[int(np.argmax(state["rewards"]))]
@@ -111,7 +111,7 @@ def result(state: Any) -> str:
 
 
 def round_result(state: Any) -> str:
-    """How a round inside a match ended: such as `2 points for X, row A E I`."""
+    """The result of a round inside a match, such as `2 points for X, row A E I`."""
     rows = winning_rows(state)
     if rows:
         return f"{ROW_POINTS} points for {MARKS[state['owner'][rows[0][0]]]}, {_how(state)}"
@@ -120,7 +120,7 @@ def round_result(state: Any) -> str:
 
 
 def _how(state: Any) -> str:
-    """What decides the cards on the table; "" if nothing does."""
+    """The fact that decides the cards on the table, such as `row A E I`; "" if nothing does."""
     rows = winning_rows(state)
     if rows:
         names = action_names(int(state["size"]))
@@ -137,7 +137,7 @@ def _markers(state: Any) -> tuple[int, int]:
 
 
 def check_ranks(ranks: Any, size: int) -> np.ndarray:
-    """A layout as int8 (size*size,): ValueError in words if the deck cannot deal it."""
+    """A layout as int8 (size*size,); raises ValueError saying why if the deck cannot deal it."""
     try:
         array = np.asarray(ranks)
     except ValueError:  # rows of different lengths
@@ -243,7 +243,7 @@ def _facts(line: str, target: int) -> dict[str, int]:
 
 
 def _reward(state: Any, rows: list[int]) -> float | None:
-    """What a finished position pays X; None if it cannot be one."""
+    """The reward of X in a finished position; None if it cannot be one."""
     x, o = ((state["owner"] == mark).sum() for mark in (1, 2))
     if len(rows) == 1:
         ahead, points = 1 - 2 * rows[0], ROW_POINTS

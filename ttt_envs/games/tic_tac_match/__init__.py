@@ -5,16 +5,16 @@
   player k seats later, and `double play`. Cards are played by kind: a hand has no places.
 - **Rules**: at your turn play one card, then draw back to a full hand. A symbol card goes on an empty cell, or on a top
   card that shares exactly one of colour and symbol with it. Flip turns over everybody's ID card. Wipe-Out exchanges
-  another player's hand and makes it his turn. Double Play lets you play two cards, symbols or Flips, each a decision
+  another player's hand and makes it their turn. Double Play lets you play two cards, symbols or Flips, each a decision
   of its own. Three top cards of one colour and symbol in a row end the game, also between the two cards of a
-  Double Play: the side whose ID cards show the symbol at that moment wins, whoever laid the card. Who cannot play
-  anything exchanges the hand, inside the step. The pile is made anew from discards and covered cards as soon as it is
-  empty. Seat 0 deals, seat 1 begins.
+  Double Play: the side whose ID cards show the symbol at that moment wins, whoever laid the card. A player who
+  can play nothing exchanges the hand, inside the step. The pile is made anew from discards and covered cards as soon
+  as it is empty. Seat 0 deals, seat 1 begins.
 - **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
 - **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
 - **Options**: see `make`.
-- **What `resample` takes for known**: the record of the game as the observer sees it now. Who remembers which cards
-  went into a new pile knows a little more.
+- **What `resample` takes for known**: the record of the game as the observer sees it now. A player who remembers which
+  cards went into a new pile knows a little more.
 """
 
 from functools import partial

@@ -10,7 +10,7 @@ CARD_WIDTH, CARD_HEIGHT, GAP = 78, 104, 8
 BOARD_LEFT, BOARD_TOP = (WIDTH - 3 * CARD_WIDTH - 2 * GAP) // 2, (HEIGHT - 3 * CARD_HEIGHT - 2 * GAP) // 2
 LEFT_SIDE, RIGHT_SIDE, SIDE_TOP = 118, 636, 160
 
-#: Of the symbol cards, in the order of `text.COLOURS`.
+#: Colours of the symbol cards, in the order of `text.COLOURS`.
 COLOURS = ("#cf3b30", "#2b62b8", "#d9a514", "#2f8f4e")
 CLOTH, CARD, BACK, BACK_EDGE, ID_CARD = "#27323f", "#fbfaf6", "#51617a", "#dfe5ee", "#6d3fa0"
 INK, FAINT, WHITE, TURN, LAST = "#2c2b28", "#8c897f", "#ffffff", "#ffd54a", "#4fc3f7"
@@ -44,7 +44,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def _seat(state: Any, player: int, side: int, open_hand: bool) -> str:
-    """A player's ID card and his hand, at one side of the table: below, left, above or right."""
+    """A player's ID card and their hand, at one side of the table: below, left, above or right."""
     kinds = [kind for kind, n in enumerate(state["hand"][player]) for _ in range(n)]
     if side % 2 == 0:
         top = float(HEIGHT - MARGIN - CARD_HEIGHT if side == 0 else MARGIN)
@@ -64,7 +64,7 @@ def _seat(state: Any, player: int, side: int, open_hand: bool) -> str:
 
 
 def _identity(state: Any, player: int, left: float, top: float) -> str:
-    """An ID card, framed if it is this player's turn, and his seat."""
+    """An ID card, framed if it is this player's turn, and their seat."""
     plays = not state["done"] and state["to_move"] == player
     won = state["rewards"][player] > 0
     edge = TURN if plays or won else WHITE
@@ -103,7 +103,7 @@ def _pile(state: Any) -> str:
 
 
 def _heap(state: Any, name: str, cards: Any, left: float, top: float) -> str:
-    """How many cards of each kind lie there, as small cards in two columns."""
+    """The number of cards of each kind in a heap, as small cards in two columns."""
     kinds = [kind for kind in range(len(cards)) if cards[kind]]
     parts = [_text(f"{name} {count(cards)}", left, top, 17, WHITE, "start")]
     for k, kind in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""What each observation feature of Tic-Tac Match means; all are 0 or 1, from the observer's side."""
+"""The observation features of Tic-Tac Match; all are 0 or 1, from the observer's side."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -88,7 +88,7 @@ def observe(state, player, out):
 
 @kernel
 def show_lines(state, player, out, at):
-    """Which cards, whoever held them, would complete a line: first for the observer's side, then for the other one."""
+    """Mark the cards that would complete a line: first for the observer's side, then for the other one."""
     board, own, symbols = read_board(state), state["identity"][player], flip_of(state)
     for kind in range(symbols):
         cells = GAPS[of_kind(board, kind)] & fitting(board, kind)
@@ -100,7 +100,7 @@ def show_lines(state, player, out, at):
 
 @kernel
 def show_counts(cards, most, out, at):
-    """For c from 0 to most-1 whether there are more than c cards of each kind, from `at` on; where they end."""
+    """Write from `at` on whether there are more than c cards of each kind, c from 0 to most-1; gives the end."""
     kinds = cards.shape[0]
     for c in range(most):
         for kind in range(kinds):
@@ -112,7 +112,7 @@ def show_counts(cards, most, out, at):
 
 @kernel
 def show_number(number, most, out, at):
-    """For c from 0 to most-1 whether the number is greater, from `at` on."""
+    """Write from `at` on whether the number is greater than c, for c from 0 to most-1."""
     for c in range(most):
         out[np.uint64(at + c)] = number > c
 

@@ -5,7 +5,7 @@ hand, the draw pile, the discards and the covered cards are counts of kinds. The
 random from what is in it, which is the same as drawing from a shuffled pile, and leaves no order that could be looked
 at. Source of the rules: "Tic-Tac Match", The Geeky Pen.
 
-Actions: `9*kind + cell` plays a symbol card; then one for Flip, one for Wipe-Out against each other player by his seat
+Actions: `9*kind + cell` plays a symbol card; then one for Flip, one for Wipe-Out against each other player by the seat
 after the mover's (1 to players-1), and the last for Double Play.
 """
 
@@ -65,7 +65,7 @@ def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
         ],
         shown=[
             ("last_action", np.int16),  # of the newest card played, or NONE
-            ("last_player", np.int8),  # who played it, or NONE
+            ("last_player", np.int8),  # the player who played it, or NONE
         ],
     )
 
@@ -86,7 +86,7 @@ def flip_of(state):
 
 @kernel
 def count(cards):
-    """How many cards there are; `cards` are counts of kinds."""
+    """The number of cards; `cards` are counts of kinds."""
     total = 0
     for kind in range(cards.shape[0]):
         total += cards[kind]
@@ -167,7 +167,7 @@ def lay(state, player, kind, cell):
 
 @kernel
 def spend(state, player, kind):
-    """A card goes from the hand to the discards."""
+    """Move a card from the hand to the discards."""
     state["hand"][player, kind] -= 1
     state["discard"][kind] += 1
 
@@ -205,7 +205,7 @@ def take(state, size):
 
 @kernel
 def exchange_hand(state, player):
-    """The whole hand goes to the discards, and a new one is drawn."""
+    """Discard the whole hand, and draw a new one."""
     for kind in range(state["pile"].shape[0]):
         state["discard"][kind] += state["hand"][player, kind]
         state["hand"][player, kind] = 0
@@ -214,7 +214,7 @@ def exchange_hand(state, player):
 
 @kernel
 def begin_turn(state):
-    """Who cannot play anything exchanges the hand, until something can be played."""
+    """Exchange the hand of a player who can play nothing, until something can be played."""
     player = state["to_move"]
     for _ in range(MOST_EXCHANGES):
         if can_play(state, player):
@@ -328,7 +328,7 @@ def can_go_on(board, hand, action):
 
 @kernel
 def read_board(state):
-    """What lies on top: the X's and the O's, each as a number with bit 9*colour + cell."""
+    """The top cards: the X's and the O's, each as a number with bit 9*colour + cell."""
     xs, os = np.int64(0), np.int64(0)
     for cell in range(CELLS):
         top = np.int64(state["top"][cell])
@@ -408,7 +408,7 @@ def resample(state, player, seed):
 
 @kernel
 def put_back(state, player):
-    """A hand goes back into the pile."""
+    """Put a hand back into the pile."""
     for kind in range(state["pile"].shape[0]):
         state["pile"][kind] += state["hand"][player, kind]
         state["hand"][player, kind] = 0
@@ -416,7 +416,7 @@ def put_back(state, player):
 
 @kernel
 def deal(state, player, cards):
-    """So many cards from the pile, which is not made anew."""
+    """Draw so many cards from the pile, which is not made anew."""
     size = count(state["pile"])
     for k in range(cards):
         state["hand"][player, take(state, size - k)] += 1

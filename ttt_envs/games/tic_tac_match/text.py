@@ -53,9 +53,9 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Whose turn or how it ended; the top cards; ID cards, hands, other heaps; how much was played, and what last.
+    """A position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
 
-    A viewer sees no hand but his own, and of the pile only how many cards it has; None sees everything, and
+    A viewer sees no hand but their own, and of the pile only how many cards it has; None sees everything, and
     `parse_state` reads that back.
     """
     names = short_names(_colours(state))
@@ -115,7 +115,7 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def _lines(state: Any) -> str:
-    """Such as `line of rX on A B C`; "" without one."""
+    """The winning line, such as `line of rX on A B C`; "" without one."""
     rows = winning_rows(state)
     if not rows:
         return ""
@@ -134,7 +134,7 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state` for nobody's eyes but the table's: structured (1,).
+    """The position of a text made by `format_state` without a viewer: structured (1,).
 
     The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may
     be left out. Raises ValueError that names the part that is wrong.
@@ -265,7 +265,7 @@ def _read_last_play(words: str | None, state: Any) -> None:
 
 
 def _read_turn(line: str, state: Any) -> None:
-    """Who plays, or how it ended; the cards must fit."""
+    """Read who plays, or how it ended; check that the cards agree."""
     top = state["top"]
     lines = [
         int(top[cell])
@@ -276,7 +276,7 @@ def _read_turn(line: str, state: Any) -> None:
     if line.startswith("over:"):
         _read_end(line, state, lines)
         if sum(n != full for n in held) > 1 or not all(max(full - 3, 0) <= n <= full for n in held):
-            raise ValueError(f"at the end all hold {full} cards but the last who played, not {held}")
+            raise ValueError(f"at the end every player but the last one to play holds {full} cards, not {held}")
         return
     read = re.fullmatch(r"seat ([0-3]) plays(?:, ([12]) more cards? of a double play)?", line)
     if not read or int(read[1]) >= len(held):

@@ -1,4 +1,4 @@
-"""What the table says of states of the game, with its limits of plies and of repetitions."""
+"""Answers of the table about states of the game, with its limits of plies and of repetitions."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,7 +30,7 @@ def digit_of(piece, player):
 
 @kernel
 def judge(state, digits, weights, table):
-    """What is known of a state that goes on: (plies to the end, value for the player to move, whether it is exact).
+    """The answer for a state that goes on: (plies to the end, value for the player to move, whether it is exact).
 
     A won or lost position that cannot be brought to its end within `max_plies` is worth a draw: the loser can hold
     out so long, and the winner need not lose. It is not exact if the way to the end might meet a position that has
@@ -88,7 +88,7 @@ def in_danger(state, plies, weights, table):
 def judge_rows(states, weights, table, plies, values):
     """`judge` for each state: plies int64 (n,), values float64 (n,) for the player to move, nan where not exact.
 
-    Of a finished game it is what was paid.
+    The value of a finished game is what was paid.
     """
     digits = np.empty(CELLS, np.int64)
     for i in range(states.shape[0]):

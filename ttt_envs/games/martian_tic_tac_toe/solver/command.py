@@ -1,4 +1,4 @@
-"""What `ttt solve` builds for this game: the table of best play."""
+"""The command that `ttt solve` runs for this game: it builds the table of best play."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -39,7 +39,7 @@ class BuildTable:
     """File to write a picture of a drawn position with few pieces to, as SVG."""
 
     def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
-        """See `ttt_envs.core.oracle.SolveCommand`."""
+        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         check_solved(options["size"], options["players"])
         same_size_swap = options["same_size_swap"]
         path = self.out or table_path(same_size_swap)

@@ -103,7 +103,7 @@ class RespondingOracle(MartianOracle):
 
         Args:
             policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
-            player: who plays best; the other one follows the policy.
+            player: the player who plays best; the other one follows the policy.
             tell: hears what share is done.
 
         Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal

@@ -58,7 +58,7 @@ def line_of(digits, first):
 
 @kernel
 def count_digits(digits, counts):
-    """How often each digit occurs; out int64 (7,). Gives whether the stashes have so many pieces."""
+    """Count how often each digit occurs; out int64 (7,). Gives whether the stashes have so many pieces."""
     counts[:] = 0
     for cell in range(CELLS):
         counts[digits[cell]] += 1
@@ -112,5 +112,5 @@ def least_image(digits, weights):
 
 @cache
 def weights_of_images() -> np.ndarray:
-    """What a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
+    """The amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
     return POWERS[np.argsort(_TURNS, axis=1)]

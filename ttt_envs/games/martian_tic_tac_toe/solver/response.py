@@ -88,7 +88,7 @@ def legal_moves(boards, mine, same_size_swap, moves):
 def spread(boards, moves, mine, seen, values, queue, end):
     """Find the positions after all moves that are not in seen, bool (7**9,).
 
-    Those in which the game goes on are added to queue, int32, of which `end` are filled; gives the new end. Of those
+    Those in which the game goes on are added to queue, int32, of which `end` are filled; gives the new end. For those
     with a line the values are set, float64 (7**9,): 1 for the responder's, -1 for the other's.
     """
     digits = np.empty(CELLS, np.int64)
@@ -139,7 +139,7 @@ def respond(boards, moves, settled, after, values):
 
 @kernel
 def follow(boards, moves, chances, settled, after, values):
-    """As `respond`, where the other is to move, with chances as in `Part`."""
+    """Values, as `respond`, where the other player is to move, with chances as in `Part`."""
     change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
@@ -162,7 +162,7 @@ def follow(boards, moves, chances, settled, after, values):
 
 @kernel
 def split(board, filled):
-    """What each cell adds to a board's number; out int64 (9,)."""
+    """Fill what each cell adds to a board's number; out int64 (9,)."""
     for cell in range(CELLS):
         digit = board % DIGITS
         filled[cell] = digit * POWERS[cell]
@@ -189,7 +189,7 @@ class Response:
         Args:
             starts: structured (n,), with no limit of repetitions, all with the same player to move and the same ply.
             policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
-            player: who plays best.
+            player: the player who plays best.
             tell: hears what share is done.
 
         Raises ValueError for other starts, or a policy that gives no distributions over the legal moves.
@@ -275,7 +275,7 @@ class Response:
         return states
 
     def _heeded_at(self) -> int | None:
-        """See the class. The last ply is left out: at it nothing but a line counts."""
+        """The attribute `heeded_at`. The last ply is left out: at it nothing but a line counts."""
         asked = [part for part in self.parts if not self._mine_at(part.depth)]
         total = sum(len(part.boards) for part in asked)
         step = max(total // _ASKED_AGAIN, 1)
@@ -307,7 +307,7 @@ class Response:
         return self._swept(self._plies, 0.0, tell)
 
     def bounds(self, tell: Tell = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
-        """What `values` would be at least and at most, whatever the policy does from ply `heeded_at` on."""
+        """The least and the greatest that `values` could be, whatever the policy does from ply `heeded_at` on."""
         if self.heeded_at is None:
             found = self.values(tell)
             return found, found

@@ -53,7 +53,7 @@ def compress(values, live, weights, present, out):
 
 @kernel
 def bits_set(word):
-    """How many bits of a uint64 are set."""
+    """The number of bits of a uint64 that are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -65,7 +65,7 @@ def bits_set(word):
 
 @kernel
 def count_before(present, before):
-    """How many bits are set in the words before each."""
+    """The number of bits that are set in the words before each."""
     total = np.int64(0)
     for word in range(present.shape[0]):
         before[word] = total
@@ -84,7 +84,7 @@ def find(digits, weights, table):
 
 
 def table_path(same_size_swap: bool) -> Path:
-    """Where the table of these rules is kept."""
+    """The path of the table of these rules."""
     return table_folder() / f"martian_tic_tac_toe{'-same_size_swap' if same_size_swap else ''}.table"
 
 

@@ -1,4 +1,4 @@
-"""What solved rounds say of states: values, equilibria, and what each action is worth against them."""
+"""Answers of solved rounds about states: values, equilibria, and the value of each action against them."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -33,7 +33,7 @@ _CLOSE = 1e-11
 
 
 class Answers(NamedTuple):
-    """What is said of n states, in each to one player.
+    """Answers about n states, each for one player.
 
     Attributes:
         value: float64 (n,), what the player gets under best play by both.
@@ -160,7 +160,8 @@ def write_predictions(cover, limits, policy):
 def position_rows(states, book, positions, standings):
     """The positions of states with a Book, -1 where there is none: int64 (n,); and both standings: int64 (n, 2).
 
-    While an ability is being decided it is the position that follows if it is not used. That is covered if all are.
+    While an ability is being decided it is the position that follows if it is not used. That position is covered if all
+    that may follow are.
     """
     for i in range(states.shape[0]):
         placer = states[i]["placer"] if states[i]["phase"] == TURN else 1 - states[i]["placer"]
@@ -175,7 +176,7 @@ def no_answers(n: int) -> Answers:
 
 
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
-    """What rounds say of states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
+    """Answers of solved rounds about states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
 
     In units of a round: 1 for a win, -1 for a loss. What may follow is solved. Args: states structured (n,), players
     int (n,).

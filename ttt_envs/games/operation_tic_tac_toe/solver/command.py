@@ -1,4 +1,4 @@
-"""What `ttt solve` works out for this game: the values of rounds that matches are solved with."""
+"""The command that `ttt solve` runs for this game: it works out the values of rounds that matches are solved with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class RoundValues:
     """File to write the values to; without it, the one in which the oracle looks for them."""
 
     def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
-        """See `ttt_envs.core.oracle.SolveCommand`."""
+        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         idle_turns, allow_pass = options["max_idle_turns"], options["allow_pass"]
         path = self.out or table_path(idle_turns, allow_pass)
         if self.out is None and path == SHIPPED:

@@ -77,7 +77,7 @@ def round_values(
 
 
 class Match(NamedTuple):
-    """What decides a match, and what its rounds are worth.
+    """The facts that decide a match, and the values of its rounds.
 
     Attributes:
         rounds_to_win, max_rounds: options of these names.
@@ -116,7 +116,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """What may be offered to a player with so many specialists left: int64 (offers, min(3, left)), counted from 0."""
+    """All possible offers to a player with so many specialists left: int64 (offers, min(3, left)), counted from 0."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -142,7 +142,7 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """What a round is worth to a player; values as of `round_values`; ends (win, draw, loss) as for the player."""
+    """The value of a round to a player; values as of `round_values`; ends (win, draw, loss) as for the player."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
@@ -151,7 +151,7 @@ def worth_of_round(values, own, other, ends, places_first):
 
 @kernel
 def start_value(match, values, score, left, decides):
-    """What a match is worth to a player at the start of a round.
+    """The value of a match to a player at the start of a round.
 
     Args:
         match: Match.
@@ -173,7 +173,7 @@ def start_value(match, values, score, left, decides):
 
 @kernel
 def ends_of_round(match, values, score, left, places_first):
-    """What a win, a draw and a loss of a round are worth to a player; `left` is what both have after it."""
+    """The values of a win, a draw and a loss of a round to a player; `left` is what both have after it."""
     number, own, other = score
     win = start_value(match, values, (number + 1, own + 1, other), left, False)
     draw = start_value(match, values, (number + 1, own, other), left, not places_first)
@@ -183,7 +183,7 @@ def ends_of_round(match, values, score, left, places_first):
 
 @kernel
 def fill_picks(match, values, score, left, payoffs):
-    """What a match is worth to a player for every pair of picks, if they place first and if they do not.
+    """The value of a match to a player for every pair of picks, if they place first and if they do not.
 
     Args:
         match, values: as for `start_value`.
@@ -231,7 +231,7 @@ def solve_round(match, number, sets, offers, values):
 
     Args:
         match: Match.
-        number: of the round, from 1.
+        number: the number of the round, from 1.
         sets: int64 (k, n), the specialists in each of the SETS of as many as are left.
         offers: int64 (offers, m), see `offers_from`.
         values: Values, out.
@@ -251,7 +251,7 @@ def solve_round(match, number, sets, offers, values):
 
 @kernel
 def fill_pair_picks(match, values, score, payoffs):
-    """As `fill_picks`, in overtime: float64 (2, 28, 28)."""
+    """Fill the values of all pairs of picks as `fill_picks`, in overtime: float64 (2, 28, 28)."""
     for k in range(2):
         ends = ends_of_round(match, values, score, (0, 0), k == 0)
         for i in range(payoffs.shape[1]):
@@ -399,7 +399,7 @@ def answer_pick(state, player, known, answer):
 
 @kernel
 def fill_ends(states, match, values, ends):
-    """What a win, a draw and a loss of the round are worth to player 0: float64 (n, 3); in phase TURN or ABILITY."""
+    """The values of a win, a draw and a loss of the round to player 0: float64 (n, 3); in phase TURN or ABILITY."""
     for i in range(states.shape[0]):
         left = np.int64(0), np.int64(0)
         for s in range(SPECIALISTS):

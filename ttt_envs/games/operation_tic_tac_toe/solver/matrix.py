@@ -44,7 +44,7 @@ _CLOSE = 1e-11
 
 
 class Placements(NamedTuple):
-    """What the Placer may do.
+    """The placements that the Placer may choose.
 
     Attributes:
         room: int64 (n,), ascending; those that cannot be predicted come first, as NOWHERE.
@@ -159,7 +159,7 @@ def _bounds(placements, value, a):
 
 @kernel
 def _fill_mix(placements, value, condition, mix):
-    """What the Placer mixes: float64 (n,)."""
+    """The Placer's mixed strategy: float64 (n,)."""
     reason, tangent = condition
     mix[:] = 0
     if reason == _ONE_PLACEMENT:
@@ -180,7 +180,7 @@ def _fill_mix(placements, value, condition, mix):
 
 @kernel
 def _fill_cover(placements, value, total, cover):
-    """How the Predictor covers rooms: as much as each needs, and the rest where it can hurt, or else anywhere."""
+    """The Predictor's cover of rooms: as much as each needs, and the rest where it can hurt, or else anywhere."""
     upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
     cover[:] = 0
     a = 0

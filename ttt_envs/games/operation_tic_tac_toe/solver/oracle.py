@@ -29,7 +29,7 @@ from ttt_envs.games.operation_tic_tac_toe.text import Hand
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
 
-# Of a state, what an oracle is made for.
+# The options in which a state must agree with the oracle that it is given to.
 _OF_ROUNDS = "max_idle_turns", "allow_pass", "draw_offers"
 _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 
@@ -84,7 +84,8 @@ class RoundOracle:
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy` gives.
 
-        Of an ability for both players, of a turn for the actions of `player`; nan where illegal or not covered.
+        For an ability they are given for both players, in a turn for the actions of `player`; nan where illegal or
+        not covered.
         """
         return self._answer(states, player).worth
 
@@ -143,7 +144,7 @@ class MatchOracle:
 
     @property
     def overtime(self) -> str:
-        """See above."""
+        """The attribute `overtime`: how the rounds from the ninth on are valued."""
         return "exact" if len(self._match.pairs) else "even race"
 
     def start_value(self) -> float:
@@ -165,7 +166,8 @@ class MatchOracle:
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy` gives.
 
-        Of roles and abilities for both players, else for the actions of `player`; nan where illegal or not covered.
+        For roles and abilities they are given for both players, else for the actions of `player`; nan where illegal
+        or not covered.
         """
         return self._answer(states, player).worth
 

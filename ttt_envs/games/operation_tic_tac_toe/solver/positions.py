@@ -56,7 +56,7 @@ _MISSING = -(1 << 30)
 
 
 class Book(NamedTuple):
-    """How positions are numbered.
+    """The numbering of positions.
 
     Attributes:
         lookup: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
@@ -163,12 +163,12 @@ def names_of(standing: int) -> tuple[str, ...]:
 
 
 def in_hand(standing: int) -> int:
-    """How many specialists a player holds."""
+    """The number of specialists that a player holds."""
     return (standing & (HACKER_ON - 1)).bit_count()
 
 
 def lesser_standings(standing: int) -> set[int]:
-    """What may become of a standing; it is one of them."""
+    """All standings that a standing may become, itself included."""
     found, new = {standing}, [standing]
     while new:
         held = new.pop()
@@ -181,7 +181,7 @@ def lesser_standings(standing: int) -> set[int]:
 
 
 def height(standing: int) -> int:
-    """Falls with all that may become of a standing."""
+    """A number that falls whenever a standing changes in play."""
     return in_hand(standing) + (standing >> (HACKER - 1) & 1) + (standing >> SPECIALISTS)
 
 

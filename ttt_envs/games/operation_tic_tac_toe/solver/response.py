@@ -57,7 +57,7 @@ _BOARDS = 4096
 
 @dataclass(frozen=True)
 class BestResponse:
-    """What a player gets at best against a policy.
+    """The best response to a policy: its value, and what it was computed from.
 
     Attributes:
         value: the player's expected reward.
@@ -71,7 +71,7 @@ class BestResponse:
 
 
 class Block(NamedTuple):
-    """What can be done in n states, and what it is worth to the responder.
+    """The placements in n states, and their values to the responder.
 
     Attributes:
         placements: int64 (n,), how many there are.
@@ -153,7 +153,7 @@ def fill_block(states, player, known, block):
 
 @kernel
 def worth(states, i, player, lookup, values):
-    """What states[i], the end of a turn, is worth to the player."""
+    """The value of states[i], the end of a turn, to the player."""
     if states[i]["done"]:
         return np.float64(states[i]["rewards"][player])
     return values[states[i]["placer"], position_of(states[i], 0, lookup)]
@@ -161,7 +161,7 @@ def worth(states, i, player, lookup, values):
 
 @kernel
 def best_ability(turn, player, lookup, values):
-    """What the best use of the ability that is pending in turn.trial[0] is worth to the player who uses it."""
+    """The value of the best use of the ability pending in turn.trial[0] to the player who uses it."""
     rules.legal_mask(turn.trial[0], player, turn.mask[1])
     best = -np.inf
     for action in range(REMOVE, NO_ABILITY + 1):
@@ -234,7 +234,7 @@ def respond(states, policies, player, block, waiting):
 
 @kernel
 def fill_cover(policy, cover):
-    """With what probability each room is predicted: float64 (9,)."""
+    """The probability that each room is predicted: float64 (9,)."""
     cover[:] = 0
     for action in range(PREDICT, REMOVE):
         if policy[action] > 0:
@@ -340,7 +340,7 @@ class Responder:
         return found
 
     def start_value(self, pair: tuple[int, int], placer: int) -> float:
-        """What the player gets in a round with these standings, when all is worked out."""
+        """The player's value of a round with these standings, when all is worked out."""
         own, other = self.book.standing[list(pair)]
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
@@ -349,10 +349,10 @@ def best_response(game: Game, policy: Policy, player: int, tell: Tell = lambda s
     """The most that a player can get against a known policy.
 
     Args:
-        game: with mode="round". With specialists=None all 64 pairs are worked out.
-        policy: asked for up to 8,192 states at once, and about each position with
+        game: a game with mode="round". With specialists=None all 64 pairs are worked out.
+        policy: the other player's policy, asked for up to 8,192 states at once, and about each position with
             every number of idle turns.
-        player: who plays best.
+        player: the player who plays best.
         tell: hears what share is done.
 
     Raises ValueError for a match, or for a policy that gives no probabilities.

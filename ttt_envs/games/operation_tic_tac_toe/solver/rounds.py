@@ -32,12 +32,12 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import DRAWN, ENDLESS, LO
 
 
 class Solution(NamedTuple):
-    """What positions are worth, for several worths of a draw at once.
+    """The values of positions, for several worths of a draw at once.
 
     Attributes:
         values: float64 (positions + 3, draws), for the Placer, with no idle turns yet; nan where not solved. The last
             rows are what the end of a round is worth to the next Placer: see DRAWN, WON and LOST.
-        draws: float64 (draws,), what a drawn round is worth to the Placer. They are mirrored: draws[-1 - d] is
+        draws: float64 (draws,), the worth of a drawn round to the Placer. They are mirrored: draws[-1 - d] is
             -draws[d], so that values[..., -1 - d] is what the next Placer makes of it.
     """
 
@@ -46,7 +46,7 @@ class Solution(NamedTuple):
 
 
 def make_solution(positions: int, draws: np.ndarray) -> Solution:
-    """Nothing solved yet; `draws` are mirrored."""
+    """A Solution in which nothing is solved yet; `draws` are mirrored."""
     values = np.full((positions + 3, len(draws)), np.nan)
     values[DRAWN], values[WON], values[LOST] = draws, -1, 1
     return Solution(values, np.array(draws, np.float64))
@@ -60,7 +60,7 @@ def count_down(turns, counts, d, limits, left):
         turns: two Turns.
         counts: the number of placements of each.
         d: which worth of a draw it has to the first Placer; the last but d to the other.
-        limits: for `matrix.solve`, of each.
+        limits: the limits of each for `matrix.solve`.
         left: the draw's worth to the first Placer, and how many idle turns there are before it.
 
     Returns the values for the first Placer and for the other. `blocked` of the Turns, and `free` of a pass, become what
@@ -103,10 +103,10 @@ def solve_both(states, numbers, known, turns, idle_turns):
 
     Args:
         states: structured (2,), in the form of `fill_turn`, with player k to place in states[k].
-        numbers: of the two positions, each as its Placer sees it.
+        numbers: the numbers of the two positions, each as its Placer sees it.
         known: the lookup of a Book, and a Solution with all that can follow.
         turns: two Turns.
-        idle_turns: that make a draw.
+        idle_turns: the number of idle turns that make a draw.
     """
     lookup, solution = known
     counts = (
@@ -122,7 +122,7 @@ def solve_both(states, numbers, known, turns, idle_turns):
 
 @kernel
 def solve_boards(states, book, solution, turns, idle_turns):
-    """As `solve_both`, for all boards with the standings in `states`; those of lesser standings are solved."""
+    """Solve, as `solve_both`, all boards with the standings in `states`; those of lesser standings are solved."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
     for board in range(book.code.shape[0]):
@@ -138,7 +138,7 @@ def solve_boards(states, book, solution, turns, idle_turns):
 
 @kernel
 def solve_positions(states, positions, book, solution, turns, idle_turns):
-    """As `solve_both`, for positions int64 (n, 3), as `locate` gives them for player 0, in an order that allows it."""
+    """Solve, as `solve_both`, positions int64 (n, 3), from `locate` for player 0, in an order that allows it."""
     for k in range(positions.shape[0]):
         put_positions(states, positions[k : k + 1], book)
         numbers = position_of(states[0], 0, book.lookup), position_of(states[1], 1, book.lookup)
@@ -147,7 +147,7 @@ def solve_positions(states, positions, book, solution, turns, idle_turns):
 
 @kernel
 def prediction_limits(state):
-    """For `matrix.solve`: how many rooms the Predictor predicts at least and at most."""
+    """The least and the greatest number of rooms that the Predictor predicts, for `matrix.solve`."""
     most = 2 if state["hacker_on"][1 - state["placer"]] else 1
     return (0 if state["allow_pass"] else most), most
 

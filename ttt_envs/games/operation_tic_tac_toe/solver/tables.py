@@ -14,7 +14,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.match import HANDS, PAIR_HANDS,
 #: Changes with the form or the contents of a file.
 VERSION = 1
 
-#: With the default options.
+#: The file of the package, and its options max_idle_turns and allow_pass: the default ones.
 SHIPPED = Path(__file__).with_name("round_values.npz")
 DEFAULTS = 20, False
 
@@ -23,7 +23,7 @@ POINTS, PAIR_POINTS = 129, 65
 
 
 def table_path(max_idle_turns: int, may_pass: bool) -> Path:
-    """Where the values of rounds with these options are kept."""
+    """The path of the file with the values of rounds with these options."""
     if (max_idle_turns, may_pass) == DEFAULTS:
         return SHIPPED
     return table_folder() / f"operation_tic_tac_toe-{max_idle_turns}{'-pass' if may_pass else ''}.npz"

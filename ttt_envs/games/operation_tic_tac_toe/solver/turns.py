@@ -1,4 +1,4 @@
-"""What the Placer may do in one turn, and what follows from it."""
+"""The Placer's options in one turn, and the positions that follow from them."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -25,7 +25,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import position_of
 # So many idle turns never end the round: they are counted here, and not by the rules.
 ENDLESS = 99
 
-#: Of a turn: a pass, and a spy and two specialists into each room.
+#: The most placements of a turn: a pass, and a spy and two specialists into each room.
 MOST_PLACEMENTS = 1 + 3 * ROOMS
 
 #: Instead of the position after a turn: the round is over, and for the player who has placed it is this.
@@ -33,7 +33,7 @@ DRAWN, WON, LOST = -1, -2, -3
 
 
 class Turn(NamedTuple):
-    """What the Placer may do in one turn, and room to work.
+    """The Placer's options in one turn, and room to work.
 
     Attributes:
         action: int64 (28,), the placement.

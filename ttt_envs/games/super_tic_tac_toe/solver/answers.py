@@ -1,4 +1,4 @@
-"""What the strategy says of states of the game."""
+"""Answers of the strategy about states of the game."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -21,7 +21,7 @@ def covers_rows(states, table, out):
 
 @kernel
 def successors_rows(states, table, out):
-    """Which legal actions lead to a position in the table; out bool (n, 81)."""
+    """Find the legal actions that lead to a position in the table; out bool (n, 81)."""
     key = np.empty(3, np.int64)
     trial = np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)

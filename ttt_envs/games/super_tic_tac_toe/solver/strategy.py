@@ -35,7 +35,7 @@ def strategy_move(state):
         return 9 * j + CENTER
     k = -1
     for board in range(9):
-        # Of the other boards, all but k got their first X in cell 4.
+        # All other boards but k got their first X in cell 4.
         if board != CENTER and state["cells"][board, CENTER] != X + 1 and state["cells"][board, board] == X + 1:
             k = board
     if k < 0:

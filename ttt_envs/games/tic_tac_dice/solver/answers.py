@@ -1,4 +1,4 @@
-"""What claims are worth in states of the game, read from a solved layout."""
+"""The values of claims in states of the game, read from a solved layout."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_dice.rules import EMPTY
 
 @kernel
 def claims(state, has_row, payoffs, values, out):
-    """What player 0 is paid after each claim, float64 (cells,): nan where it is not allowed."""
+    """The value to player 0 after each claim, float64 (cells,): nan where it is not allowed."""
     cells = out.shape[0]
     player, ranks = state["to_move"], rules.allowed_ranks(state)
     board, place, own, empty, count = np.int64(0), 1, 0, 0, 0

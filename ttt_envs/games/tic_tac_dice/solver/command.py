@@ -1,4 +1,4 @@
-"""What `ttt solve` works out for these games: single layouts, and the table of values of a match."""
+"""The commands that `ttt solve` runs for these games: single layouts, and the table of values of a match."""
 
 import os
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Layout:
     """Seed for dealing the layout."""
 
     def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
-        """See `ttt_envs.core.oracle.SolveCommand`."""
+        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         _check_seed(self.seed)
         size, win_length = options["size"], options["win_length"]
         oracle = DiceOracle(size, win_length)
@@ -69,7 +69,7 @@ class MatchValues:
     """File to write the table to."""
 
     def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
-        """See `ttt_envs.core.oracle.SolveCommand`."""
+        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         _check_seed(self.seed)
         if options["size"] != 3:
             raise NotImplementedError(f"no table of a match for size={options['size']}: it is made for size=3")

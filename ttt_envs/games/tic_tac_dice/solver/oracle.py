@@ -62,7 +62,7 @@ class DiceOracle:
         return float(self.solution(ranks, ROUND_PAYOFFS)[0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): all of them."""
+        """Bool (n,): True for all states."""
         return np.ones(len(self._checked(states)), np.bool_)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ class DiceOracle:
         return values
 
     def payoffs(self, points: np.ndarray) -> np.ndarray:
-        """What each result of a round is worth to player 0 at that score: float64 (5,); points int (2,)."""
+        """The value of each result of a round to player 0 at that score: float64 (5,); points int (2,)."""
         if self.target_points is None:
             return ROUND_PAYOFFS
         first, second = (self.target_points - int(each) for each in points)
@@ -149,7 +149,7 @@ class RoundOracle(DiceOracle):
     """Best play of a single round on the 3x3 board, and best responses to any policy in it."""
 
     def __init__(self, win_length: int = 3) -> None:
-        """As `DiceOracle`."""
+        """Make the oracle; arguments as for `DiceOracle`."""
         super().__init__(3, win_length)
 
     def best_response_from(
@@ -165,7 +165,7 @@ class RoundOracle(DiceOracle):
             policy: gives float (k, num_actions) for states structured (k,) and players int64 (k,); asked about all
                 boards of a layout with all rolls.
             starts: structured (n,), from where the rounds go on.
-            player: who plays best; the other one follows the policy.
+            player: the player who plays best; the other one follows the policy.
             tell: hears what share is done.
 
         Returns float64 (n,). Raises ValueError for states of another game, or a policy of a wrong shape.

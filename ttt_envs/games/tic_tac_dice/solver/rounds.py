@@ -110,7 +110,7 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
 
 @kernel
 def expected(best):
-    """What a roll is worth to the roller, who claims the best card that the dice allow; best float64 (2, 13).
+    """The value of a roll to the roller, who claims the best card that the dice allow; best float64 (2, 13).
 
     Returns the part of the rolls that allow something, and the chances that one allows nothing: without and with
     doubles.
