@@ -349,7 +349,7 @@ def test_expectimax_without_chance() -> None:
     wins = test_agents.position(test_agents.X_THREATENS.format(mover="X", board=2, extra="O"), 10)
     assert test_agents.chosen("expectimax:playouts=20", wins) == {"2/2"}
     threatened = test_agents.position(test_agents.X_THREATENS.format(mover="O", board=7, extra="."), 30)
-    assert "7/2" not in test_agents.chosen("expectimax", threatened)
+    assert "7/2" not in test_agents.chosen("expectimax:playouts=20", threatened)
     assert (agents.load("expectimax").policy(wins) == agents.load("expectimax:samples=1").policy(wins)).all()
 
 

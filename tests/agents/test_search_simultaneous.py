@@ -379,7 +379,7 @@ def test_by_time_it_is_the_same_search() -> None:
 )
 def test_hidden_hands_are_refused_in_words(game: Game) -> None:
     view = test_agents.some_view(game, 4, seed=0)
-    words = "agent smmcts plays only games without hidden information"
+    words = "agent smmcts.* plays only games without hidden information"
     if not game.simultaneous:
         words += ".*; agent ismcts plays such games"
     for ask in (agents.load("smmcts").act, agents.load("smmcts:seconds=1").policy):
@@ -390,11 +390,11 @@ def test_hidden_hands_are_refused_in_words(game: Game) -> None:
 def test_others_name_it_where_they_refuse() -> None:
     open_game = make_matrix(payoffs=PENNIES[0])
     for name in ("mcts", "ismcts", "expectimax"):
-        words = f"agent {name} plays only games without simultaneous; .* does not fit"
+        words = f"agent {name} plays only games without simultaneous choices; .* does not fit"
         with pytest.raises(ValueError, match=f"{words}; agent smmcts plays such games"):
             agents.load(name).act(repeated(open_game, 0, 1))
         # Nobody's search plays it if hands are hidden too.
-        with pytest.raises(ValueError, match=f"{words}$"):
+        with pytest.raises(ValueError, match=f"{words}; `ttt agents` lists"):
             agents.load(name).act(repeated(replace(open_game, hidden_information=True), 0, 1))
 
 
@@ -443,6 +443,7 @@ def turns(game: Game, n: int) -> np.ndarray:
     return kept
 
 
+@pytest.mark.slow
 def test_turns_are_played_close_to_best_play() -> None:
     """What a best response in that turn wins is less than half of what it wins against a uniform policy."""
     game = ttt_envs.load(OPERATION, mode="round", specialists=(None, None), first_placer=0)

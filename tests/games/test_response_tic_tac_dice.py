@@ -68,7 +68,7 @@ class SlowResponse:
         return after.max() if who == self.player else after @ lopsided(cells, board)
 
 
-@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("player", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_best_response_is_that_of_the_slow_one(player):
     batch = ttt_envs.Batch(GAME, 40, seed=6)
     generator = np.random.default_rng(2)

@@ -185,7 +185,7 @@ def test_it_is_registered_like_a_game_of_the_package(game):
 def test_the_command_lists_it(module, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert cli.main(["games"]) == 0
-    assert "Connect Four" in capsys.readouterr().out
+    assert "\nconnect_four " in capsys.readouterr().out
 
 
 def test_a_taken_or_bad_id_is_refused(module, tmp_path):

@@ -95,7 +95,17 @@ def test_pages_name_no_path_of_a_machine() -> None:
         assert not re.search(r"(?<![\w./])/(home|root|tmp|usr|work)/", page.read_text())
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+#: Notebooks that train for minutes.
+LONG = {"02_exploitability"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+    ],
+)
 def test_notebook_runs(path: Path) -> None:
     import nbformat
     from nbclient import NotebookClient

@@ -155,8 +155,8 @@ def test_a_game_is_wanted():
 @pytest.mark.parametrize(
     ("seed", "kind", "words"),
     [
-        (-1, ValueError, ["seed must be from 0 to 2**64-1", "-1"]),
-        (2**64, ValueError, ["seed must be from 0 to 2**64-1", str(2**64)]),
+        (-1, ValueError, ["seed must be from 0 to 2**128-1", "-1"]),
+        (2**128, ValueError, ["seed must be from 0 to 2**128-1", str(2**128)]),
         (1.0, TypeError, ["seed must be a whole number or None", "1.0 of type float"]),
         ("1", TypeError, ["seed must be a whole number or None", "'1' of type str"]),
         (True, TypeError, ["seed must be a whole number or None", "True of type bool"]),
@@ -180,7 +180,7 @@ def test_wrong_seed(seed, kind, words):
 
 def test_seeds_of_all_sizes():
     game = ttt_envs.load(SUPER, random_opening_plies=6)
-    for seed in (0, 2**31, 2**63, 2**64 - 1, np.int64(5), np.uint64(2**64 - 1)):
+    for seed in (0, 2**31, 2**63, 2**64 - 1, 2**128 - 1, np.int64(5), np.uint64(2**64 - 1)):
         assert game.new_state(seed=seed).tobytes() == game.new_state(seed=int(seed)).tobytes()
 
 

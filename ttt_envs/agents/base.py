@@ -1,6 +1,7 @@
 """The base class of all agents, and the functions that agents share."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,9 +74,12 @@ class Agent:
         """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""
         for fact, value in self.plays.items():
             if getattr(game, fact) != value:
+                # Imported by its name, as agents are: the search stands above this module.
+                search = import_module("ttt_envs.agents").search_for(game)
+                hint = f"agent {search} plays such games" if search else "`ttt agents` lists what each agent plays"
                 raise ValueError(
                     f"agent {self.name} plays only games {'with' if value else 'without'} {_FACTS.get(fact, fact)}; "
-                    f"{game!r} does not fit. `ttt agents` lists what each agent plays"
+                    f"{game!r} does not fit; {hint}"
                 )
 
 

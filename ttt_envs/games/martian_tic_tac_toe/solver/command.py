@@ -121,7 +121,8 @@ def drawn_picture(table: Table) -> str:
     digits = np.empty(CELLS, np.int64)
     emptiest_drawn(table, digits)
     state = np.zeros(1, rules.state_dtype_for(3, 2, 1))
-    state["size"], state["pieces"], state["piece"] = 3, PIECES, digits  # the mover's are player 0's
+    state["size"], state["line"], state["pieces"], state["last_action"] = 3, 3, PIECES, rules.NONE
+    state["piece"] = digits  # the mover's are player 0's
     for digit in range(1, DIGITS):
         state["stash"][0, (digit - 1) // SIZES, (digit - 1) % SIZES] = PIECES - (digits == digit).sum()
     return draw(state[0])
