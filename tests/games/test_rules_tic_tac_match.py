@@ -58,7 +58,7 @@ COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     ({"colours": 1, "copies": 5, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 2}, 5290, ("exchanges",)),
     (STUCK, 10, ("exchanges", "nobody can play")),
 ]
-CHUNK = 250
+CHUNK = 500
 
 
 class Replay:
@@ -159,7 +159,7 @@ def check_cards(game: Game) -> None:
 
     No Flip, Wipe-Out or Double Play ends the game, unless the turns are used up or nobody can play.
     """
-    play = play_batch(Batch(game, 3 if jit.DISABLED else 100, seed=3), game.max_plies)
+    play = play_batch(Batch(game, 10 if jit.DISABLED else 100, seed=3), game.max_plies)
     for states in play.states:
         tops = (states["top"][:, :, None] == np.arange(states["pile"].shape[1])).sum(axis=1)
         cards = tops + states["hand"].sum(axis=1) + states["pile"] + states["discard"] + states["covered"]
