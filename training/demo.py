@@ -31,7 +31,7 @@ from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
 #: Decisions to train on, where 4 million take much more than two minutes.
-STEPS = {"tic_tac_match": 2_000_000, "operation_tic_tac_toe": 1_500_000}
+STEPS = {"tic_tac_match": 1_000_000, "operation_tic_tac_toe": 800_000}
 DEFAULT_GAME = next(iter(ttt_envs.GAMES))
 
 
@@ -123,7 +123,7 @@ def default_rivals(game: Game) -> list[str]:
 
 def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> ppo.Config:
     """The settings of the training."""
-    steps = config.steps or STEPS.get(config.game, 4_000_000)
+    steps = config.steps or STEPS.get(config.game, 2_000_000)
     return ppo.Config(game=config.game, options=options, steps=steps, seed=config.seed, out=folder, resume=resume)
 
 
