@@ -157,6 +157,7 @@ class Fails(Agent):
             return np.zeros(len(view)) if self.how == "floats" else found[:0]
         if self.how == "illegal":
             found[bad] = view.masks[bad].argmin(axis=1)
+            view.masks.flags.writeable = True
             view.masks[:] = True  # which must not make it legal
         return found
 
