@@ -183,7 +183,8 @@ def test_fast_and_slow_agree(game_id, options, games, part):
     game = ttt_envs.load(game_id, **options)
     seen = compare_with_slow(game, games, seed=part)
     assert seen["plies"] >= games * game.options["win_length"]
-    assert seen["rolls"] > seen["plies"], "no roll was passed over, so that passing was not tested"
+    # Without the JIT there are too few games to be sure of one.
+    assert jit.DISABLED or seen["rolls"] > seen["plies"], "no roll was passed over, so that passing was not tested"
 
 
 def play_against_rows(batch: Batch, steps: int) -> Play:
