@@ -322,7 +322,7 @@ KITTY, ITERM = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}
         (ITERM, "iterm"),
         ({"TERM_PROGRAM": "WezTerm"}, "iterm"),
         ({"LC_TERMINAL": "iTerm2", "TERM": "xterm"}, "iterm"),
-        ({**KITTY, "TMUX": "/tmp/tmux"}, None),
+        ({**KITTY, "TMUX": "session"}, None),
         ({**ITERM, "TERM": "screen-256color"}, None),
     ],
 )

@@ -246,7 +246,7 @@ def test_a_game_of_another_name_is_refused(module):
 
 @needs_jit
 def test_a_tournament(module, tmp_path):
-    """Of the game named by its function, as a command must that has not imported it."""
+    """The game is named by its function, as a command that has not imported it must do."""
     words = ["tournament", f"{ID}:make", "--agents", "random", "greedy", "mcts:simulations=20", "--games", "20"]
     assert cli.main([*words, "--option", "line=3", "--out", str(tmp_path / "x")]) == 0
     report = json.loads((tmp_path / "x" / "results.json").read_text())

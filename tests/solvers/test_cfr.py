@@ -59,7 +59,7 @@ def payoff(cards, said):
 
 
 def worth(policies, cards, said=""):
-    """Of a game from here on, to player 0. policies[player][card, said] is the probability of a bet."""
+    """The value of a game from here on, to player 0. policies[player][card, said] is the probability of a bet."""
     if said in ENDS:
         return payoff(cards, said)
     bet = policies[len(said) % 2][cards[len(said) % 2], said]
@@ -108,7 +108,7 @@ def test_the_tree_of_kuhn_poker(kuhn):
         assert mine.sequences == 13
         assert len(mine.payoff) == 30
         assert mine.payoff.sum() == pytest.approx((-1) ** player * sum(payoff(c, e) for c in DEALS for e in ENDS) / 6)
-        # Who has passed and meets a bet comes from his own pass.
+        # A player who has passed and meets a bet comes from their own pass.
         again = mine.plies == 2
         assert (mine.sets["parent"][~again] == 0).all()
         assert (mine.actions[mine.sets["parent"][again]] == toy_kuhn.PASS).all()
@@ -116,12 +116,12 @@ def test_the_tree_of_kuhn_poker(kuhn):
 
 
 def test_choices_at_once_are_made_without_seeing_each_other():
-    """The guesser has one information set at the start, and knows of the claim and of his guess later."""
+    """The guesser has one information set at the start, and knows of the claim and of their guess later."""
     found = tree.walk(toy_coin.make(tosses=0))
     teller, guesser = found.players
     assert len(guesser.sets) == 1 + 2
     assert np.bincount(guesser.plies).tolist() == [1, 2]
-    # The teller sees the coin; later he also knows what was said and, after an answer, the answer.
+    # The teller sees the coin; later they also know what was said and, after an answer, the answer.
     assert np.bincount(teller.plies).tolist() == [2, 4, 8]
     assert found.positions == 2 + 2 * 4 + 2 * 2 + 2 * 4 + 2 * 4
 
