@@ -35,10 +35,21 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may drop a disc into this column now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < COLUMNS:
+        return False
+    return state["cells"][0, action] == EMPTY
+
+
+@kernel
 def step(state, actions):
     """Drop a disc, and see whether it wins or fills the board."""
     player = state["to_move"]
     column = actions[player]
+    if not is_legal(state, player, column):
+        return
     row = ROWS - 1
     while state["cells"][row, column] != EMPTY:
         row -= 1

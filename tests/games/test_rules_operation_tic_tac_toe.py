@@ -43,10 +43,11 @@ import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.testing.positions import after, masks_of, observations_of
 from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import IllegalAction, pack_state
+from ttt_envs.wrappers.common import pack_state
 from ttt_envs.wrappers.parallel import ParallelGame
 
 ID = "operation_tic_tac_toe"
