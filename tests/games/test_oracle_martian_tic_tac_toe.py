@@ -17,8 +17,8 @@ from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.oracle import BadTable
 from ttt_envs.core.rng import choose_rows
+from ttt_envs.core.tables import BadTable
 from ttt_envs.evaluation.play import game_seeds, play_games
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES

@@ -12,7 +12,7 @@ from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.oracle import BadTable
+from ttt_envs.core.tables import BadTable
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (
