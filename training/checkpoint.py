@@ -184,7 +184,7 @@ def _read(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it must have settings, names with values")
     try:
-        within(0.0, 1e12, seconds=found.get("seconds", "nothing"))
+        within(0.0, 1e12, seconds=found.get("seconds"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     return found

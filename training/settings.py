@@ -97,7 +97,8 @@ class Settings:
             if get_origin(kind) is not ClassVar and not _is_a(getattr(self, name), kind):
                 raise TypeError(f"{name} must be of type {inspect.formatannotation(kind)}, not {getattr(self, name)!r}")
         for name, (low, high) in self.RANGES.items():
-            within(low, high, **{name: getattr(self, name)})
+            if getattr(self, name) is not None:
+                within(low, high, **{name: getattr(self, name)})
         if self.regret_games == 1:
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 

@@ -147,6 +147,25 @@ def test_a_user_s_error_is_one_line(arguments, words, capsys):
     assert words in shown.err
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "error: there is not enough memory for this\n"),
+        (MemoryError("9 TiB"), "error: there is not enough memory for this: 9 TiB\n"),
+        (OSError(28, "No space left on device", "x"), "error: x: No space left on device\n"),
+        (OSError(28, "No space left on device"), "error: No space left on device\n"),
+        (OSError("of its own"), "error: of its own\n"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys):
+    def fail(self):
+        raise error
+
+    monkeypatch.setattr(verb_class("games"), "run", fail)
+    assert main(["games"]) == 2
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize("arguments", [["chess"], [], ["play"], ["games", "--colour"]])
 def test_a_wrong_command_line_ends_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:

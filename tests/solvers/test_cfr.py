@@ -389,6 +389,13 @@ def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
         sequence.load_policy(path, tree.walk(toy_coin.make(tosses=0)))
     with pytest.raises(FileNotFoundError):
         sequence.load_policy(tmp_path / "missing.npz", kuhn)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file.items())
+    for wrong in (np.nan, 2.0, -0.5):
+        changed = np.full_like(arrays["probabilities_0"], wrong)
+        np.savez_compressed(path, **{**arrays, "probabilities_0": changed})
+        with pytest.raises(ValueError, match=r"policy\.npz is damaged: it must have a probability for each action"):
+            sequence.load_policy(path, kuhn)
     for content in (b"", b"no zip", path.read_bytes()[:200]):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"policy\.npz is damaged, or"):

@@ -16,13 +16,13 @@ from textwrap import shorten
 
 from ttt_envs.core.options import brief
 
-# A lock file, and the ending of files that are being written. A killed process leaves both behind.
+# The lock file of a folder, and the ending of files that are being written. A killed process leaves both behind.
 _LOCK, _PART = ".lock", ".ttt-envs-part"
 
-# Seconds to try for a lock: long enough for the file of one that is just being given back to go.
+# Seconds to try for a lock: long enough for the file of one that is being released to disappear.
 _MOMENT = 0.2
 
-# What a file system answers that has no locks.
+# The errors of file systems that have no locks.
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
@@ -55,8 +55,8 @@ def write_whole(path: Path, data: bytes | str) -> None:
 def unused(folder: Path, *, numbered: bool = False) -> Path:
     """`folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
 
-    What a killed process left of its lock and of unfinished files does not count; a folder that another process is
-    writing does. Raises FileExistsError for a folder that holds files, so that no results are overwritten.
+    The lock and the unfinished files of a killed process do not count. With `numbered`, a folder that another process
+    is writing is passed over. Raises FileExistsError for a folder that holds files, so that no results are overwritten.
     """
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
@@ -67,7 +67,7 @@ def unused(folder: Path, *, numbered: bool = False) -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether there is no such folder, or nothing in it but what a killed process left of its lock and its writing."""
+    """Whether there is no such folder, or nothing in it but the lock and the unfinished files of a killed process."""
     if not folder.is_dir():
         return not folder.exists()
     return all(path.name == _LOCK or path.name.endswith(_PART) for path in folder.iterdir())
@@ -83,7 +83,7 @@ def check_writable(path: Path) -> None:
 
 
 def existing(path: str | Path, what: str) -> Path:
-    """The path, if there is something; else FileNotFoundError, which calls it `what`."""
+    """The path, if it exists; else raises FileNotFoundError, which calls the missing file `what`."""
     reason = ""
     try:
         if Path(path).exists():
@@ -107,8 +107,8 @@ def reason_of(error: OSError) -> str:
 def locked_folder(folder: Path) -> Iterator[None]:
     """A context in which no other process writes the folder. It is made, and removed if nothing was written.
 
-    The lock is the operating system's and ends with its process, however that ends. Unfinished files of a killed
-    process are removed.
+    The operating system holds the lock for this process and releases it when the process ends, even if it is killed.
+    Unfinished files of a killed process are removed.
 
     Raises InUse, naming the process that writes the folder, and OSError if the folder cannot be written.
     """
@@ -185,12 +185,12 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             raise _unwritable(what, error) from error
         warnings.warn(f"the file system of {what} has no locks: a second process could write it too", stacklevel=4)
     try:
-        if isinstance(lock, UnixFileLock):  # others cannot be read by those who wait, or hold text of their own
+        if isinstance(lock, UnixFileLock):  # other lock files cannot be read meanwhile, or hold text of their own
             with suppress(OSError):
                 place.write_text(_description())
         yield
     finally:
-        # While it is held, so that no file stays behind: those who wait for the old one notice, and make another.
+        # Deleted while it is held: a process that waits for the old file notices, and makes a new one.
         if lock.is_locked:
             with suppress(OSError):
                 place.unlink()

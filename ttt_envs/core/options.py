@@ -42,14 +42,14 @@ MOST = 10**9
 
 
 def within(low: float, high: float, **values: Any) -> None:
-    """Raise ValueError, naming the value, unless each is a number from `low` to `high`, or None.
+    """Raise ValueError, naming the value, unless each is a number from `low` to `high`.
 
     They must be whole numbers if `low` and `high` are.
     """
     whole = isinstance(low, int) and isinstance(high, int)
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     for name, value in values.items():
-        if value is None or (isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high):
+        if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high:
             continue
         raise ValueError(
             f"{name} must be a {'whole ' if whole else ''}number from {low:,.12g} to {high:,.12g}, not {value!r}"

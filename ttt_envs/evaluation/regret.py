@@ -388,7 +388,7 @@ def regret(
     """
     settings = Settings(regret, locals())
     seed = settings["seed"] = settled(seed)
-    within(1, MOST, games=games, chunk=chunk)
+    within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     game = resolve(game, options)
     oracle_of(game)
     lineup = line_up(game, agents)

@@ -318,7 +318,7 @@ def tournament(
     """
     settings = Settings(tournament, locals())
     seed = settings["seed"] = settled(seed)
-    within(1, MOST, games=games, chunk=chunk)
+    within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(0, MOST, resamples=resamples)
     game = resolve(game, options)
     seats = arrangements(game)

@@ -263,7 +263,8 @@ class MCTS(Agent):
         """
         within(1, MOST_SIMULATIONS, simulations=simulations)
         within(1, 1024, threads=threads)
-        within(1e-6, 1e6, seconds=seconds)
+        if seconds is not None:
+            within(1e-6, 1e6, seconds=seconds)
         within(0.0, 1e6, exploration=exploration)  # a much larger one would not be finite in bounds
         self.simulations = simulations
         self.seconds = seconds
