@@ -203,7 +203,23 @@ def test_a_file_system_without_locks_is_no_obstacle(
     words = "has no locks: a second process could write it too"
     with pytest.warns(UserWarning, match=words), locked_folder(tmp_path / "x"):
         write_whole(tmp_path / "x" / "file", "x")
-    assert (tmp_path / "x" / "file").read_text() == "x"
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["file"]
+
+
+def test_where_there_are_no_locks_a_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    words = rf"{os.getpid()} .*; if that process has ended, delete .*\.lock"
+    with (
+        pytest.warns(UserWarning, match="flock not supported"),
+        locked_folder(tmp_path),
+        pytest.raises(InUse, match=words),
+        new_folder(tmp_path),
+    ):
+        pytest.fail("two at once")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])

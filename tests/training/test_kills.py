@@ -34,13 +34,22 @@ def holds(process: subprocess.Popen, folder: Path) -> bool:
     return False
 
 
-def killed(words: list[str], seconds: float, folder: Path) -> bool:
-    """Run a Python command and kill it some seconds after it has locked the folder; False if it ended before."""
+def written(path: Path | None) -> int:
+    """When a file was written; 0 if there is none."""
+    return path.stat().st_mtime_ns if path is not None and path.exists() else 0
+
+
+def killed(words: list[str], seconds: float, folder: Path, until: Path | None = None) -> bool:
+    """Run a Python command, kill it some seconds after it has locked the folder, and give whether it was at work.
+
+    `until`: wait until it has written this file too.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TTT_ENVS_CACHE": str(folder)}
     process = subprocess.Popen(
         [sys.executable, *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    while process.poll() is None and not holds(process, folder):
+    before = written(until)
+    while process.poll() is None and not (holds(process, folder) and (until is None or written(until) != before)):
         time.sleep(0.01)
     try:
         _, said = process.communicate(timeout=seconds)
@@ -68,11 +77,11 @@ def test_training(tmp_path: Path) -> None:
         "4",
     ]
     words += ["--hidden", "16", "--eval-games", "2", "--eval-every", "256", "--snapshot-every", "256"]
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         resumes = (out / RESUME).exists()
-        assert killed(
-            ["-m", "training.ppo", "--resume", "--out", str(out)] if resumes else words, draw.uniform(1, 6), out
-        )
+        now = ["-m", "training.ppo", "--resume", "--out", str(out)] if resumes else words
+        # In turn while it starts, and while it trains and writes.
+        assert killed(now, draw.uniform(0, 2), out, out / "policy.safetensors" if kill % 2 else None)
         for path in out.rglob("[!.]*.safetensors"):
             if path.name != RESUME:
                 load_policy(path)

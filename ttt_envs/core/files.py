@@ -175,7 +175,11 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock.acquire(timeout=_MOMENT)
         except Timeout:
             if wait is None:
-                raise InUse(f"{what} is being written by {_holder(place)}: only one process at a time can") from None
+                # Where the file system has no locks, the file is the lock, and may outlast a process elsewhere.
+                hint = "" if isinstance(lock, UnixFileLock) else f"; if that process has ended, delete {place}"
+                raise InUse(
+                    f"{what} is being written by {_holder(place)}: only one process at a time can{hint}"
+                ) from None
             wait(f"{what} is being written by {_holder(place)}: waiting for it")
             lock.acquire()
     except InUse:
@@ -183,9 +187,12 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise _unwritable(what, error) from error
+        place.unlink(missing_ok=True)
         warnings.warn(f"the file system of {what} has no locks: a second process could write it too", stacklevel=4)
     try:
-        if isinstance(lock, UnixFileLock):  # other lock files cannot be read meanwhile, or hold text of their own
+        if lock.is_locked and isinstance(
+            lock, UnixFileLock
+        ):  # other lock files cannot be read meanwhile, or hold text of their own
             with suppress(OSError):
                 place.write_text(_description())
         yield
