@@ -175,8 +175,8 @@ class Batch:
     def step_unchecked(self, actions: Any, rows: Any = None) -> None:
         """`step`, or with `rows` `step_rows`, of actions that are known to be legal.
 
-        It saves the time of the check. Where an action is not legal after all, the game stays as it is, but for the
-        ply: so the games of this library do it. A game of your own may do worse.
+        It saves the time of the check. Where an action is not legal after all, the game stays as it is, if its kernel
+        `step` keeps what `core.loops.Rules` promises.
         """
         with self._in_use:
             if rows is None:

@@ -18,6 +18,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 CELLS, CENTRE = 9, 4
@@ -125,6 +126,7 @@ def step(state, actions):
     action, players = actions[player], state["identity"].shape[0]
     board = read_board(state)
     if not may_play(state, board, player, action):
+        refuse(state)
         return
     state["last_action"], state["last_player"] = action, player
     remember(state, player, action)
