@@ -299,11 +299,9 @@ def may_play(state, board, player, action):
     if player != state["to_move"] or state["done"] or not 0 <= action <= CELLS * flip + players:
         return False
     hand, kind, cell, ahead = state["hand"][player], action // CELLS, action % CELLS, action - CELLS * flip
-    if ahead < 0:
-        playable = (hand[kind] > 0) & (fitting(board, kind) >> cell & 1 != 0)  # no branch on what is random
-        return playable and (state["pending"] != 2 or can_go_on(board, hand, action))
-    if ahead == 0:
-        return hand[flip] > 0 and (state["pending"] != 2 or can_go_on(board, hand, action))
+    if ahead <= 0:
+        fits = ahead == 0 or fitting(board, kind) >> cell & 1 != 0
+        return hand[kind] > 0 and fits and (state["pending"] != 2 or can_go_on(board, hand, action))
     if ahead < players:
         return state["pending"] == 0 and hand[flip + 1] > 0
     return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
