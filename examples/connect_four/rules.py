@@ -4,6 +4,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 ROWS, COLUMNS = 6, 7
@@ -49,6 +50,7 @@ def step(state, actions):
     player = state["to_move"]
     column = actions[player]
     if not is_legal(state, player, column):
+        refuse(state)
         return
     row = ROWS - 1
     while state["cells"][row, column] != EMPTY:

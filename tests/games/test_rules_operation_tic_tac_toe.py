@@ -476,7 +476,7 @@ def test_who_does_not_act_cannot_submit(load, phase):
         batch.step(np.where(joint < 0, ignored, joint))
         assert batch.states.tobytes() == after(game, here.states, joint).tobytes()
     batch.states[:] = here.states
-    with pytest.raises(ValueError, match="a player who acts was given -1"):
+    with pytest.raises(ValueError, match="player 0 acts in game 0 and was given -1"):
         batch.step(np.array([[-1, joint[0, 1]]]))
     assert batch.states.tobytes() == here.states.tobytes()
 

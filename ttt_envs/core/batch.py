@@ -175,8 +175,8 @@ class Batch:
     def step_unchecked(self, actions: Any, rows: Any = None) -> None:
         """`step`, or with `rows` `step_rows`, of actions that are known to be legal.
 
-        It saves the time of the check. Where an action is not legal after all, the game stays as it is, but for the
-        ply: so the games of this library do it. A game of your own may do worse.
+        It saves the time of the check. Where an action is not legal after all, the game stays as it is, if its kernel
+        `step` keeps what `core.loops.Rules` promises.
         """
         with self._in_use:
             if rows is None:
@@ -303,20 +303,18 @@ class Batch:
         wrong = [game for game in found if game >= 0]
         if wrong:
             check_actions(joint, joint.shape, self.game.num_actions)
-            raise self._refusal(wrong[0], joint[np.flatnonzero(rows == wrong[0])[0]])
+            raise self._refusal(wrong[0], rows, joint)
 
     def _find_illegal(self, rows: np.ndarray, joint: np.ndarray) -> int:
         mask = np.empty(self.game.num_actions, np.bool_)
         return int(self.game.loops.find_illegal(self.states, rows, joint, mask))
 
-    def _refusal(self, i: int, actions: np.ndarray) -> ValueError:
-        """What is wrong with the actions int64 (players,), or (1,) for the player to move, in game i."""
-        mover = int(self.states["to_move"][i])
+    def _refusal(self, i: int, rows: np.ndarray, joint: np.ndarray) -> ValueError:
+        """What is wrong with the actions for game i, which is one of `rows`."""
+        mover, actions = int(self.states["to_move"][i]), joint[np.flatnonzero(rows == i)[0]]
         if mover == SIMULTANEOUS and len(actions) < self.game.num_players:
-            return ValueError(
-                f"in game {i} several players act at once: actions must have one column for each of "
-                f"{self.game.num_players} players"
-            )
+            shape = (len(rows), self.game.num_players)
+            return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
         mask = np.empty(self.game.num_actions, np.bool_)
         for player in range(self.game.num_players) if mover == SIMULTANEOUS else (mover,):
             self.game.loops.mask_one(self.states, i, player, mask)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -123,6 +124,7 @@ def step(state, actions):
     """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
     player = state["to_move"]
     if not is_legal(state, player, actions[player]):
+        refuse(state)
         return
     cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
     replaced = state["piece"][cell]

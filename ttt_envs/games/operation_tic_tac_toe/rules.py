@@ -16,6 +16,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 
 ROOMS = 9
@@ -340,22 +341,33 @@ def may_take_role(action):
 
 
 @kernel
+def are_legal(state, actions):
+    """Whether each player who acts has chosen something legal."""
+    placer = np.int64(state["placer"])
+    if state["done"]:
+        return False
+    if state["phase"] == TURN:
+        return may_place(state, placer, actions[placer]) and may_predict(state, 1 - placer, actions[1 - placer])
+    if state["phase"] == ABILITY:
+        return may_use_ability(state, actions[placer])
+    if state["phase"] == PICK:
+        return may_pick(state, 0, actions[0]) and may_pick(state, 1, actions[1])
+    return may_take_role(actions[state["to_move"]])
+
+
+@kernel
 def step(state, actions):
     """Carry out the choices of this phase; then begin the next phase, turn or round."""
-    if state["done"]:
-        return
-    placer = np.int64(state["placer"])
-    if state["phase"] == TURN:
-        if may_place(state, placer, actions[placer]) and may_predict(state, 1 - placer, actions[1 - placer]):
-            play_turn(state, actions)
+    if not are_legal(state, actions):
+        refuse(state)
+    elif state["phase"] == TURN:
+        play_turn(state, actions)
     elif state["phase"] == ABILITY:
-        if may_use_ability(state, actions[placer]):
-            use_ability(state, actions[placer])
-            end_turn(state)
+        use_ability(state, actions[state["placer"]])
+        end_turn(state)
     elif state["phase"] == PICK:
-        if may_pick(state, 0, actions[0]) and may_pick(state, 1, actions[1]):
-            pick_specialists(state, actions)
-    elif may_take_role(actions[state["to_move"]]):
+        pick_specialists(state, actions)
+    else:
         take_role(state, actions[state["to_move"]])
 
 

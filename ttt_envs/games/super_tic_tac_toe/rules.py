@@ -11,6 +11,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -83,6 +84,7 @@ def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = state["to_move"]
     if not is_legal(state, player, actions[player]):
+        refuse(state)
         return
     board, cell = actions[player] // 9, actions[player] % 9
     state["last_action"] = actions[player]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -89,6 +90,7 @@ def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = state["to_move"]
     if not is_legal(state, player, actions[player]):
+        refuse(state)
         return
     state["owner"][actions[player]] = player + 1
     state["last_claim"] = actions[player]

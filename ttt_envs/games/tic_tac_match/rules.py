@@ -18,6 +18,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 CELLS, CENTRE = 9, 4
@@ -125,6 +126,7 @@ def step(state, actions):
     action, players = actions[player], state["identity"].shape[0]
     board = read_board(state)
     if not may_play(state, board, player, action):
+        refuse(state)
         return
     state["last_action"], state["last_player"] = action, player
     remember(state, player, action)
@@ -297,11 +299,9 @@ def may_play(state, board, player, action):
     if player != state["to_move"] or state["done"] or not 0 <= action <= CELLS * flip + players:
         return False
     hand, kind, cell, ahead = state["hand"][player], action // CELLS, action % CELLS, action - CELLS * flip
-    if ahead < 0:
-        playable = (hand[kind] > 0) & (fitting(board, kind) >> cell & 1 != 0)  # no branch on what is random
-        return playable and (state["pending"] != 2 or can_go_on(board, hand, action))
-    if ahead == 0:
-        return hand[flip] > 0 and (state["pending"] != 2 or can_go_on(board, hand, action))
+    if ahead <= 0:
+        fits = ahead == 0 or fitting(board, kind) >> cell & 1 != 0
+        return hand[kind] > 0 and fits and (state["pending"] != 2 or can_go_on(board, hand, action))
     if ahead < players:
         return state["pending"] == 0 and hand[flip + 1] > 0
     return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
