@@ -164,9 +164,9 @@ class Batch:
         """The view that an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
         players = self._players(player, rows)
         if rows is None:
-            return View(self.game, self.states, players, self.episode_seeds)
+            return View.unchecked(self.game, self.states, players, self.episode_seeds)
         rows = self._rows[rows]  # not a slice, which would share the states with the view
-        return View(self.game, self.states[rows], players[rows], self.episode_seeds[rows], copy=False)
+        return View.unchecked(self.game, self.states[rows], players[rows], self.episode_seeds[rows], copy=False)
 
     def _players(self, player: int | np.ndarray | None, rows: np.ndarray | None = None) -> np.ndarray:
         if player is None:
