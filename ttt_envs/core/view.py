@@ -24,7 +24,7 @@ class View:
     """
 
     def __init__(self, game: Game, states: np.ndarray, players: Any, seeds: Any) -> None:
-        """Check and copy `states` structured (n,), `players` int (n,) or one for all, and episodes' `seeds` uint64 (n,).
+        """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
 
         Raises TypeError or ValueError naming what is wrong, see `Game.check_states`.
         """

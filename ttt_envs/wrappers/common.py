@@ -132,7 +132,7 @@ def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.u
 
 
 def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> None:
-    """Raise ValueError unless the choices int64 (players,) are legal and somebody has yet to choose; negative is none."""
+    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and leave one to be made."""
     if states[0]["done"]:
         return  # choices that a forfeit has left
     if not (committed < game.num_actions).all():

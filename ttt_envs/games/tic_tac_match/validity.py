@@ -15,10 +15,10 @@ def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     top, hand, going, pending = states["top"], states["hand"], ~states["done"], states["pending"]
     kinds, hand_size = hand.shape[2], states["hand_size"]
     tops = (top[:, :, None] == np.arange(kinds)).sum(axis=1)
-    cards: np.ndarray = hand.sum(axis=1) + tops + states["pile"] + states["discard"] + states["covered"]
-    yield (cards == states["deck"]).all(axis=1), "hands, board, pile and discards must be the cards of the deck"
-    yield ~states["covered"][:, -3:].any(axis=1), "only symbol cards can lie covered on the board"
-    yield ~going | states["pile"].any(axis=1), "the pile is never empty: it is made anew before"
+    cards = hand.sum(axis=1) + tops + states["pile"] + states["discard"] + states["covered"]
+    yield np.all(cards == states["deck"], axis=1), "hands, board, pile and discards must be the cards of the deck"
+    yield ~np.any(states["covered"][:, -3:], axis=1), "only symbol cards can lie covered on the board"
+    yield ~going | np.any(states["pile"], axis=1), "the pile is never empty: it is made anew before"
 
     # Cards that the player to move has played in this turn: of a Double Play itself one, with its first card two.
     played = (3 - pending) % 3
