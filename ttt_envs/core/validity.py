@@ -104,11 +104,10 @@ class Validity:
         raw = checked.view(np.int8).reshape(len(checked), self.dtype.itemsize)
         if ((raw < self._low) | (raw > self._high)).any() or any(self._wrong(checked, f).any() for f in self._slow):
             self._explain(checked)
-        going = ~checked["done"]
-        rewards = checked["rewards"]
-        if not np.isfinite(rewards).all() or rewards[going].any():
-            wrong = ~np.isfinite(rewards).all(axis=1) | (going & rewards.any(axis=1))
-            i = int(wrong.argmax())
+        going, rewards = ~checked["done"], checked["rewards"]
+        payable = (np.isfinite(rewards) & ((rewards == 0) | ~going[:, None])).all(axis=1)
+        if not payable.all():
+            i = int(payable.argmin())
             rule = "they must be finite, and 0 before the end of a game"
             raise self._fault(i, f"its rewards are {rewards[i].tolist()}; {rule}")
         for holds, rule in self._all_invariants(checked, going):
