@@ -84,8 +84,6 @@ def check_states(game: Game) -> None:
         game.check_states(worlds_of(game, states, player, seed=2))
     for symmetry in game.symmetries:
         game.check_states(symmetry.states(states))
-    if game.rotate_seats is not None:
-        game.check_states(game.rotate_seats(states))
 
 
 def check_plies(game: Game) -> None:
