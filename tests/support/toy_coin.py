@@ -21,7 +21,7 @@ from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import whole
-from ttt_envs.core.state import SIMULTANEOUS, state_dtype
+from ttt_envs.core.state import SIMULTANEOUS, between, state_dtype
 from ttt_envs.core.symmetry import Symmetry
 
 HEADS, TAILS, STAY, SWITCH, KEEP, TOSS_AGAIN = range(6)
@@ -32,10 +32,11 @@ STATE = {
     players: state_dtype(
         players=players,
         fields=[
-            ("coin", np.int8),  # HEADS or TAILS; the teller's secret until the end
-            ("said", np.int8, (players,)),  # the teller's claim and the others' guesses: HEADS, TAILS or NONE
-            ("phase", np.int8),
-            ("tosses", np.int8),  # option of that name: how often the teller may still toss again
+            ("coin", np.int8, between(HEADS, TAILS)),  # HEADS or TAILS; the teller's secret until the end
+            # The teller's claim and the others' guesses: HEADS, TAILS or NONE.
+            ("said", np.int8, (players,), between(NONE, TAILS)),
+            ("phase", np.int8, between(CLAIM, TOSS)),
+            ("tosses", np.int8, between(0, 5)),  # option of that name: how often the teller may still toss again
         ],
     )
     for players in (2, 3)
