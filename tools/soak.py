@@ -42,7 +42,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "operation_tic_tac_toe": ("mode=round", "rounds_to_win=1 max_rounds=2 allow_pass=true draw_offers=true"),
 }
 
-#: Games side by side, steps between two looks at everything, and looks at one game before the next one's turn.
+#: Games side by side, steps of each between two looks at everything, and at most so many looks in a game's turn.
 _GAMES, _STEPS, _LOOKS = 512, 16, 64
 
 #: Calls in a row of one environment.
@@ -254,9 +254,12 @@ def run(soak: Soak, console: Console) -> tuple[Counter[str], list[str]]:
                 broken.append(f"seed {soak.seed}, {game!r}, part {seed}: {type(error).__name__}: {error}")
                 console.print(broken[-1], markup=False, highlight=False, soft_wrap=True)
 
+        # Few enough that every game has a turn.
+        looks = min(_LOOKS, 1 + soak.steps // (len(games) * _GAMES * _STEPS))
+
         def play(game: Game, seed: int) -> None:
             steps = Steps(game, seed)
-            for _ in range(_LOOKS):
+            for _ in range(looks):
                 counts["steps"] += steps.round()
                 counts["looks"] += 1
                 progress.update(stepping, completed=counts["steps"], description=f"steps: {game.id}")

@@ -1,5 +1,6 @@
 """How many examples are tried: few, and always the same, by default; many, and ever others, by `make fuzz`."""
 
+import random
 import time
 
 import pytest
@@ -24,8 +25,8 @@ settings.register_profile(
     "many",
     **_COMMON,
     database=DirectoryBasedExampleDatabase("runs/fuzz/examples"),
-    max_examples=40,
-    stateful_step_count=60,
+    max_examples=20,
+    stateful_step_count=50,
     print_blob=True,
 )
 # `--hypothesis-profile` comes after this.
@@ -37,6 +38,12 @@ _UNTIL = "--fuzz-until"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Pytest reads this only if this folder is named on its command line, as `make fuzz` does."""
     parser.addoption(_UNTIL, type=float, help="skip the tests that would begin after this time (seconds since 1970)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In another order with each seed, so that it is not always the same tests for which the time is too short."""
+    if config.getoption(_UNTIL, None) is not None:
+        random.Random(config.getoption("hypothesis_seed")).shuffle(items)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

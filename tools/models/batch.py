@@ -1,6 +1,7 @@
 """A model of Batch."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,6 @@ class BatchModel:
                 out.shape == (self.batch.n, columns) and out.flags.c_contiguous and out.flags.writeable
             ):
                 wanted = ValueError
-            found = self._call(lambda call=call: call(0, out=out), wanted, f"{call.__name__}(out={out!r})")
+            found = self._call(partial(call, 0, out=out), wanted, f"{call.__name__}(out={out!r})")
             check(wanted is not None or out is None or found is out, "the given array is not filled")
         self.check()
