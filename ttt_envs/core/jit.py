@@ -105,7 +105,7 @@ def allocates_nothing(function: Function) -> Function:
     """Decorator, below `kernel` or on a template: neither the function nor what it calls makes an array.
 
     Numba then counts no references to the arrays it was given, which takes a tenth of the time where rows are short. A
-    template is compiled so if all kernels that it is specialised with are of this kind.
+    template is compiled so if all kernels that it names are of this kind.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
     return function
@@ -137,9 +137,11 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
     """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
 
     A function that takes kernels as arguments, or closes over them, is compiled anew in every process; a copy with
-    its own globals and its own qualified name is found on disk like any other kernel.
+    its own globals and its own qualified name is found on disk like any other kernel. Kernels that the template does
+    not name are left out: they neither decide how it is compiled nor tell it apart from other copies.
     """
     assert isinstance(template, types.FunctionType)
+    kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}
     copy = types.FunctionType(
         template.__code__, {**template.__globals__, **kernels}, template.__name__, template.__defaults__
     )
