@@ -361,13 +361,18 @@ def below(number, limit):
 
 
 @jit.kernel
-def between(number):
-    return below(1, number) and below(number, 9) and below(number, 10)
+@jit.each_constant
+def below_each(number, limit):
+    return number < limit
 
 
-def test_constants_in_calls_share_one_version():
-    assert [between(number) for number in (1, 5, 9)] == [False, True, False]
-    assert len(below.signatures) == 1
+def count_limits(number):
+    return below(number, 1) + below(number, 9) + below_each(number, 1) + below_each(number, 9)
+
+
+def test_constants_in_calls_share_one_version_unless_each_is_wanted(folder):
+    assert in_next_process(count_limits)(5) == 2
+    assert (len(below.signatures), len(below_each.signatures)) == (1, 2)
 
 
 def test_a_dangling_link_beside_a_game_does_no_harm(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ if _KEPT_ON_DISK and not DISABLED:
 # Marks a function of that decorator.
 _ALLOCATES_NOTHING = "_allocates_nothing"
 
+# Likewise.
+_EACH_CONSTANT = "_each_constant"
+
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
 _ANEW = "_compiled_anew"
 
@@ -120,7 +123,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     compiled: Any = numba.njit(nogil=True, **known)(function)
     if DISABLED:
         return compiled
-    if _TEMPLATES not in _MISSING:
+    if _TEMPLATES not in _MISSING and not getattr(function, _EACH_CONSTANT, False):
         _compile_once_for_all_constants(compiled)
     if name is not None and _KEPT_ON_DISK:
         try:
@@ -143,6 +146,12 @@ def allocates_nothing(function: Function) -> Function:
     template is compiled so if all kernels that it names are of this kind.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
+    return function
+
+
+def each_constant(function: Function) -> Function:
+    """Decorator, below `kernel`: compile a version for each constant in a call, which is faster but compiles longer."""
+    setattr(function, _EACH_CONSTANT, True)
     return function
 
 

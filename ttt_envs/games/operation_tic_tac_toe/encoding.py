@@ -22,6 +22,7 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     is_overtime,
     kind_of,
     occupation,
+    write_set,
 )
 
 # So many rounds before the last possible one are told apart.
@@ -84,8 +85,7 @@ def observe(state, player, out):
     occupied = occupation(state)
     if player == 1:  # own pieces first
         occupied = occupied >> (2 * ROOMS) | occupied << (2 * ROOMS)
-    for k in range(4 * ROOMS):  # `write_set`, which starts anywhere, takes as long as all the rest
-        out[k] = occupied >> k & 1
+    write_set(occupied, 4 * ROOMS, out, 0)
     if state["pending"] != NOWHERE:
         out[_PENDING + state["pending"]] = 1
         out[_PENDING + ROOMS + kind_of(state["board"][state["pending"]]) - 1] = 1
