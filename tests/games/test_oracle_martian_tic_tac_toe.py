@@ -426,10 +426,12 @@ def test_four_players_rewards_sum_to_zero(players):
 # --- everybody else ---
 
 
-def opponents() -> list[str]:
-    """One of each agent of the collection that needs no file and nobody at the keyboard."""
+def opponents() -> list:
+    """One of each agent of the collection that needs no file and nobody at the keyboard; most searches are slow."""
     fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+    names = [name for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+    quick = "random", "greedy", "mcts"
+    return [pytest.param(fewer.get(name, name), marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 
 
 @pytest.mark.parametrize("spec", opponents())
