@@ -218,7 +218,16 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_game_s_folder_is_like_the_others(game_id):
     files = {path.name for path in folder_of(game_id).glob("*.py")}
-    usual = {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py", "manual.py"}
+    usual = {
+        "__init__.py",
+        "rules.py",
+        "encoding.py",
+        "symmetry.py",
+        "text.py",
+        "drawing.py",
+        "manual.py",
+        "validity.py",
+    }
     assert files == usual
     assert ttt_envs.load(game_id).id == game_id
 

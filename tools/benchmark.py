@@ -249,7 +249,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
     players = np.maximum(states["to_move"], 0).astype(np.int64)
     done, start = 0, time.perf_counter()
     while (now := time.perf_counter()) - start < seconds:
-        agent.act(View(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
+        agent.act(View.unchecked(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
         done += positions
     return done * int(agent.simulations) / (now - start)
 

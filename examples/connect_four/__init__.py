@@ -37,9 +37,10 @@ def make(*, line: int = 4) -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         factory=make,
+        invariants=rules.invariants,
         make_symmetries=symmetry.symmetries,
         rotate_seats=symmetry.rotate_seats,
     )

@@ -101,7 +101,7 @@ def make_race(*, lucky: bool = True) -> Game:
         teams=((0,), (1,), (2,)),
         native="aec",
         format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_race,
     )

@@ -176,7 +176,7 @@ def make_peek() -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_peek,
     )

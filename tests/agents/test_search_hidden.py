@@ -145,7 +145,7 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_guess,
     )

@@ -121,7 +121,7 @@ def make_matrix(
         teams=tuple((player,) for player in range(players)),
         native="parallel",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_matrix,
     )

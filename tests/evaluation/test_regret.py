@@ -142,7 +142,7 @@ def pile(*, players: int = 2, most: int = 8) -> Game:
         teams=tuple((player,) for player in range(players)),
         native="aec",
         format_state=lambda state, viewer: f"left {state['left']}",
-        parse_state=NotImplemented,
+        read_state=NotImplemented,
         draw=NotImplemented,
         factory=pile,
         make_oracle=lambda: PileOracle(players, most),

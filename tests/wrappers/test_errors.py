@@ -577,7 +577,7 @@ def test_crafted_positions_are_not_let_in():
             env.reset(seed=3)
             before = env.get_state()
             packed = pack_state(game, bad[0], nobody, np.uint64(0))
-            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of Game", name)
             assert env.get_state() == before
             scripted = good.copy()
             scripted["script"] = 1 << 32

@@ -215,10 +215,10 @@ class Batch:
         """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`."""
         with self._in_use:
             if rows is None:
-                return View(self.game, self.states, self._players(player), self.episode_seeds)
+                return View.unchecked(self.game, self.states, self._players(player), self.episode_seeds)
             rows = self._check_rows(rows)
             players = self._players(player, rows)[rows]
-            return View(self.game, self.states[rows], players, self.episode_seeds[rows], copy=False)
+            return View.unchecked(self.game, self.states[rows], players, self.episode_seeds[rows], copy=False)
 
     # --- what the kernels do ---
 

@@ -253,7 +253,7 @@ def _play_chunk(
         at, by = acting_players(game, states, rows)
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
-            view = View(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
+            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
             started = time.perf_counter()
             joint[at[mine], by[mine]], reasons = ask(agents[a], view, strict=strict)
             seconds[a] += time.perf_counter() - started

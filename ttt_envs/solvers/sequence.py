@@ -101,7 +101,7 @@ class Tree:
             rng.fold_rows(
                 np.full(len(some), seed, np.uint64), np.arange(first, first + len(some), dtype=np.uint64), seeds
             )
-            yield View(self.game, some, np.full(len(some), player), seeds, copy=False)
+            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, copy=False)
 
     def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """A policy from each player's table, float64 (information sets, num_actions)."""

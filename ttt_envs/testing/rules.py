@@ -21,6 +21,7 @@ from ttt_envs.testing.positions import (
     random_actions,
     random_play,
     without_rng,
+    worlds_of,
 )
 
 
@@ -90,6 +91,16 @@ def check_rewards(game: Game) -> None:
         usual = replace(game.factory(), rules=game.rules)
         rewarded = repr(usual) != repr(game) and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"
+
+
+def check_states(game: Game) -> None:
+    """`Game.check_states` accepts all states of random play, worlds sampled from them, and their symmetric ones."""
+    game.check_states(random_play(game).states.ravel())
+    states = positions(game)
+    for player in players_of(game):
+        game.check_states(worlds_of(game, states, player, seed=2))
+    for symmetry in game.symmetries:
+        game.check_states(symmetry.states(states))
 
 
 def check_plies(game: Game) -> None:

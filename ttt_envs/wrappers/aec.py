@@ -188,7 +188,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
-        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such

@@ -135,7 +135,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game. Its answer -1 stands for `wait`."""
         self._check_live("view")
-        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things included, for `set_state` of any such environment."""

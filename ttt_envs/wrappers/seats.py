@@ -230,7 +230,7 @@ class SeatGames:
         for key in np.unique(self._opponents[games]):
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]
-            view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
+            view = View.unchecked(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
             actions = np.asarray(self._agents[int(key)].act(view))
             if (
                 actions.shape != at.shape

@@ -17,7 +17,7 @@ from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, each_constant, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
-from ttt_envs.core.state import SIMULTANEOUS, state_dtype
+from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
@@ -124,27 +124,34 @@ _OCCUPIES = np.array(
 STATE = state_dtype(
     players=2,
     fields=[
-        ("last", np.int16, (2,)),  # each player's submission in the last turn of this round, an action; NONE before
-        ("last_ability", np.int16),  # what was decided on the ability of the piece placed in it, or NONE
-        ("board", np.int8, (ROOMS,)),
-        ("standing", np.int8, (2, SPECIALISTS)),  # the standing of each player's specialists
-        ("hacker_on", np.int8, (2,)),  # 1: this player predicts two rooms (Numba has no arrays of bool in records)
-        ("phase", np.int8),
-        ("placer", np.int8),  # the player who places in this turn, or did in the last one; NOBODY in phase ROLE
-        ("first", np.int8),  # the player who placed first in this round; NOBODY in phase ROLE
-        ("pending", np.int8),  # in phase ABILITY the room of the specialist, else NOWHERE
-        ("idle", np.int8),  # turns in a row that changed neither the board nor a specialist's standing
-        ("wins", np.int8, (2,)),  # rounds that each player has won in the match
-        ("round", np.int8),  # from 1
-        ("ended", np.int8),  # how the round before this one did, or the last one of all: one of ENDS
-        ("is_match", np.bool_),  # option mode
-        ("rounds_to_win", np.int8),  # option of that name
-        ("max_rounds", np.int8),  # option of that name
-        ("max_idle_turns", np.int8),  # option of that name
-        ("allow_pass", np.bool_),  # option of that name
-        ("draw_offers", np.bool_),  # option of that name
-        ("given", np.int8, (2, 2)),  # option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn
-        ("given_first", np.int8),  # option first_placer, or NOBODY
+        # Each player's submission in the last turn of this round, an action; NONE before.
+        ("last", np.int16, (2,), between(NONE, NUM_ACTIONS - 1)),
+        # What was decided on the ability of the piece placed in it, or NONE.
+        ("last_ability", np.int16, between(NONE, NUM_ACTIONS - 1)),
+        ("board", np.int8, (ROOMS,), between(EMPTY, 2 * KINDS)),
+        ("standing", np.int8, (2, SPECIALISTS), between(UNUSED, USED)),  # the standing of each player's specialists
+        # 1: this player predicts two rooms. (Numba has no arrays of bool in records.)
+        ("hacker_on", np.int8, (2,), between(0, 1)),
+        ("phase", np.int8, between(ROLE, ABILITY)),
+        # The player who places in this turn, or did in the last one; NOBODY in phase ROLE.
+        ("placer", np.int8, between(NOBODY, 1)),
+        ("first", np.int8, between(NOBODY, 1)),  # the player who placed first in this round; NOBODY in phase ROLE
+        ("pending", np.int8, between(NOWHERE, ROOMS - 1)),  # in phase ABILITY the room of the specialist, else NOWHERE
+        # Turns in a row that changed neither the board nor a specialist's standing.
+        ("idle", np.int8, between(0, "max_idle_turns")),
+        ("wins", np.int8, (2,), between(0, "rounds_to_win")),  # rounds that each player has won in the match
+        ("round", np.int8, between(1, "max_rounds")),  # from 1
+        # How the round before this one ended, or the last one of all: one of ENDS.
+        ("ended", np.int8, between(NO_ROUND, AGREED)),
+        ("is_match", np.bool_, option(0, 1)),  # option mode
+        ("rounds_to_win", np.int8, option(1, 99)),  # option of that name
+        ("max_rounds", np.int8, option(1, 99)),  # option of that name
+        ("max_idle_turns", np.int8, option(1, 99)),  # option of that name
+        ("allow_pass", np.bool_, option(0, 1)),  # option of that name
+        ("draw_offers", np.bool_, option(0, 1)),  # option of that name
+        # Option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn.
+        ("given", np.int8, (2, 2), option(DRAWN, HACKER)),
+        ("given_first", np.int8, option(NOBODY, 1)),  # option first_placer, or NOBODY
     ],
 )
 

@@ -19,12 +19,13 @@ from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.state import between, option, state_dtype
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
+MOST_CARDS = 9  # of a kind
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
 ALL_CELLS = 2**CELLS - 1
@@ -50,23 +51,37 @@ def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
     return state_dtype(
         players=players,
         fields=[
-            ("top", np.int8, (CELLS,)),  # kind of the top card of each cell, or NOTHING
-            ("identity", np.int8, (players,)),  # what each player's ID card shows: 0 for X, 1 for O
-            ("hand", np.int8, (players, kinds)),  # cards of each kind
-            ("pile", np.int8, (kinds,)),  # the draw pile
-            ("discard", np.int8, (kinds,)),
-            ("covered", np.int8, (kinds,)),  # cards on the board under others
-            ("pending", np.int8),  # cards of a Double Play still to be played: 2, 1 or 0
-            ("turn", np.int32),  # turns finished
-            ("event", np.int16, (events, 2)),  # the newest last: (player, action + 1), see `remember`
-            ("deck", np.int8, (kinds,)),  # all cards of the game, by the options
-            ("hand_size", np.int8),  # option of that name
-            ("max_turns", np.int32),  # option of that name
-            ("team_of", np.int8, (players,)),  # which side each player is on: 0 the dealer's, 1 the other
+            (
+                "top",
+                np.int8,
+                (CELLS,),
+                between(NOTHING, 2 * colours - 1),
+            ),  # kind of the top card of each cell, or NOTHING
+            ("identity", np.int8, (players,), between(0, 1)),  # what each player's ID card shows: 0 for X, 1 for O
+            ("hand", np.int8, (players, kinds), between(0, "hand_size")),  # cards of each kind
+            ("pile", np.int8, (kinds,), between(0, MOST_CARDS)),  # the draw pile
+            ("discard", np.int8, (kinds,), between(0, MOST_CARDS)),
+            ("covered", np.int8, (kinds,), between(0, MOST_CARDS)),  # cards on the board under others
+            ("pending", np.int8, between(0, 2)),  # cards of a Double Play still to be played: 2, 1 or 0
+            ("turn", np.int32, between(0, "max_turns")),  # turns finished
+            (
+                "event",
+                np.int16,
+                (events, 2),
+                between(0, (players - 1, num_actions(players, colours) + 1)),
+            ),  # the newest last: (player, action + 1), see `remember`
+            ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards of the game, by the options
+            ("hand_size", np.int8, option(1, 9)),  # option of that name
+            ("max_turns", np.int32, option(1, 10_000)),  # option of that name
+            ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
-            ("last_action", np.int16),  # of the newest card played, or NONE
-            ("last_player", np.int8),  # the player who played it, or NONE
+            (
+                "last_action",
+                np.int16,
+                between(NONE, num_actions(players, colours) - 1),
+            ),  # of the newest card played, or NONE
+            ("last_player", np.int8, between(NONE, players - 1)),  # the player who played it, or NONE
         ],
     )
 
