@@ -4,6 +4,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 ROWS, COLUMNS = 6, 7
@@ -35,10 +36,22 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may drop a disc into this column now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < COLUMNS:
+        return False
+    return state["cells"][0, action] == EMPTY
+
+
+@kernel
 def step(state, actions):
     """Drop a disc, and see whether it wins or fills the board."""
     player = state["to_move"]
     column = actions[player]
+    if not is_legal(state, player, column):
+        refuse(state)
+        return
     row = ROWS - 1
     while state["cells"][row, column] != EMPTY:
         row -= 1

@@ -553,9 +553,9 @@ class Wrong(Agent):
         ({"opponent": "gredy"}, "unknown agent 'gredy'"),
         ({"game": "piles"}, "unknown game 'piles'; did you mean 'pile'"),
         ({"options": {"stones": 3}}, "unknown option 'stones'"),
-        ({"games": 0}, "games must be a whole number of at least 1, not 0"),
+        ({"games": 0}, "games must be a whole number from 1 to 1,000,000,000, not 0"),
         ({"games": True}, "games must be a whole number"),
-        ({"chunk": 0}, "chunk must be a whole number of at least 1"),
+        ({"chunk": 0}, "chunk must be a whole number from 1 to 1,000,000,000"),
         ({"seed": -1}, "seed must be from 0"),
         ({"game": "toy_coin"}, "regret cannot be measured in Game.*do not know the whole position"),
         (

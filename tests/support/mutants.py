@@ -20,7 +20,7 @@ def slow_if_compiled(test: Callable) -> Callable:
 
 
 def rules_with(rules: Any, **changes: Callable) -> dict[str, Callable]:
-    """`step` and `legal_mask` of a game's module with these kernels in the place of its own, wherever called."""
+    """`step`, `legal_mask` and `is_legal` of a game's module, where these kernels stand in the place of its own."""
 
     def is_kernel(name: str) -> bool:
         value = getattr(rules, name, None)
@@ -37,7 +37,7 @@ def rules_with(rules: Any, **changes: Callable) -> dict[str, Callable]:
         return jit.specialise(template, **called) if called else original
 
     assert all(is_kernel(name) for name in changes)
-    return {name: changed(name) for name in ("step", "legal_mask")}
+    return {name: changed(name) for name in ("step", "legal_mask", "is_legal")}
 
 
 @jit.kernel

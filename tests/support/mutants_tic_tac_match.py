@@ -11,9 +11,9 @@ from ttt_envs.games.tic_tac_match import rules
 
 
 @jit.kernel
-def no_line_between(state, player, kind, cell):
+def no_line_between(state, board, player, action):
     """No line is looked for between the cards of a Double Play, if a second card can be played."""
-    line = rules.lay(state, player, kind, cell)
+    line = rules.lay(state, board, player, action)
     if line and state["pending"] == 2:
         state["pending"] = 1
         line = not rules.can_play(state, player)

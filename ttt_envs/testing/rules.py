@@ -58,6 +58,23 @@ def check_masks(game: Game) -> None:
     assert game.simultaneous or not together, "several players act at once, and the game says simultaneous=False"
 
 
+def check_is_legal(game: Game) -> None:
+    """`is_legal`, where there is one, says of each action what the mask says; and False of any other number."""
+    if game.rules.is_legal is None:
+        return
+    states, strange = positions(game, FEW), (-1, 2**31, -(2**63), 2**63 - 1)
+    for player in (*players_of(game), game.num_players, *strange):
+        masks = masks_of(game, states, player)
+        for action in (*range(game.num_actions), game.num_actions, *strange):
+            legal = masks[:, action] if 0 <= action < game.num_actions else np.zeros(len(states), bool)
+            said = np.array([game.rules.is_legal(state, player, action) for state in states])
+            wrong = np.flatnonzero(said != legal)
+            assert not len(wrong), (
+                f"player {player}, action {action}: is_legal says {said[wrong[0]]} in a position whose mask says "
+                f"otherwise:\n{game.format_state(states[wrong[0]], None)}"
+            )
+
+
 def check_rewards(game: Game) -> None:
     """Zero before the end; at the end winners share +1 and losers -1, or all get 0; some games are won."""
     states = random_play(game).states

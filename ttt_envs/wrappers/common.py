@@ -19,10 +19,6 @@ RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDER_FPS = 4
 
 
-class IllegalAction(ValueError):
-    """An action of the game that is not legal now."""
-
-
 class Encoder:
     """Observations as users see them.
 
@@ -55,14 +51,6 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
     if not 0 <= action < num_actions:
         raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {action}")
     return int(action)
-
-
-def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
-    """The message for an illegal action, its name, and the names of the legal ones."""
-    names = (*game.action_names, "wait")
-    legal = [names[a] for a in np.flatnonzero(mask)]
-    shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
-    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:

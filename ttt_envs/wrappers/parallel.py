@@ -7,6 +7,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
@@ -15,10 +16,8 @@ from ttt_envs.wrappers.common import (
     RENDER_FPS,
     RENDER_MODES,
     Encoder,
-    IllegalAction,
     Renderer,
     as_action,
-    explain,
     forfeit,
     pack_state,
     unpack_state,

@@ -87,7 +87,7 @@ def make(
         action_names=text.action_names(size),
         action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
         observation=encoding.blocks(size, players, pieces, repetition_limit or 0),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=False,
         hidden_information=False,

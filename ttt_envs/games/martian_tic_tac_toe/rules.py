@@ -18,6 +18,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -79,6 +80,16 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may put a pyramid of this size into this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < SIZES * state["piece"].shape[0]:
+        return False
+    cell, size = action // SIZES, action % SIZES + 1
+    return state["stash"][player, size - 1] > 0 and sizes_allowed(state, player, cell) >> size & 1 == 1
+
+
+@kernel
 def sizes_in_stash(state, player):
     """The sizes of which the player has a piece left, as a set: bit s stands for size s."""
     sizes = 0
@@ -112,6 +123,9 @@ def is_first_turn(state):
 def step(state, actions):
     """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
     replaced = state["piece"][cell]
     state["last_action"] = actions[player]

@@ -116,7 +116,7 @@ def make(
         action_names=text.ACTIONS,
         action_format="what a player submits, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
         observation=observation,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=True,
         stochastic=is_match or specialists is None or first_placer is None,
         hidden_information=False,

@@ -14,8 +14,9 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.jit import allocates_nothing, each_constant, kernel
 from ttt_envs.core.lines import lines
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 
 ROOMS = 9
@@ -190,6 +191,8 @@ def reset(state, seed):
 def legal_mask(state, player, out):
     """The legal actions of this player, by the phase."""
     out[:] = False
+    if not 0 <= player < 2:
+        return
     if state["phase"] == TURN:
         if player == state["placer"]:
             mask_placements(state, player, out)
@@ -253,9 +256,111 @@ def mask_ability(state, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may choose this now, by the phase."""
+    if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
+        return False
+    if state["phase"] == TURN:
+        return may_place(state, player, action) if player == state["placer"] else may_predict(state, player, action)
+    if state["phase"] == PICK:
+        return may_pick(state, player, action)
+    if player != state["to_move"]:
+        return False
+    if state["phase"] == ABILITY:
+        return may_use_ability(state, action)
+    return may_take_role(action)
+
+
+@kernel
+def may_place(state, player, action):
+    """Whether the Placer may submit this; see `mask_placements`."""
+    if action == PASS:
+        return state["allow_pass"] or not can_place(state, player)
+    if action == OFFER_DRAW:
+        return state["draw_offers"]
+    if not 0 <= action < PREDICT:
+        return False
+    kind, room = action // ROOMS, action % ROOMS
+    if kind in (ASSASSIN, COURIER):
+        return has_kind(state, player, kind) and rooms_to_enter(occupation(state), player, kind) >> room & 1 == 1
+    return has_kind(state, player, kind) & (state["board"][room] == EMPTY)
+
+
+@kernel
+def can_place(state, player):
+    """Whether the player has a piece that some room may take."""
+    occupied = occupation(state)
+    for kind in range(KINDS):
+        if has_kind(state, player, kind) and rooms_to_enter(occupied, player, kind) != 0:
+            return True
+    return False
+
+
+@kernel
+def has_kind(state, player, kind):
+    """Whether the player has a piece of this kind to place; of spies there are enough."""
+    return (kind == SPY) | (state["standing"][player, max(kind, 1) - 1] == IN_HAND)  # no branch on what is random
+
+
+@kernel
+def may_predict(state, player, action):
+    """Whether the Predictor may submit this; see `mask_predictions`."""
+    if action == PASS:
+        return state["allow_pass"]
+    if action == OFFER_DRAW:
+        return state["draw_offers"]
+    first, end = (PREDICT_TWO, REMOVE) if state["hacker_on"][player] else (PREDICT, PREDICT_TWO)
+    return first <= action < end
+
+
+@kernel
+def may_pick(state, player, action):
+    """Whether the player may choose this specialist or pair; see `mask_picks`."""
+    if is_overtime(state):
+        return CHOOSE_TWO <= action < PASS
+    return CHOOSE <= action < CHOOSE_TWO and state["standing"][player, action - CHOOSE] == OFFERED
+
+
+@kernel
+def may_use_ability(state, action):
+    """Whether the ability of the specialist just placed may be used so, or left; see `mask_ability`."""
+    kind = kind_of(state["board"][state["pending"]])
+    if action == NO_ABILITY:
+        return OPTIONAL[kind]
+    first = ABILITY_ACTION[kind]
+    if not first <= action < first + ABILITY_CHOICES[kind]:
+        return False
+    return ability_choices(state, state["pending"]) >> action - first & 1 == 1
+
+
+@kernel
+def may_take_role(action):
+    """Whether this is one of the two roles."""
+    return action in (PLACE_FIRST, PREDICT_FIRST)
+
+
+@kernel
+def are_legal(state, actions):
+    """Whether each player who acts has chosen something legal."""
+    placer = np.int64(state["placer"])
+    if state["done"]:
+        return False
+    if state["phase"] == TURN:
+        return may_place(state, placer, actions[placer]) and may_predict(state, 1 - placer, actions[1 - placer])
+    if state["phase"] == ABILITY:
+        return may_use_ability(state, actions[placer])
+    if state["phase"] == PICK:
+        return may_pick(state, 0, actions[0]) and may_pick(state, 1, actions[1])
+    return may_take_role(actions[state["to_move"]])
+
+
+@kernel
 def step(state, actions):
     """Carry out the choices of this phase; then begin the next phase, turn or round."""
-    if state["phase"] == TURN:
+    if not are_legal(state, actions):
+        refuse(state)
+    elif state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
         use_ability(state, actions[state["placer"]])
@@ -613,6 +718,7 @@ def empty_rooms(occupied):
 
 
 @kernel
+@each_constant  # a loop from 0 on takes half as long to observe as one from anywhere
 def write_set(members, count, out, at):
     """Write `count` entries of `out` from `at` on: whether 0, 1, ... are in the set."""
     # Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.

@@ -62,7 +62,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         action_names=text.ACTION_NAMES,
         action_format="board/cell, each from 0 to 8, row by row from the top left",
         observation=encoding.BLOCKS,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=random_opening_plies > 0,
         hidden_information=False,

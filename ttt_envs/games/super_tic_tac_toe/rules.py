@@ -11,6 +11,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -58,15 +59,33 @@ def legal_mask(state, player, out):
     if player != state["to_move"]:
         return
     for board in range(9):
-        if state["target"] == board or (state["target"] == ANYWHERE and playable(state, board)):
+        if is_target(state, board):
             for cell in range(9):
                 out[9 * board + cell] = state["cells"][board, cell] == EMPTY
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may put a mark into this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < 81:
+        return False
+    return is_target(state, action // 9) and state["cells"][action // 9, action % 9] == EMPTY
+
+
+@kernel
+def is_target(state, board):
+    """Whether the next mark may be put into this small board."""
+    return state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
 
 
 @kernel
 def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     board, cell = actions[player] // 9, actions[player] % 9
     state["last_action"] = actions[player]
     state["cells"][board, cell] = player + 1

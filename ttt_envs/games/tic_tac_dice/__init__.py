@@ -83,7 +83,7 @@ def _make(
         action_names=text.action_names(size),
         action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
         observation=encoding.blocks(size, target),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=True,
         hidden_information=False,

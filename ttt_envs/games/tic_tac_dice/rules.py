@@ -12,6 +12,7 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 EMPTY = 0
@@ -76,9 +77,21 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may claim the card in this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < state["rank"].shape[0]:
+        return False
+    return is_claimable(state, action, allowed_ranks(state))
+
+
+@kernel
 def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     state["owner"][actions[player]] = player + 1
     state["last_claim"] = actions[player]
     unclaimed = unclaimed_ranks(state)

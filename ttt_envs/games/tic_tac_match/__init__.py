@@ -95,7 +95,7 @@ def make(
         short_action_names=text.action_names(players, colours, short=True),
         action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=True,
         hidden_information=True,

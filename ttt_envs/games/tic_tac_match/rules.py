@@ -18,6 +18,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import state_dtype
 
 CELLS, CENTRE = 9, 4
@@ -123,6 +124,10 @@ def step(state, actions):
     """Play a card and resolve it; the last card of a turn ends it."""
     player, flip = state["to_move"], flip_of(state)
     action, players = actions[player], state["identity"].shape[0]
+    board = read_board(state)
+    if not may_play(state, board, player, action):
+        refuse(state)
+        return
     state["last_action"], state["last_player"] = action, player
     remember(state, player, action)
     if action == CELLS * flip + players:
@@ -130,7 +135,7 @@ def step(state, actions):
         state["pending"] = 2
         return
     if action < CELLS * flip:
-        if lay(state, player, action // CELLS, action % CELLS):
+        if lay(state, board, player, action):
             end_game(state, action // CELLS % 2)
             return
     elif action == CELLS * flip:
@@ -155,14 +160,14 @@ def step(state, actions):
 
 
 @kernel
-def lay(state, player, kind, cell):
-    """Lay a symbol card from the hand; True if it completes a line of three top cards of its kind."""
-    top = state["top"]
+def lay(state, board, player, action):
+    """Lay a symbol card from the hand on the board; True if it completes a line of three top cards of its kind."""
+    top, kind, cell = state["top"], action // CELLS, action % CELLS
     state["hand"][player, kind] -= 1
     if top[cell] != NOTHING:
         state["covered"][top[cell]] += 1
     top[cell] = kind
-    return completes_line(read_board(state), kind, cell)
+    return completes_line(board_with(board, kind, cell), kind, cell)
 
 
 @kernel
@@ -248,8 +253,8 @@ def remember(state, player, action):
         events[k, 0] = events[k + 1, 0]
         events[k, 1] = events[k + 1, 1]
     if events.shape[0] > 0:
-        events[-1, 0] = player
-        events[-1, 1] = action + 1
+        events[events.shape[0] - 1, 0] = player
+        events[events.shape[0] - 1, 1] = action + 1
 
 
 # --- what may be played ---
@@ -278,6 +283,28 @@ def legal_mask(state, player, out):
     elif state["pending"] == 2:
         for action in range(at + 1):
             out[action] = out[action] and can_go_on(board, hand, action)
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may play this card so now."""
+    return may_play(state, read_board(state), player, action)
+
+
+@kernel
+def may_play(state, board, player, action):
+    """`is_legal` where the board has been read."""
+    players, flip = state["identity"].shape[0], flip_of(state)
+    if player != state["to_move"] or state["done"] or not 0 <= action <= CELLS * flip + players:
+        return False
+    hand, kind, cell, ahead = state["hand"][player], action // CELLS, action % CELLS, action - CELLS * flip
+    if ahead <= 0:
+        fits = ahead == 0 or fitting(board, kind) >> cell & 1 != 0
+        return hand[kind] > 0 and fits and (state["pending"] != 2 or can_go_on(board, hand, action))
+    if ahead < players:
+        return state["pending"] == 0 and hand[flip + 1] > 0
+    return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
 
 
 @kernel
