@@ -23,10 +23,10 @@ et al., "A theoretical and empirical analysis of expected Sarsa", 2009.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -42,7 +42,9 @@ from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
+from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
 
 NAME = "training.value_learning"
 
@@ -50,6 +52,21 @@ NAME = "training.value_learning"
 @dataclass(frozen=True, kw_only=True)
 class Config(Settings):
     """Settings of a run of value learning; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "num_envs": (1, 2**20),
+        "buffer": (1, 10**9),
+        "warm_up": (1, 10**9),
+        "batch": (1, 2**24),
+        "updates": (1, 10**6),
+        "learning_rate": (0.0, 1e6),
+        "exploration": (0.0, 1.0),
+        "gamma": (0.0, 1.0),
+        "average": (0.0, 1.0),
+        "worlds": (0, 10**6),
+        "save_every": (1, 10**15),
+    }
 
     out: Path = Path("runs/value")
     """Run folder."""
@@ -81,14 +98,12 @@ class Config(Settings):
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
         super().check()
-        self.at_least(num_envs=1, warm_up=1, batch=1, updates=1, worlds=0, save_every=1)
         if self.buffer < self.num_envs:
             raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
-        for name in ("exploration", "gamma", "average"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden must be one or more sizes of at least 1, not {self.hidden}")
+        if not 1 <= len(self.hidden) <= 100:
+            raise ValueError(f"hidden must be one or more sizes, at most 100, not {len(self.hidden)}")
+        for size in self.hidden:
+            within(1, 2**16, hidden=size)
 
 
 @dataclass
@@ -156,8 +171,16 @@ def train(config: Config) -> Result:
             option or agent; a game or an agent that does not fit.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        InUse: another process is writing the folder.
+        OSError: a file cannot be written; what was saved before can be resumed.
     """
     config.check()
+    with locked_folder(config.out):
+        return _train(config)
+
+
+def _train(config: Config) -> Result:
+    """Train in a folder that is locked."""
     this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     check_full_width(game, NAME)
@@ -218,9 +241,9 @@ def train(config: Config) -> Result:
     def save(steps: int) -> None:
         """Bring the folder up to date."""
         this.write_config()
-        checkpoint.save(folder, steps, parts)
         tensors = {name: tensor.numpy() for name, tensor in average.state_dict().items()}
         save_network(folder / "network.safetensors", network(steps).info, tensors)
+        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
     interrupts = Interrupts()
     bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
@@ -257,6 +280,11 @@ def train(config: Config) -> Result:
         save(steps)
         bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
         return Result(folder, steps, bar.speed, False, probes.rows)
+    except OSError as error:
+        if not (folder / checkpoint.RESUME).exists():
+            raise
+        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
     bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as lookahead:{folder}")
     return Result(folder, steps, bar.speed, True, probes.rows)
 

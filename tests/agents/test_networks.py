@@ -245,7 +245,7 @@ def test_a_policy_is_a_softmax(folder):
     [
         ("network:{}/value.safetensors", "lookahead plays it"),
         ("lookahead:{}/policy.safetensors", "gives no values"),
-        ("lookahead:{}/q.safetensors,worlds=0", "worlds must be at least 1"),
+        ("lookahead:{}/q.safetensors,worlds=0", "worlds must be a whole number from 1"),
         ("lookahead:{}/value.safetensors,mix=0.5", "mix must be"),
         ("lookahead:{}/q.safetensors,temperature=-1", "temperature must be"),
         ("network:{}/q.safetensors,temperature=nan", "temperature"),

@@ -89,9 +89,9 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
     [
         ({"game": "operation_tic_tac_toe"}, "two sides that move one at a time"),
         ({"buffer": 3}, "buffer must be at least num_envs"),
-        ({"exploration": 1.5}, "exploration must be from 0 to 1"),
+        ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
         ({"hidden": ()}, "hidden must be"),
-        ({"warm_up": 0}, "warm_up must be at least 1"),
+        ({"warm_up": 0}, "warm_up must be a whole number from 1"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):

@@ -8,6 +8,7 @@ from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.networks import Network, load_network
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
@@ -48,8 +49,7 @@ class NetworkAgent(Agent):
         self.head = "q" if kind == "q" else "policy"
         if temperature is None:
             temperature = 0.0 if self.head == "q" else 1.0
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature must be a number of at least 0, not {temperature}")
+        within(0.0, 1e6, temperature=temperature)
         self.temperature, self.symmetric = temperature, symmetric
 
     def check(self, game: Game) -> None:
@@ -94,12 +94,11 @@ class Lookahead(Agent):
         self.network = path if isinstance(path, Network) else load_network(Path(path))
         if self.network.info.kind == "policy":
             raise ValueError(f"{path} gives no values to look ahead with; network plays it")
-        if worlds < 1:
-            raise ValueError(f"worlds must be at least 1, not {worlds}")
-        if not 0 <= mix <= 1 or (mix < 1 and self.network.info.kind != "q"):
-            raise ValueError(f"mix must be from 0 to 1, and 1 for a network that has no values of actions, not {mix}")
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature must be a number of at least 0, not {temperature}")
+        within(1, 10**6, worlds=worlds)
+        within(0.0, 1.0, mix=mix)
+        within(0.0, 1e6, temperature=temperature)
+        if mix < 1 and self.network.info.kind != "q":
+            raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
         self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
 
     def check(self, game: Game) -> None:

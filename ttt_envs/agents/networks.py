@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.extras import require
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import existing, write_whole
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, within
 
 FORMAT = "ttt-envs network 1"
 
@@ -128,6 +129,7 @@ def load_network(path: Path) -> Network:
     require("train", "safetensors")
     from safetensors import SafetensorError, safe_open
 
+    path = existing(path, "network file")
     path = path / "network.safetensors" if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(f"no network file at {path}")
@@ -142,8 +144,13 @@ def load_network(path: Path) -> Network:
         raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
     try:
         info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"])})
+        sizes = {f"hidden[{k}]": size for k, size in enumerate(info.hidden)}
+        within(1, MOST, inputs=info.inputs, actions=info.actions, **sizes)
+        within(0, 10**18, steps=info.steps)
+        if not isinstance(info.game, str) or not isinstance(info.options, dict):
+            raise TypeError("game must be a text, and options names with values")
         shapes = info.shapes()
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise BadNetworkFile(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
     for name, shape in shapes.items():
         found = tensors.get(name)
