@@ -144,6 +144,7 @@ EXTRAS = {
         "ttt_envs.agents.ppo",
         "training.checkpoint",
         "training.ppo",
+        "training.value_learning",
         "tools",
     },
     "stable_baselines3": {"training.ppo", "ttt_envs.wrappers.sb3"},

@@ -324,7 +324,11 @@ def test_who_is_behind_plays_for_the_row():
 def opponents() -> list[str]:
     """One of each agent of the collection that needs no file and nobody at the keyboard."""
     fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+    return [
+        fewer.get(name, name)
+        for name in agents.AGENTS
+        if name not in ("network", "lookahead", "ppo", "human", "oracle")
+    ]
 
 
 @pytest.mark.parametrize(

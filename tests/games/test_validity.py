@@ -1,15 +1,20 @@
-"""Each rule of each game's invariants refuses a position that breaks it alone."""
+"""Each rule of each game's invariants refuses a position that breaks it alone; no state that is let in does harm."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
+from guarded import Record, guarded, plain
 from option_sets import OPTIONS
 
 import ttt_envs
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.validity import Validity
+from ttt_envs.testing.positions import play_batch
 
 GAMES: dict[str, Callable[[], Game]] = {
     "super": lambda: ttt_envs.load("super_tic_tac_toe"),
@@ -143,3 +148,153 @@ def test_each_rule_of_each_game_is_tried() -> None:
         tried = [rule for each, _, rule in CASES if GAMES[each]().id == game.id]
         for _, rule in game.invariants(game.new_state(5)):
             assert any(each in rule for each in tried), f"{name}: {rule}"
+
+
+# --- damaged states ---
+
+#: Seconds within which a step must end.
+PATIENCE = 60
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError after so long."""
+
+    def too_long(*_: Any) -> None:
+        raise TimeoutError("a kernel does not end")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def damaged(states: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, str]:
+    """One of the states with one entry of a random field changed, structured (1,); and the field's name."""
+    state = states[generator.integers(len(states))][None].copy()
+    names = [name for name in state.dtype.names or () if name != "rng" and state[name].size]
+    name = names[generator.integers(len(names))]
+    values = state[name].ravel()
+    entry = generator.integers(len(values))
+    raw = values[entry : entry + 1].view(np.uint8)
+    if generator.random() < 0.5:
+        raw[:] = generator.integers(0, 256, len(raw))
+    else:  # near what it was: of these more are accepted
+        raw[0] = (int(raw[0]) + generator.integers(-2, 3)) % 256
+    state[name] = values.reshape(state[name].shape)
+    return state, name
+
+
+def accepts(game: Game, state: np.ndarray) -> bool:
+    """Whether the state is let in; the message says that it is none."""
+    try:
+        game.check_states(state)
+    except ValueError as error:
+        if "no position of" in str(error):
+            return False
+        raise
+    return True
+
+
+class Kernels:
+    """A game's kernels as plain Python, in which no index is below zero or too large."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.step = plain(game.rules.step)
+        self.legal_mask = plain(game.rules.legal_mask)
+        self.observe = plain(game.rules.observe)
+        self.resample = plain(game.rules.resample)
+
+    def look(self, state: np.ndarray) -> list[np.ndarray]:
+        """The masks of all players; their observations, worlds, texts and pictures are made too."""
+        game, masks = self.game, []
+        for player in range(game.num_players):
+            mask, out = np.zeros(game.num_actions, np.bool_), np.zeros(game.observation_size, np.int8)
+            if not state[0]["done"]:
+                self.legal_mask(Record(state, 0), player, guarded(mask))
+            self.observe(Record(state, 0), player, guarded(out))
+            assert set(np.unique(out)) <= {0, 1}
+            masks.append(mask)
+            world = state.copy()
+            self.resample(Record(world, 0), player, np.uint64(player))
+            game.check_states(world)
+        for viewer in (None, *range(game.num_players)):
+            game.format_state(state[0], viewer)
+            game.draw(state[0], viewer)
+        return masks
+
+    def play_on(self, state: np.ndarray, generator: np.random.Generator, steps: int) -> None:
+        """Play random actions from a state; each state that follows must be accepted too."""
+        for _ in range(steps):
+            masks = self.look(state)
+            if state[0]["done"]:
+                return
+            actions = np.array([generator.choice(np.flatnonzero(m)) if m.any() else -1 for m in masks])
+            self.step(Record(state, 0), actions)
+            state[0]["ply"] += 1
+            self.game.check_states(state)
+
+
+def some_states(game: Game, seed: int) -> np.ndarray:
+    """States of random play, and a few more of those in which a game is over."""
+    states = play_batch(Batch(game, 2, seed=seed), min(game.max_plies, 50)).states.ravel()
+    return np.concatenate([states[~states["done"]], states[states["done"]][:5]])
+
+
+def attack(game: Game, times: int, steps: int, seed: int) -> tuple[int, int]:
+    """Damage states; gives how many of them were accepted and refused."""
+    generator, kernels = np.random.default_rng(seed), Kernels(game)
+    states, accepted = some_states(game, seed), 0
+    for _ in range(times):
+        state, name = damaged(states, generator)
+        before = state.copy()
+        if not accepts(game, state):
+            continue
+        accepted += 1
+        try:
+            with within(PATIENCE), np.errstate(over="ignore"):
+                kernels.play_on(state, generator, steps)
+        except Exception as error:
+            raise AssertionError(f"{game!r}: field {name}: {before} is accepted, then {error!r}") from error
+    return accepted, times - accepted
+
+
+def options_of(most: int | None) -> list[Game]:
+    """The registry's games with so many of their option sets."""
+    return [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets[:most]]
+
+
+@pytest.mark.parametrize("game", options_of(1), ids=repr)
+def test_a_damaged_state_is_refused_or_does_no_harm(game: Game) -> None:
+    accepted, refused = attack(game, times=80, steps=2, seed=1)
+    assert accepted > 5
+    assert refused > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", options_of(None), ids=repr)
+def test_many_damaged_states_are_refused_or_do_no_harm(game: Game) -> None:
+    accepted, refused = attack(game, times=3000, steps=12, seed=2)
+    assert accepted > 100
+    assert refused > 1000
+
+
+@pytest.mark.parametrize("game", options_of(1), ids=repr)
+def test_no_field_may_have_any_value(game: Game) -> None:
+    """Each entry of each field is refused with its greatest or its least value, but the generator's."""
+    state = game.new_state(3)
+    for name in state.dtype.names or ():
+        for entry in range(state[name].size if name != "rng" else 0):
+            let_in = []
+            for top in (0x7F, 0x80) if name != "rewards" else (0x7F, 0xFF):
+                changed = state.copy()
+                values = changed[name].ravel()
+                raw = values[entry : entry + 1].view(np.uint8)
+                raw[:], raw[-1] = 0xFF * (top != 0x80), top
+                changed[name] = values.reshape(changed[name].shape)
+                let_in.append(accepts(game, changed))
+            assert let_in == [False, False], f"{name}, entry {entry}"

@@ -38,6 +38,8 @@ AGENTS: dict[str, str] = {
     "smmcts": "ttt_envs.agents.search.smmcts:SMMCTS",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
+    "network": "ttt_envs.agents.network:NetworkAgent",
+    "lookahead": "ttt_envs.agents.network:Lookahead",
     "ppo": "ttt_envs.agents.ppo:PPO",
     "human": "ttt_envs.agents.human:Human",
 }

@@ -73,6 +73,7 @@ def reset_one(states, i, prototype, seed):
     reset(states[i], derive(seed, _GAME, 0))
 
 
+@jit.allocates_nothing
 def mask_one(states, i, player, out):
     """Legal actions of `player` in states[i]; out bool (num_actions,)."""
     if states[i]["done"]:
@@ -81,6 +82,7 @@ def mask_one(states, i, player, out):
         legal_mask(states[i], player, out)
 
 
+@jit.allocates_nothing
 def observe_one(states, i, player, out):
     """Observation of `player` in states[i]; out int8 (observation size,)."""
     observe(states[i], player, out)
@@ -198,6 +200,7 @@ def resample_rows(states, players, seeds):
         resample(states[i], players[i], seeds[i])
 
 
+@jit.allocates_nothing
 def view_seeds(states, players, seeds, out):
     """One seed for each decision: of the episode's seed, the player and the ply. All uint64 (n,)."""
     for i in range(states.shape[0]):

@@ -165,9 +165,9 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
     """int64 (n,): `players`, one number for all or one each; else TypeError or ValueError naming what is wrong."""
     array = np.asarray(players)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"players must be whole numbers, not {players!r}")
+        raise TypeError(f"player must be a whole number, or an array of them, not {players!r}")
     if array.shape not in ((), (n,)):
-        raise ValueError(f"players must be one number or have shape {(n,)}, not {array.shape}")
+        raise ValueError(f"player must be one number or have shape {(n,)}, not {array.shape}")
     if array.size and not (array.min() >= 0 and array.max() < num_players):
-        raise ValueError(f"a player is a number from 0 to {num_players - 1}, not {players!r}")
+        raise ValueError(f"player must be from 0 to {num_players - 1}, not {players!r}")
     return np.ascontiguousarray(np.broadcast_to(array, (n,)), np.int64)
