@@ -11,6 +11,7 @@ two players or three.
 When the coin is kept, the guessers who are right win, or the teller if nobody is.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -231,6 +232,12 @@ def draw(state: Any, viewer: int | None = None) -> str:
     )
 
 
+def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+    """What holds between the fields; see `core.validity.Invariants`."""
+    at_once = states["to_move"] == SIMULTANEOUS
+    yield states["done"] | (at_once == (states["phase"] != TOSS)), "all act at once but for the toss"
+
+
 # --- the game ---
 
 
@@ -258,6 +265,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         read_state=partial(parse_state, prototype=prototype),
         draw=draw,
         factory=make,
+        invariants=invariants,
         make_symmetries=partial(_symmetries, players),
         seats_differ="player 0 tells, the others guess",
     )

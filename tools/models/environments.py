@@ -81,7 +81,8 @@ class _Single:
         raw = states[field].reshape(-1).view(np.uint8)
         size = states[field].dtype.itemsize
         start = entry % max(len(raw) // size, 1) * size
-        raw[start : start + size] = np.frombuffer(value.ljust(size, b"\0")[:size], np.uint8)
+        place = raw[start : start + size]  # nothing, if the field is empty
+        place[:] = np.frombuffer(value.ljust(size, b"\0")[: len(place)], np.uint8)
         states[field] = raw.view(states[field].dtype).reshape(states[field].shape)
         return pack_state(self.game, states[0], self.committed, np.uint64(0))
 
