@@ -9,6 +9,7 @@ A file holds a pickle, which runs code when it is loaded. See docs/security.md f
 """
 
 import hashlib
+import os
 import pickle
 import warnings
 from collections.abc import Callable
@@ -81,8 +82,9 @@ class MachineCode:
             data = dumps(self._results.reduce(result))
             try:
                 write_whole(self._path(signature, result.codegen), _DIGEST(data).digest() + data)
-            except OSError as error:
-                warn_once(f"kernels are compiled in each process, as no machine code can be kept on disk: {error}")
+            except OSError as error:  # its text names the file, and would make a warning for each
+                fault = os.strerror(error.errno) if error.errno else type(error).__name__
+                warn_once(f"kernels are compiled in each process, as none can be kept in {self._folder}: {fault}")
 
     def flush(self) -> None:
         """Forget what is on disk, for any signature."""
