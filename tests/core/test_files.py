@@ -140,12 +140,10 @@ def test_the_lock_of_a_process_that_has_ended_is_free_again(tmp_path: Path, hold
         pass
 
 
-@pytest.mark.parametrize(
-    "who", [f"process {os.getpid()} on this machine", "process 1 on another machine", "", "\udcff"]
-)
+@pytest.mark.parametrize("who", ["process {} on this machine", "process 1 on another machine", "", "\udcff"])
 def test_a_lock_file_that_nobody_holds_is_no_obstacle(tmp_path: Path, who: str) -> None:
     """After a reboot the number of its process may be anybody's; on a shared disk it may be another machine's."""
-    (tmp_path / ".lock").write_bytes(who.encode(errors="surrogateescape"))
+    (tmp_path / ".lock").write_bytes(who.format(os.getpid()).encode(errors="surrogateescape"))
     assert is_empty(tmp_path)
     with new_folder(tmp_path) as folder:
         assert folder == tmp_path
