@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from fuzzing import refused
+from fuzzing import many, refused
 from hypothesis import given
 from small_training import GAME, tiny
 
@@ -101,11 +101,13 @@ def test_policies(tmp_path: Path) -> None:
 
     assert load()[0] == info
 
+    @many()
     @given(data=damaged(whole))
     def with_damage(data: bytes) -> None:
         path.write_bytes(data)
         refuse(load, path, BadPolicyFile)
 
+    @many()
     @given(facts=changed({"format": "ttt-envs policy 1", **vars(info)}))
     def with_other_facts(facts: dict[str, Any]) -> None:
         form = facts.pop("format", None)
@@ -134,6 +136,7 @@ def test_checkpoints(tmp_path: Path, learned: bool) -> None:
     checkpoint.save(tmp_path, 128, parts(learned))
     assert checkpoint.restore(tmp_path, parts(learned)) == 128
 
+    @many()
     @given(data=damaged(path.read_bytes()))
     def run(data: bytes) -> None:
         path.write_bytes(data)
@@ -152,11 +155,13 @@ def test_configs(tmp_path: Path) -> None:
     def load() -> None:
         checkpoint.saved(Config, tmp_path).check()
 
+    @many()
     @given(data=damaged(whole))
     def with_damage(data: bytes) -> None:
         path.write_bytes(data)
         refuse(load, path, ValueError)
 
+    @many()
     @given(settings=changed(facts["settings"]), outer=changed(facts))
     def with_other_facts(settings: dict[str, Any], outer: dict[str, Any]) -> None:
         for found in ({**facts, "settings": settings}, outer):
@@ -174,6 +179,7 @@ def test_curves(tmp_path: Path) -> None:
     whole = path.read_bytes()
     assert len(read_rows(path, ScoreRow)) == 3
 
+    @many()
     @given(data=damaged(whole))
     def run(data: bytes) -> None:
         path.write_bytes(data)
@@ -189,6 +195,7 @@ def test_tables(tmp_path: Path) -> None:
     write_table(path, "some_game", facts, body)
     whole = path.read_bytes()
 
+    @many()
     @given(data=damaged(whole))
     def run(data: bytes) -> None:
         path.write_bytes(data)

@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from fuzzing import GAMES, entries, garbage, refused
+from fuzzing import GAMES, entries, garbage, many, refused
 from hypothesis import given
 
 import ttt_envs
@@ -141,6 +141,7 @@ def test_texts_of_actions_and_options(make: Callable[[], Game]) -> None:
     game = make()
     options = [f"{name}={value}" for name, value in game.options.items()] or ["a=b"]
 
+    @many()
     @given(
         action=st.sampled_from(game.action_names).flatmap(damaged_texts),
         option=st.sampled_from(options).flatmap(damaged_texts),

@@ -6,6 +6,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 import toy_coin
+from hypothesis import settings
 from option_sets import OPTIONS
 
 import ttt_envs
@@ -67,3 +68,8 @@ def refused(call: Callable[[], Any], *kinds: type[Exception]) -> tuple[Any, str]
         return call(), ""
     except kinds as error:
         return None, str(error) or "an error without a message"
+
+
+def many() -> settings:
+    """Settings for examples that take a millisecond each: ten times as many as usual."""
+    return settings(max_examples=10 * settings().max_examples)
