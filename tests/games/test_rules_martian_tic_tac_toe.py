@@ -16,7 +16,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.martian_tic_tac_toe import rules
-from ttt_envs.testing.positions import after, masks_of, observations_of
+from ttt_envs.testing.positions import after, masks_of
 
 ID = "martian_tic_tac_toe"
 
@@ -743,39 +743,6 @@ def test_defaults(load):
     assert [load(size=size).prototype["pieces"][0] for size in range(3, 9)] == [3, 4, 5, 5, 5, 5]
     assert load(repetition_limit=None).options["repetition_limit"] is None
     assert load(size=np.int64(4)).options["size"] == 4
-
-
-# --- the observation ---
-
-
-def slow_observation(game: Game, slow: SlowMartianTicTacToe, player: int) -> np.ndarray:
-    """From what the blocks are said to mean."""
-    turns = [(player + k) % slow.players for k in range(slow.players)]
-    cells, pieces = range(slow.size**2), range(min(slow.size, 5))
-    occurred = slow.occurrences() if slow.repetition_limit else 0
-    parts = {
-        "pieces": [slow.board.get(cell) == (whose, size) for whose in turns for size in SIZES for cell in cells],
-        "stashes": [slow.stash(whose)[size - 1] > count for whose in turns for size in SIZES for count in pieces],
-        "to move": [not slow.done and slow.to_move == whose for whose in turns],
-        "first turn": [not slow.done and slow.to_move not in slow.had_a_turn],
-        "stage": [min(slow.ply * 16 // slow.max_plies, 15) == part for part in range(16)],
-        "occurred": [occurred == times for times in range(1, (slow.repetition_limit or 0) + 1)],
-    }
-    if not slow.repetition_limit:
-        del parts["occurred"]
-    assert [(block.name, block.size) for block in game.observation] == [(k, len(part)) for k, part in parts.items()]
-    return np.array([feature for part in parts.values() for feature in part], np.int8)
-
-
-@pytest.mark.parametrize("options", [{}, {"repetition_limit": 4, "same_size_swap": True}, THREE, FOUR], ids=str)
-@pytest.mark.parametrize("choose", [at_random, shuffling])
-def test_the_observation_is_what_it_is_said_to_be(load, options, choose):
-    def watch(game: Game, states: np.ndarray, slows: list[SlowMartianTicTacToe]) -> None:
-        for player in range(game.num_players):
-            expected = np.stack([slow_observation(game, slow, player) for slow in slows])
-            assert np.array_equal(observations_of(game, states, player), expected)
-
-    compare_with_slow(load(**options), 2 if jit.DISABLED else 12, seed=3, choose=choose, watch=watch)
 
 
 # --- games broken in one place: the tests above must notice ---

@@ -44,7 +44,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.games.operation_tic_tac_toe import rules
-from ttt_envs.testing.positions import after, masks_of, observations_of
+from ttt_envs.testing.positions import after, masks_of
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import IllegalAction, pack_state
 from ttt_envs.wrappers.parallel import ParallelGame
@@ -158,12 +158,8 @@ def compare_with_slow(
     seed: int,
     choose: Choose = at_random,
     starts: list[Position] | None = None,
-    watch: Callable[[np.ndarray, list[SlowOperation]], None] | None = None,
 ) -> Counter[str]:
-    """Play with both versions, everything compared after every step; what there was to compare.
-
-    `watch` is called before each step with the states and the slow games that have had it.
-    """
+    """Play with both versions, everything compared after every step; what there was to compare."""
     generator = random.Random(seed)
     batch = Batch(game, games, seed=seed)
     slows = begin(game, batch.states)
@@ -178,8 +174,6 @@ def compare_with_slow(
         for player in (0, 1):
             for k, action in np.argwhere(batch.masks(player)[going]).tolist():
                 legal[k][player].append(action)
-        if watch is not None:
-            watch(states, [slows[i] for i in going])
         joint = np.full((games, 2), -1)
         moves = []
         for i, masks, *fast in zip(going, legal, *(states[name].tolist() for name in FIELDS), strict=True):
@@ -300,56 +294,6 @@ def test_a_single_round_starts_as_told(load, given, first):
     assert found <= expected
     assert len(found) > len(expected) / 3
     assert (states["first"] == states["placer"]).all()
-
-
-# --- the observation ---
-
-
-def slow_observation(game: Game, slow: SlowOperation, player: int) -> list[bool]:
-    """From what the blocks are said to mean."""
-    both, here, options = (player, 1 - player), slow.position, game.options
-    board = here.board if here else [None] * 9
-    of = {which: [standing(slow, p, name) == which for p in both for name in SPECIALISTS] for which in range(4)}
-    parts = {
-        "own spies": [piece == (player, SPY) for piece in board],
-        "own specialists": [piece is not None and piece[0] == player and piece[1] != SPY for piece in board],
-        "opponent's spies": [piece == (1 - player, SPY) for piece in board],
-        "opponent's specialists": [piece is not None and piece[0] != player and piece[1] != SPY for piece in board],
-        "pending room": [slow.pending == room for room in range(9)],
-        "pending kind": [slow.pending is not None and board[slow.pending][1] == name for name in SPECIALISTS],
-        "placer": [(here.placer if here else slow.first) == player],
-        "to move": [player in slow.acting()],
-        "hacker on": [here is not None and here.hackers[p] for p in both],
-        "in hand": of[IN_HAND],
-        "idle turns": [here is not None and here.idle > k for k in range(options["max_idle_turns"])],
-    }
-    if slow.mode == "match":
-        parts |= {
-            "unused": of[UNUSED],
-            "offered": of[OFFERED],
-            "phase": [PHASE[slow.phase] == k for k in range(4)],
-            "first": [slow.first == player],
-            "overtime": [slow.round > 8],
-            "last rounds": [slow.max_rounds - slow.round <= k for k in range(8)],
-            "own wins": [slow.wins[player] > k for k in range(slow.rounds_to_win)],
-            "opponent's wins": [slow.wins[1 - player] > k for k in range(slow.rounds_to_win)],
-        }
-    assert {block.name: block.size for block in game.observation} == {name: len(part) for name, part in parts.items()}
-    return [feature for block in game.observation for feature in parts[block.name]]
-
-
-@pytest.mark.parametrize(
-    "options", [{"max_idle_turns": 2, "max_rounds": 10}, {"mode": "round", "draw_offers": True}], ids=str
-)
-def test_the_observation_is_what_it_is_said_to_be(load, options):
-    game = load(**options)
-
-    def watch(states: np.ndarray, slows: list[SlowOperation]) -> None:
-        for player in (0, 1):
-            expected = [slow_observation(game, slow, player) for slow in slows]
-            assert np.array_equal(observations_of(game, states, player), np.array(expected, np.int8))
-
-    compare_with_slow(game, 4 if jit.DISABLED else 20, 3, stubborn, watch=watch)
 
 
 # --- chance ---
