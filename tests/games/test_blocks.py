@@ -65,6 +65,15 @@ def test_every_feature_means_what_is_said_of_it(game_id):
 
 
 @pytest.mark.parametrize("game_id", OPTIONS)
+def test_every_feature_is_described_by_its_block(game_id):
+    game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
+    described = [
+        f"{block.name}{list(place)}: {block.meaning}" for block in game.observation for place in np.ndindex(block.shape)
+    ]
+    assert [game.describe_feature(index) for index in range(game.observation_size)] == described
+
+
+@pytest.mark.parametrize("game_id", OPTIONS)
 def test_no_block_is_left_unchecked(game_id):
     blocks = [block for options in OPTIONS[game_id] for block in ttt_envs.load(game_id, **options).observation]
     assert {block.name for block in blocks} == set(meanings(game_id).FEATURES)

@@ -1,16 +1,14 @@
-"""The rules of Operation Tic-Tac-Toe against a slow second version; chance, secrecy, bad input, and mutants."""
+"""The rules of Operation Tic-Tac-Toe against a slow second version; chance, secrecy, bad input."""
 
 import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from mutants import rules_with, slow_if_compiled
 from slow_operation_tic_tac_toe import (
     ABILITY,
     PICK,
@@ -43,7 +41,6 @@ import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.testing.positions import after, masks_of
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import IllegalAction, pack_state
@@ -54,7 +51,7 @@ ID = "operation_tic_tac_toe"
 
 @pytest.fixture
 def load() -> Callable[..., Game]:
-    """Called with options; a mutant takes its place below."""
+    """Called with options."""
     return partial(ttt_envs.load, ID)
 
 
@@ -436,128 +433,3 @@ def test_an_illegal_submission_loses_and_can_still_be_shown(load, phase):
     assert infos["player_0"]["illegal_action"] == "wait"
     assert env.render().startswith("over: O wins")
     assert game.draw(env._states[0], None).startswith("<svg")
-
-
-# --- games broken in one place: the tests above must notice ---
-
-
-@jit.kernel
-def nearby(state, room):
-    """The sniper reaches only the rooms beside it."""
-    found = rules.ability_choices(state, room)
-    return found & rules.ORTHOGONAL[room] if rules.kind_of(state["board"][room]) == rules.SNIPER else found
-
-
-@jit.kernel
-def any_enemy(occupied, player, kind):
-    """The assassin may remove a specialist."""
-    if kind == rules.ASSASSIN:
-        return rules.pieces(occupied, 1 - player)
-    return rules.rooms_to_enter(occupied, player, kind)
-
-
-@jit.kernel
-def every_direction(state, room):
-    """The pusher pushes specialists."""
-    found = np.int64(0)
-    for direction in range(4):
-        found |= np.int64(rules.NEXT[room, direction] != rules.NOWHERE) << direction
-    return found
-
-
-@jit.kernel
-def never_forced(state, out):
-    """The mole, and the courier, may leave their abilities."""
-    rules.mask_ability(state, out)
-    out[rules.NO_ABILITY] = True
-
-
-@jit.kernel
-def hacker_stays(state, kind):
-    """A block does not switch the Predictor's hacker off."""
-    on = state["hacker_on"][1 - state["placer"]]
-    rules.block(state, kind)
-    state["hacker_on"][1 - state["placer"]] = on
-
-
-@jit.kernel
-def back_to_hand(state, kind):
-    """A blocked specialist can be placed again."""
-    rules.block(state, kind)
-    if kind != rules.SPY:
-        state["standing"][state["placer"], kind - 1] = rules.IN_HAND
-
-
-@jit.kernel
-def no_second_look(state, occupied):
-    """One room left is a draw, whoever could enter an occupied one."""
-    empty = rules.empty_rooms(occupied)
-    return empty & (empty - 1) == 0
-
-
-@jit.kernel
-def placer_first(state, how):
-    """Of two lines the Placer's counts."""
-    rules.end_round(state, rules.LINE_OF_X + state["placer"] if how == rules.BOTH_LINES else how)
-
-
-@jit.kernel
-def winner_decides(state, decider):
-    """The winner, or who placed first in a drawn round, says who places first."""
-    rules.begin_round(state, 1 - decider)
-
-
-@jit.kernel
-def comes_back(state, decider):
-    """Who was picked and not placed is offered again."""
-    for player in range(2):
-        for specialist in range(rules.SPECIALISTS):
-            if state["standing"][player, specialist] == rules.IN_HAND:
-                state["standing"][player, specialist] = rules.UNUSED
-    rules.begin_round(state, decider)
-
-
-def spoilt(changes: dict[str, Callable], **options) -> Game:
-    """`ttt_envs.load` with those changes."""
-    game = ttt_envs.load(ID, **options)
-    return replace(game, rules=game.rules._replace(**rules_with(rules, **changes)))
-
-
-def matches(load):
-    compare_with_slow(load(max_idle_turns=2), 4, 0, stubborn)
-
-
-def rounds(load):
-    """From random positions, and from one in which the mole can make both lines."""
-    generator = random.Random(7)
-    board = tuple({"x": (0, SPY), "o": (1, SPY), ".": None}[mark] for mark in "xoox.o...")
-    mole = Position(board, 0, (("mole",), ()), (False, False), 0, None)
-    starts = [random_position(generator) for _ in range(150)] + [mole] * 50
-    compare_with_slow(load(mode="round", max_idle_turns=5), len(starts), 0, stubborn, starts)
-
-
-#: Mutant -> the kernel changed and what it becomes, and what notices it.
-MUTANTS: dict[str, tuple[str, Callable, Callable]] = {
-    "the sniper reaches only the next rooms": ("ability_choices", nearby, rounds),
-    "the assassin enters a specialist's room": ("rooms_to_enter", any_enemy, rounds),
-    "the pusher pushes specialists": ("directions_to_push", every_direction, rounds),
-    "the mole need not swap": ("mask_ability", never_forced, rounds),
-    "the hacker stays on": ("block", hacker_stays, rounds),
-    "a blocked specialist returns": ("block", back_to_hand, rounds),
-    "a full board is always a draw": ("is_full", no_second_look, rounds),
-    "both lines are the Placer's": ("end_round", placer_first, rounds),
-    "the winner decides": ("begin_round", winner_decides, matches),
-    "a specialist not placed is kept": ("begin_round", comes_back, matches),
-}
-
-
-@slow_if_compiled
-@pytest.mark.parametrize(("kernel", "change", "noticing"), MUTANTS.values(), ids=MUTANTS)
-def test_a_mutant_is_noticed(kernel, change, noticing):
-    with pytest.raises(AssertionError):
-        noticing(partial(spoilt, {kernel: change}))
-
-
-@pytest.mark.parametrize("noticing", [rounds, matches])
-def test_the_sound_game_passes(load, noticing):
-    noticing(load)
