@@ -22,7 +22,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all check format bench clean
+.PHONY: help demo test test-all mutants check format bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -38,6 +38,9 @@ test: check ## check, then all tests but the long proofs
 test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
+
+mutants: $(READY) ## break the sources in over 200 places, one at a time: tests must notice each; PARTS="core wrappers"
+	$(VPYTHON) -m tools.mutants $(PARTS)
 
 check: $(READY) ## formatting, lint and types
 	$(VPYTHON) -m ruff format --check

@@ -55,14 +55,18 @@ class Mutant:
     tests: str
     jit: bool = False
 
-    def apply(self, root: Path) -> None:
-        """Change the file below `root`; raises ValueError if the text does not stand in it exactly once."""
+    def source(self, root: Path) -> str:
+        """The changed text of the file below `root`; ValueError if the old text does not stand in it exactly once."""
         path = root / self.file
         source = path.read_text() if path.is_file() else ""
         if (times := source.count(self.old)) != 1:
             found = "no longer stands" if not times else f"stands {times} times"
-            raise ValueError(f"its old text {found} in {self.file}:\n{self.old}")
-        path.write_text(source.replace(self.old, self.new))
+            raise ValueError(f"{self.part}: {self.breaks}: its old text {found} in {self.file}:\n{self.old}")
+        return source.replace(self.old, self.new)
+
+    def apply(self, root: Path) -> None:
+        """Change the file below `root`; raises ValueError as `source`."""
+        (root / self.file).write_text(self.source(root))
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,7 @@ class Places:
             shutil.copytree(self.root, copy, ignore=_LEFT_OUT, symlinks=True)
             change(copy)
             environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_DISABLE_JIT": str(int(not jit))}
+            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a good part of the time that a quick test takes
             # Not in the user's caches: a mutant's tables stay with it.
             environment |= {"NUMBA_CACHE_DIR": str(place / "numba"), "TTT_ENVS_CACHE": str(copy / ".cache")}
             command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", *arguments]
