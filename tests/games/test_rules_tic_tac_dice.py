@@ -15,6 +15,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from slow_rng import Replay
 from slow_tic_tac_dice import (
     LISTED,
     MOST_DRAWN_ROUNDS,
@@ -58,22 +59,8 @@ COMPARED = [
 CHUNK = 500
 
 
-class Replay:
-    """The draws of the fast version's generator (splitmix64), again and one by one."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = self._mixed(seed + 0x9E3779B97F4A7C15)
-
-    @staticmethod
-    def _mixed(x: int) -> int:
-        x %= 2**64
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
-        return x ^ (x >> 31)
-
-    def below(self, n: int) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
-        return ((self._mixed(self.state) >> 32) * n) >> 32
+class Chance(Replay):
+    """Dice and cards of that generator."""
 
     def roll(self) -> tuple[int, int]:
         one = 1 + self.below(6)
@@ -125,7 +112,7 @@ def compare_with_slow(game: Game, games: int, seed: int, player: Player = play_b
             [row.nonzero()[0].tolist() for row in masks[:, i]],
             strict=True,
         )
-        chance = Replay(seeds[i])
+        chance = Chance(seeds[i])
         slow = SlowTicTacDice(chance, **game.options)
         for ply, expected in enumerate(fast):
             found = (

@@ -10,6 +10,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from slow_rng import Replay
 from slow_tic_tac_match import (
     EXCHANGE,
     ROWS,
@@ -56,24 +57,6 @@ COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     (STUCK, 10, ("exchanges", "nobody can play")),
 ]
 CHUNK = 500
-
-
-class Replay:
-    """The draws of the fast version's generator (splitmix64), again and one by one."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = self._mixed(seed + 0x9E3779B97F4A7C15)
-
-    @staticmethod
-    def _mixed(x: int) -> int:
-        x %= 2**64
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
-        return x ^ (x >> 31)
-
-    def below(self, n: int) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
-        return ((self._mixed(self.state) >> 32) * n) >> 32
 
 
 def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
