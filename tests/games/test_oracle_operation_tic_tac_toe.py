@@ -97,10 +97,10 @@ def payoffs_of(placements: matrix.Placements, number: int, may_pass: bool) -> np
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("most", [1, 3], ids=["spies", "specialists"])
 def test_the_closed_form_is_the_linear_program(number, most):
-    """And both get from its strategies what it says. 5,000 turns, in 500 of which the Predictor may pass."""
+    """And both get from its strategies what it says. 2,000 turns, in 200 of which the Predictor may pass."""
     generator = np.random.default_rng(10 * number + most)
     reasons = {}
-    for k in range(1250):
+    for k in range(500):
         may_pass = number == 1 and k % 5 == 0
         placements = random_placements(generator, most)
         payoffs = payoffs_of(placements, number, may_pass)
@@ -120,10 +120,10 @@ def test_the_closed_form_is_the_linear_program(number, most):
         covered = np.where(placements.room >= 0, cover[placements.room], 0)
         assert (placements.free + covered * (placements.blocked - placements.free)).max() < value + 1e-9
     # Every kind of condition has been met: a single placement, rooms, all lower bounds, all upper bounds.
-    assert reasons[-1] > 100
-    assert reasons[ROOMS] > 100
-    assert reasons[ROOMS + 1] > 10
-    assert sum(reasons.get(room, 0) for room in range(ROOMS)) > 50 or most == 1
+    assert reasons[-1] > 40
+    assert reasons[ROOMS] > 40
+    assert reasons[ROOMS + 1] > 4
+    assert sum(reasons.get(room, 0) for room in range(ROOMS)) > 20 or most == 1
 
 
 def test_any_cover_is_a_mix_of_pairs():
@@ -234,7 +234,7 @@ def test_mirror_images_are_worth_the_same(oracle):
         assert np.abs(oracle.value(symmetry.states(states), 0) - values).max() < 1e-12
 
 
-@pytest.mark.parametrize("allow_pass", [False, True])
+@pytest.mark.parametrize("allow_pass", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_late_positions_are_those_of_the_slow_solver(allow_pass):
     """Values, and what the strategies guarantee in its matrices."""
     game = ttt_envs.load(ID, mode="round", max_idle_turns=3, allow_pass=allow_pass)
@@ -339,9 +339,8 @@ def certificate(solved: rounds.Rounds, pairs: list[tuple[int, int]]) -> tuple[fl
 CERTIFIED = 1e-11
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("assassin", "hacker"), pytest.param("sniper", "mole", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "second"), [("assassin", "hacker"), ("sniper", "mole")])
 def test_nobody_gains_in_any_position(oracle, first, second):
     pair = positions.standing_named(first), positions.standing_named(second)
     worst, games = certificate(oracle._rounds, [pair])
@@ -420,9 +419,9 @@ def test_the_best_response_is_that_of_the_slow_one(hands, idle_turns, player):
 @pytest.mark.parametrize(
     "options",
     [
-        {"specialists": (None, None), "max_idle_turns": 5},
         {"specialists": (None, None), "first_placer": 1, "allow_pass": True, "draw_offers": True, "max_idle_turns": 3},
-        {"specialists": ("grappler", None), "max_idle_turns": 2},
+        pytest.param({"specialists": (None, None), "max_idle_turns": 5}, marks=pytest.mark.slow),
+        pytest.param({"specialists": ("grappler", None), "max_idle_turns": 2}, marks=pytest.mark.slow),
     ],
 )
 def test_nothing_beats_the_equilibrium(options):
@@ -502,7 +501,9 @@ def random_rounds(generator: np.random.Generator, hands: int) -> np.ndarray:
     return np.sort(generator.uniform(-1, 1, (hands, hands, 5)), axis=2)
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["overtime", "even race"])
+@pytest.mark.parametrize(
+    "exact", [pytest.param(True, id="overtime"), pytest.param(False, id="even race", marks=pytest.mark.slow)]
+)
 def test_values_of_matches_are_those_of_the_slow_solver(exact):
     """Made-up rounds; from the start of the sixth, with three specialists left, to the end of overtime."""
     generator = np.random.default_rng(11)
@@ -575,7 +576,7 @@ def matches() -> np.ndarray:
 def test_what_is_said_of_a_match_fits_together(matches):
     oracle = MATCH.oracle()
     choosing, playing = matches[matches["phase"] < TURN], matches[(matches["phase"] >= TURN)]
-    states = np.concatenate([choosing, some(playing, 20, 13)])
+    states = np.concatenate([some(choosing, 100, 13), some(playing, 5, 13)])
     assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
     assert np.abs(oracle.value(states, 0)).max() <= 1
     for player in (0, 1):
@@ -632,7 +633,7 @@ def test_the_table_in_the_package_is_what_the_solver_says():
     single, pairs = tables.read_tables(tables.SHIPPED)
     assert tables.SHIPPED.stat().st_size < 500_000
     assert single.shape == (8, 8, tables.POINTS)
-    points = [0, 40, 64, 88, 128]
+    points = [40, 64, 88]
     solved = rounds.Rounds(positions.SINGLE_HANDS, 20, False, match.worths_of_a_draw(tables.POINTS)[points])
     for i, own in enumerate(match.HANDS):
         for j, other in enumerate(match.HANDS):
@@ -676,12 +677,12 @@ def test_a_table_is_made_once(folder, capsys):
     assert str(path) in said
     assert ttt_envs.load(ID, max_idle_turns=1).oracle().start_value() == pytest.approx(oracle.start_value(), abs=1e-6)
     assert not capsys.readouterr().err, "a table at hand is not made again"
-    for data in (b"", path.read_bytes()[:-100], path.read_bytes().replace(b"single", b"simple")):
+    for data in (path.read_bytes()[:-100], path.read_bytes().replace(b"single", b"simple"), b""):
         path.write_bytes(data)
         with pytest.raises(BadTable, match="is damaged"):
             tables.read_tables(path)
-        tables.load_tables(1, False)
-        assert "is damaged" in capsys.readouterr().err
+    tables.load_tables(1, False)
+    assert "is damaged" in capsys.readouterr().err
     tables.write_tables(path, np.zeros((2, 2, 3)), np.empty((0, 0, 1)))
     with pytest.raises(BadTable, match=r"shape \(2, 2, 3\)"):
         tables.read_tables(path)
@@ -704,6 +705,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys
     assert pairs.shape == (0, 0, 1)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_table(folder):
     path, told = folder / "some" / "table.npz", []
     options = ttt_envs.load(ID, max_idle_turns=1, allow_pass=True).options

@@ -38,7 +38,13 @@ def play(game, n: int, seed: int) -> np.ndarray:
 # --- a round ---
 
 
-@pytest.mark.parametrize("ranks", LAYOUTS, ids=lambda ranks: "".join(map(str, ranks)))
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        pytest.param(ranks, id="".join(map(str, ranks)), marks=[pytest.mark.slow] if k >= 4 else [])
+        for k, ranks in enumerate(LAYOUTS)
+    ],
+)
 def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
     slow = SlowRound(ranks.tolist())
     expected = slow.value(frozenset(), frozenset()) / 2
@@ -66,7 +72,7 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
     assert compared > 100
 
 
-@pytest.mark.parametrize(("win_length", "markers"), [(4, 11)])
+@pytest.mark.parametrize(("win_length", "markers"), [(4, 13), pytest.param(4, 11, marks=pytest.mark.slow)])
 def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
     """With so many markers the slow solver is quick."""
     ranks = deal_layouts(1, 16, seed=4)[0]
@@ -277,7 +283,8 @@ def next_round(states, first, second):
 
 @pytest.mark.parametrize(
     ("points", "games"),
-    [((0, 0), 200), ((4, 0), 400), ((2, 3), 400), pytest.param((1, 3), 5000, marks=pytest.mark.slow)],
+    [((4, 0), 400)]
+    + [pytest.param(*case, marks=pytest.mark.slow) for case in (((0, 0), 200), ((2, 3), 400), ((1, 3), 5000))],
 )
 def test_matches_end_as_the_table_says(points, games):
     """Within 4 standard errors, of play and of the table; the layouts are others than those of the table."""
@@ -315,8 +322,17 @@ def opponents() -> list[str]:
     return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
 
 
-@pytest.mark.parametrize("spec", opponents())
-@pytest.mark.parametrize("game", [SINGLE, MATCH], ids=["single", "match"])
+@pytest.mark.parametrize(
+    ("game", "spec"),
+    [
+        # Searches take long against so many decisions.
+        pytest.param(
+            game, spec, id=f"{name}-{spec}", marks=[pytest.mark.slow] if spec not in ("random", "greedy") else []
+        )
+        for name, game in (("single", SINGLE), ("match", MATCH))
+        for spec in opponents()
+    ],
+)
 def test_no_agent_beats_it(game, spec):
     """Paired: each deal and its dice from both seats. No score above its due by more than 3 standard errors."""
     pairs = 400 if game is SINGLE else 100
