@@ -101,7 +101,7 @@ class Settings:
     """Test only mutants in whose name this text stands."""
     workers: int = 2
     """Mutants tested at a time."""
-    seconds: float = 300
+    seconds: float = 600
     """Time after which a mutant's tests are given up, without a verdict."""
 
 
