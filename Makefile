@@ -22,10 +22,10 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all mutants check format bench clean
+.PHONY: help demo test test-all test-numba-range mutants check format bench clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
 	@echo "Python 3.11 to 3.13 is needed; choose one with PYTHON=python3.12."
 
 demo: $(READY) ## train an agent, rate it in a tournament, save the results under runs/demo; GAME=tic_tac_dice
@@ -41,6 +41,18 @@ test-all: check ## check, then all tests with the long proofs
 
 mutants: $(READY) ## break the sources in over 200 places, one at a time: tests must notice each; PARTS="core wrappers"
 	$(VPYTHON) -m tools.mutants $(PARTS)
+
+# Environments of their own, with the library's dependencies only. The oldest is what pyproject.toml allows.
+NUMBA_OLDEST = numba==$(shell sed -n 's/^ *"numba>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+COMPILED_TESTS = tests/core/test_jit.py tests/core/test_siphash.py tests/games/test_rules_*.py
+WITH_NUMBA = @set -e; dir=.cache/numba-$(1); "$(PYTHON)" -m venv --clear $$dir; \
+	$$dir/bin/python -m pip install -qq $(2) -e . pytest pytest-xdist; \
+	$$dir/bin/python -c 'import numba, numpy; print("Numba", numba.__version__, "with NumPy", numpy.__version__)'; \
+	NUMBA_CACHE_DIR=$$dir/machine_code $$dir/bin/python -m pytest $(WORKERS) $(COMPILED_TESTS)
+
+test-numba-range: ## the tests of compiled code with the oldest and the newest Numba that is allowed
+	$(call WITH_NUMBA,oldest,$(NUMBA_OLDEST))
+	$(call WITH_NUMBA,newest,--upgrade)
 
 check: $(READY) ## formatting, lint and types
 	$(VPYTHON) -m ruff format --check

@@ -144,6 +144,7 @@ EXTRAS = {
         "ttt_envs.agents.ppo",
         "training.checkpoint",
         "training.ppo",
+        "training.value_learning",
         "tools",
     },
     "stable_baselines3": {"training.ppo", "ttt_envs.wrappers.sb3"},
@@ -218,7 +219,16 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_game_s_folder_is_like_the_others(game_id):
     files = {path.name for path in folder_of(game_id).glob("*.py")}
-    usual = {"__init__.py", "rules.py", "encoding.py", "symmetry.py", "text.py", "drawing.py", "manual.py"}
+    usual = {
+        "__init__.py",
+        "rules.py",
+        "encoding.py",
+        "symmetry.py",
+        "text.py",
+        "drawing.py",
+        "manual.py",
+        "validity.py",
+    }
     assert files == usual
     assert ttt_envs.load(game_id).id == game_id
 
@@ -291,10 +301,7 @@ FIRST_RESET = "import ttt_envs; ttt_envs.make_aec({!r}).reset(seed=0)"
 @pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 @pytest.mark.parametrize(
     "game_id",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] if 0 < k < len(ttt_envs.GAMES) - 1 else [])
-        for k, each in enumerate(ttt_envs.GAMES)
-    ],
+    [pytest.param(each, marks=[pytest.mark.slow] if k else []) for k, each in enumerate(ttt_envs.GAMES)],
 )
 def test_the_first_reset_is_quick(game_id, tmp_path):
     """Import and all, with an empty cache of machine code and then with that code found again.

@@ -70,7 +70,7 @@ def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
     files = {name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name}
     assert files == library()
     assert "ttt_envs/py.typed" in files
-    assert {Path(name).suffix for name in files} >= {".py", ".npz", ".json"}
+    assert {Path(name).suffix for name in files} >= {".py", ".table", ".json"}
     assert path.stat().st_size < 2_000_000
 
 

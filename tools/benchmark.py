@@ -14,13 +14,13 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pettingzoo
@@ -42,6 +42,9 @@ TICTACTOE = "tictactoe-v3"
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
+#: Of the batches below, that which is timed with `step_unchecked` too: games, threads, option.
+UNCHECKED = (1024, 1, "")
+
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
 
 _SIMULATIONS = 1000
@@ -51,6 +54,7 @@ LEGEND = "\n".join(
     (
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
         "Batch: many games, each step with observation, mask and a random action",
+        "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "tree search: from the opening",
         f"self-play: {_TRAINING_GAMES} games, one core, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
@@ -58,6 +62,7 @@ LEGEND = "\n".join(
     )
 )
 
+Key = TypeVar("Key")
 Section = Literal["aec", "batch", "search", "training", "start"]
 SECTIONS: tuple[Section, ...] = ("aec", "batch", "search", "training", "start")
 
@@ -186,9 +191,9 @@ def bench_aec(game_id: str, config: Config) -> Iterator[Timing]:
 # --- batch ---
 
 
-def step_batch(batch: Any, seconds: float, seed: int = 0) -> float:
+def step_batch(batch: Any, seconds: float, seed: int = 0, checked: bool = True) -> float:
     """Step a batch for so long, with observations, masks and random actions; steps of a game a second."""
-    game, n = batch.game, batch.n
+    game, n, step = batch.game, batch.n, batch.step if checked else batch.step_unchecked
     players: list[int | None] = list(range(game.num_players)) if game.simultaneous else [None]
     masks = np.empty((n, game.num_actions), np.bool_)
     observations = np.empty((n, game.observation_size), np.int8)
@@ -206,24 +211,30 @@ def step_batch(batch: Any, seconds: float, seed: int = 0) -> float:
                 seeds += one
                 choose_rows(masks, seeds, chosen)
                 actions[:, k] = chosen
-            batch.step(actions if game.simultaneous else chosen)
+            step(actions if game.simultaneous else chosen)
             steps += n
     return steps / (now - start)
 
 
 def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
-    """`Batch` of several sizes, and with other options where there is a goal for them."""
+    """`Batch` of several sizes, and with other options where there is a goal for them; one of them unchecked too."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
     for n, threads, option in [(*sizes, "") for sizes in BATCHES] + [(1024, 1, option) for option in with_options]:
         game = ttt_envs.load(game_id, **parse_options(game_id, [option] if option else []))
-        batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
-        runs = _alternate({"": partial(step_batch, batch)}, config)[""]
+        both = (n, threads, option) == UNCHECKED
+        plays = {}
+        for checked in (True, False) if both else (True,):
+            batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
+            plays[checked] = partial(step_batch, batch, checked=checked)
+        runs = _alternate(plays, config)
         name = f"{n}, {option}" if option else str(n)
         goal = goals.get(f"batch {name}") if threads == 1 else None
-        yield _rate(
-            game_id, f"Batch of {name}" + (f", {threads} threads" if threads > 1 else ""), runs, "steps/s", goal
-        )
+        what = f"Batch of {name}" + (f", {threads} threads" if threads > 1 else "")
+        yield _rate(game_id, what, runs[True], "steps/s", goal)
+        if both:
+            ratios = [a / b for a, b in zip(runs[True], runs[False], strict=True)]
+            yield _rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
 
 
 # --- search ---
@@ -238,7 +249,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
     players = np.maximum(states["to_move"], 0).astype(np.int64)
     done, start = 0, time.perf_counter()
     while (now := time.perf_counter()) - start < seconds:
-        agent.act(View(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
+        agent.act(View.unchecked(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
         done += positions
     return done * int(agent.simulations) / (now - start)
 
@@ -331,12 +342,12 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
 }
 
 
-def _alternate(players: dict[str, Callable[[float], float]], config: Config) -> dict[str, list[float]]:
+def _alternate(players: Mapping[Key, Callable[[float], float]], config: Config) -> dict[Key, list[float]]:
     """Repeated runs of each, one after the other in turn, after one to warm up."""
     seconds = config.seconds / config.repeats
     for play in players.values():
         play(min(seconds, 0.05))
-    runs: dict[str, list[float]] = {name: [] for name in players}
+    runs: dict[Key, list[float]] = {name: [] for name in players}
     for _ in range(config.repeats):
         for name, play in players.items():
             runs[name].append(play(seconds))

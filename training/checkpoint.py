@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -16,7 +16,7 @@ from ttt_envs.agents import as_agent
 from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import write_whole
-from ttt_envs.core.options import as_text, command_line
+from ttt_envs.core.options import as_text, command_line, within
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
@@ -34,7 +34,15 @@ _LIBRARIES = {
 # The folder of a run, and its output, belong to a call.
 _OF_A_CALL = ("out", "resume", "quiet")
 
-Config = TypeVar("Config")
+
+class Checked(Protocol):
+    """Settings that can be checked."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+
+
+Config = TypeVar("Config", bound=Checked)
 Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
 
 
@@ -57,7 +65,7 @@ class Run:
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
             found = _read(self.folder)
-            self._before = float(found["seconds"])
+            self._before = found["seconds"]
             now, then = _settings(config), found["settings"]
             changed = [
                 f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
@@ -108,11 +116,13 @@ class Run:
 
 def saved(kind: Callable[..., Config], folder: Path) -> Config:
     """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
+    settings = _read(folder)["settings"].items()
     try:
-        settings = _read(folder)["settings"].items()
-        return kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
-    except (AttributeError, TypeError) as error:
+        found = kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
+        found.check()
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another training script: {error}") from None
+    return found
 
 
 def _with_tuples(value: Any) -> Any:
@@ -151,6 +161,12 @@ def restore(folder: Path, parts: Parts) -> int:
                 index, _, name = key.partition(".")
                 state.setdefault(int(index), {})[name] = tensor
             found.load_state_dict({**found.state_dict(), "state": state})
+            for parameter, kept in found.state.items():
+                if any(tensor.dim() and tensor.shape != parameter.shape for tensor in kept.values()):
+                    raise ValueError("the optimiser's state is of another shape than the parameters")
+        within(0, 10**15, steps=facts["steps"])
+        if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+            raise ValueError("it holds numbers that are not finite")
         return int(facts["steps"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadPolicyFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
@@ -163,10 +179,14 @@ def _read(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"nothing to resume: no file {path}")
     try:
         found = json.loads(path.read_text())
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it must have settings, names with values")
+    try:
+        within(0.0, 1e12, seconds=found.get("seconds"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if not isinstance(found, dict) or not {"settings", "seconds"} <= set(found):
-        raise ValueError(f"{path} is damaged: it has no settings")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ttt_envs.core.files import write_whole
+from ttt_envs.core.options import brief, within
 
 Row = TypeVar("Row")
 
@@ -30,9 +31,22 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
     try:
         with path.open(newline="") as file:
-            return [kind(**{name: convert[name](text) for name, text in row.items()}) for row in csv.DictReader(file)]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+            header, *lines = csv.reader(file)
+    except (csv.Error, ValueError) as error:
+        reason = "it is empty" if path.stat().st_size == 0 else str(error)
+        raise ValueError(f"{path} is damaged: {reason}") from None
+    if header != list(convert):
+        wrong = brief(", ".join(header))
+        raise ValueError(f"{path} is damaged: its columns are {wrong}, and must be {', '.join(convert)}")
+    rows = []
+    for number, texts in enumerate(lines, 2):
+        try:
+            found = {name: convert[name](text) for (name, text) in zip(convert, texts, strict=True)}
+            within(0, 10**15, steps=found["steps"])
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged in line {number}: {error}") from None
+        rows.append(kind(**found))
+    return rows
 
 
 def write_picture(path: Path, title: str, ylabel: str, draw: Callable[[Any], None]) -> None:

@@ -6,14 +6,13 @@ With the same seed, machine and library versions the figures are the same. After
 continues with what was trained.
 """
 
-import shutil
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -23,6 +22,7 @@ import ttt_envs
 from training import checkpoint, ppo
 from ttt_envs import agents
 from ttt_envs.cli import shell
+from ttt_envs.core.files import in_use, is_empty, locked_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_gif
@@ -58,19 +58,25 @@ class Config:
 
 def demo(config: Config) -> Path:
     """Train, rate, film; returns the folder with the results. Raises KeyboardInterrupt if it is interrupted."""
+    options = parse_options(config.game, config.option)
+    folder, resume = folder_for(config, options)
+    with locked_folder(folder):
+        return _demo(config, options, folder, resume)
+
+
+def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -> Path:
+    """Train, rate, film, in a folder that is locked."""
     console = Console()
     started = time.perf_counter()
-    options = parse_options(config.game, config.option)
     game = ttt_envs.load(config.game, **options)
     rivals = config.rivals or default_rivals(game)
-    folder, resume = folder_for(config, options)
 
     console.rule(f"1/3  Training by self-play: {game.title}")
     training = folder / "training"
     trained = ppo.train(training_config(config, options, training, resume))
     if not trained.finished:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
-    shutil.copyfile(training / "curve.png", folder / "curve.png")
+    write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
 
     console.rule("2/3  Tournament")
     ours = f"ppo:{training}"
@@ -130,11 +136,14 @@ def training_config(config: Config, options: dict[str, object], folder: Path, re
 def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
     """The first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
 
-    Returns also whether to resume. The film is made last: a demo without it was interrupted.
+    A folder that another process is writing is left out. Returns also whether to resume. The film is made last: a demo
+    without it was interrupted.
     """
     for number in count(1):
         folder = config.out if number == 1 else config.out.with_name(f"{config.out.name}-{number}")
-        if not folder.exists() or not any(folder.iterdir()):
+        if in_use(folder):
+            continue
+        if is_empty(folder):
             return folder, False
         if not (folder / FILM).exists():
             try:

@@ -28,10 +28,10 @@ theirs, the algorithm is not.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -49,17 +49,38 @@ from ttt_envs.agents.policy import ACTIVATIONS, PolicyAgent, PolicyInfo, load_po
 from ttt_envs.agents.ppo import PPO
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
+from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import choice, within
 from ttt_envs.core.rng import fold
 from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
 NAME = "training.ppo"
 
+#: The most decisions of a rollout.
+MOST_DECISIONS = 10**7
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Settings):
     """Settings of a PPO run; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "num_envs": (1, 10**6),
+        "rollout": (1, 10**6),
+        "batch": (2, 10**9),
+        "epochs": (1, 10**6),
+        "learning_rate": (0.0, 1e3),
+        "entropy": (0.0, 1e6),
+        "entropy_final": (0.0, 1e6),
+        "gamma": (0.0, 1.0),
+        "gae_lambda": (0.0, 1.0),
+        "self_weight": (0.0, 1.0),
+        "past_weight": (0.0, 1.0),
+        "past": (1, 10**6),
+        "snapshot_every": (1, 10**15),
+    }
 
     out: Path = Path("runs/ppo")
     """Run folder."""
@@ -105,11 +126,14 @@ class Config(Settings):
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
         super().check()
-        self.at_least(num_envs=1, rollout=1, batch=2, epochs=1, past=1, snapshot_every=1, entropy=0, entropy_final=0)
         if self.num_envs * self.rollout < 2:
             raise ValueError("num_envs * rollout must be at least 2, or there is nothing to average over")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden must be one or more sizes of at least 1, not {self.hidden}")
+        if self.num_envs * self.rollout > MOST_DECISIONS:
+            raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
+        if not 1 <= len(self.hidden) <= 100:
+            raise ValueError(f"hidden must be one or more sizes, at most 100, not {len(self.hidden)}")
+        for size in self.hidden:
+            within(1, 2**16, hidden=size)
         choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
@@ -195,8 +219,16 @@ def train(config: Config) -> Result:
             option or agent; an agent that cannot play the game; a metric that cannot be measured in it.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        InUse: another process is writing the folder.
+        OSError: a file cannot be written; what was saved before can be resumed.
     """
     config.check()
+    with locked_folder(config.out):
+        return _train(config)
+
+
+def _train(config: Config) -> Result:
+    """Train in a folder that is locked."""
     this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     torch.set_num_threads(1)  # small networks get slower with more
@@ -260,11 +292,13 @@ def train(config: Config) -> Result:
             activation=config.activation,
             steps=steps,
         )
+        snapshot = due(steps, before, config.snapshot_every)
         this.write_config()
-        checkpoint.save(folder, steps, parts_of(model))
-        save_policy(folder / "policy.safetensors", info, tensors)
-        if due(steps, before, config.snapshot_every):
+        if snapshot:
             save_policy(folder / "snapshots" / f"{steps:012d}.safetensors", info, tensors)
+        save_policy(folder / "policy.safetensors", info, tensors)
+        checkpoint.save(folder, steps, parts_of(model))  # last: a resumed run makes again whatever is missing before it
+        if snapshot:
             model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
 
     saved, finished = start, start >= config.steps
@@ -294,6 +328,11 @@ def train(config: Config) -> Result:
             model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
     except KeyboardInterrupt:
         finished = False
+    except OSError as error:
+        if not (folder / checkpoint.RESUME).exists():
+            raise
+        kept = f"{saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
     if finished:
         name = f"ppo:{folder}{',symmetric=true' if config.symmetric else ''}"
         bar.say(f"Trained on {saved:,} decisions. The run is in {folder}; play against it as {name}")

@@ -1,11 +1,14 @@
 """The settings that all training scripts share, and their command line."""
 
 import argparse
+import inspect
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
@@ -14,7 +17,7 @@ from training import checkpoint
 from training.probes import Exploitability, Probe, Regret, Score
 from ttt_envs.agents import as_agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text, whole
+from ttt_envs.core.options import as_text, within
 from ttt_envs.registry import parse_options
 
 Agents = Annotated[
@@ -49,6 +52,16 @@ class Settings:
 
     #: Settings that may differ when a run is resumed.
     MAY_CHANGE: ClassVar[tuple[str, ...]] = ("steps", "out", "resume", "quiet", "eval_every", "exploitability_every")
+    #: The lowest and the highest value of a setting.
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "steps": (1, 10**15),
+        "seed": (0, 2**32 - 1),
+        "eval_every": (1, 10**15),
+        "eval_games": (2, 10**7),
+        "regret_games": (0, 10**7),
+        "exploitability_every": (0, 10**15),
+        "exploitability_starts": (2, 10**7),
+    }
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
@@ -80,17 +93,14 @@ class Settings:
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
-        self.at_least(steps=1, eval_every=1, eval_games=2, exploitability_every=0, exploitability_starts=2)
-        if self.regret_games and self.regret_games < 2:
-            raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {self.regret_games}")
-        whole("seed", self.seed, 0, 2**32 - 1)
-
-    def at_least(self, **lowest: float) -> None:
-        """Raise ValueError for a setting below its lowest value; None passes."""
-        for name, low in lowest.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value < float("inf"):
-                raise ValueError(f"{name} must be at least {low}, not {value}")
+        for name, kind in get_type_hints(type(self)).items():
+            if get_origin(kind) is not ClassVar and not _is_a(getattr(self, name), kind):
+                raise TypeError(f"{name} must be of type {inspect.formatannotation(kind)}, not {getattr(self, name)!r}")
+        for name, (low, high) in self.RANGES.items():
+            if getattr(self, name) is not None:
+                within(low, high, **{name: getattr(self, name)})
+        if self.regret_games == 1:
+            raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 
     def load(self) -> Game:
         """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
@@ -118,6 +128,22 @@ class Settings:
                 )
             )
         return found
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type as settings have it; a whole number is a float too."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(_is_a(value, each) for each in inner)
+    if origin is tuple:  # of any length
+        return isinstance(value, tuple) and all(_is_a(each, inner[0]) for each in value)
+    if kind in (int, float):
+        return isinstance(value, (int, np.integer) if kind is int else (int, float, np.number)) and not isinstance(
+            value, bool
+        )
+    return isinstance(value, origin or kind)
 
 
 AnySettings = TypeVar("AnySettings", bound=Settings)

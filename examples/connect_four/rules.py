@@ -4,7 +4,8 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import between, option, state_dtype
 
 ROWS, COLUMNS = 6, 7
 EMPTY = 0
@@ -12,8 +13,8 @@ EMPTY = 0
 STATE = state_dtype(
     players=2,
     fields=[
-        ("cells", np.int8, (ROWS, COLUMNS)),  # EMPTY or player + 1; row 0 is the top
-        ("line", np.int8),  # option of that name
+        ("cells", np.int8, (ROWS, COLUMNS), between(EMPTY, 2)),  # EMPTY or player + 1; row 0 is the top
+        ("line", np.int8, option(3, 5)),  # option of that name
     ],
 )
 
@@ -35,10 +36,22 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may drop a disc into this column now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < COLUMNS:
+        return False
+    return state["cells"][0, action] == EMPTY
+
+
+@kernel
 def step(state, actions):
     """Drop a disc, and see whether it wins or fills the board."""
     player = state["to_move"]
     column = actions[player]
+    if not is_legal(state, player, column):
+        refuse(state)
+        return
     row = ROWS - 1
     while state["cells"][row, column] != EMPTY:
         row -= 1
@@ -78,3 +91,11 @@ def run(state, start, direction):
 def resample(state, player, seed):
     """Replace the generator, which must not be the true one: nothing is hidden and nothing is drawn."""
     rng.start(state, seed)
+
+
+def invariants(states):
+    """What holds in each state beside the ranges of fields: pairs of bool (n,) and what must hold."""
+    filled = states["cells"] != EMPTY
+    yield ~(filled[:, :-1] & ~filled[:, 1:]).any(axis=(1, 2)), "each disc must lie on another one, or at the bottom"
+    yield states["ply"] == filled.sum(axis=(1, 2)), "there must be as many discs as plies"
+    yield states["to_move"] == states["ply"] % 2, "the players move in turns"

@@ -322,8 +322,18 @@ def test_a_module_that_does_not_fit_is_refused() -> None:
         (3, {}, TypeError, "must be a torch module, not 3"),
         (torch.nn.Linear, {}, TypeError, "must be a torch module"),
         (torch.nn.Linear(2, 2), {"encoding": "plane"}, ValueError, "encoding='plane' must be one of 'flat', 'planes'"),
-        (torch.nn.Linear(2, 2), {"temperature": -1}, ValueError, "temperature must be at least 0, not -1"),
-        (torch.nn.Linear(2, 2), {"temperature": float("nan")}, ValueError, "temperature must be at least 0, not nan"),
+        (
+            torch.nn.Linear(2, 2),
+            {"temperature": -1},
+            ValueError,
+            "temperature must be a number from 0 to 1,000,000, not -1",
+        ),
+        (
+            torch.nn.Linear(2, 2),
+            {"temperature": float("nan")},
+            ValueError,
+            "temperature must be a number from 0 to 1,000,000, not nan",
+        ),
     ],
 )
 def test_wrong_arguments_of_from_torch(module: Any, arguments: dict, kind: type[Exception], words: str) -> None:

@@ -17,7 +17,7 @@ from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
-from ttt_envs.core.options import parse_value
+from ttt_envs.core.options import parameters, parse_value
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.registry import parse_options
@@ -101,7 +101,7 @@ def make_race(*, lucky: bool = True) -> Game:
         teams=((0,), (1,), (2,)),
         native="aec",
         format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_race,
     )
@@ -287,17 +287,17 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ),
         ("mcts:simulations=many", "agent mcts: parameter simulations: 'many' is not of type int"),
         ("mcts:simulations=1.5", "'1.5' is not of type int"),
-        ("mcts:simulations=0", "simulations=0 .* must be at least 1"),
-        ("mcts:threads=0", "threads=0 must be at least 1"),
+        ("mcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
+        ("mcts:threads=0", "threads must be a whole number from 1 to 1,024, not 0"),
         ("mcts:seconds=soon", "'soon' is not of type float or None"),
-        ("mcts:seconds=0", "seconds=0.0 must be more than 0"),
-        ("mcts:seconds=nan", "seconds=nan must be"),
-        ("mcts:exploration=-1", "exploration=-1.0 must be at least 0"),
+        ("mcts:seconds=0", "seconds must be a number from 1e-06 to 1,000,000, not 0.0"),
+        ("mcts:seconds=nan", "seconds must be a number from 1e-06 to 1,000,000, not nan"),
+        ("mcts:exploration=-1", "exploration must be a number from 0 to 1,000,000, not -1.0"),
         ("mcts:simulations=5,simulations=6", "given twice"),
         ("mcts:5,6", "'6' must be parameter=value; known: simulations"),
         ("random:3", "'3' must be parameter=value; known: none"),
         ("random:seed=3", "unknown parameter 'seed'; known: none"),
-        ("greedy:samples=0", "samples must be at least 1, not 0"),
+        ("greedy:samples=0", "samples must be a whole number from 1 to 1,000,000,000, not 0"),
         ("oracle:fallback=gredy", "did you mean 'greedy'"),
         ("ppo", "needs"),
     ],
@@ -305,6 +305,28 @@ def test_own_view_is_not_changed(spec: str) -> None:
 def test_wrong_specs_are_refused_in_words(spec: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         agents.load(spec)
+
+
+#: Texts that are no sensible number for anything.
+OUT_OF_REACH = ("-1", "1e30", str(10**30), "9" * 5000, "nan", "inf", "-inf", "1e999", "", "\0")
+
+
+@pytest.mark.parametrize("name", ["greedy", "mcts", "ismcts", "smmcts", "expectimax"])
+def test_numbers_out_of_reach_are_refused(name: str) -> None:
+    """Each parameter of the agents that have numbers; `ppo` needs a file, and is tested with one."""
+    found = parameters(agents.known()[name])
+    assert found
+    for parameter in found:
+        for text in OUT_OF_REACH:
+            with pytest.raises(ValueError, match=rf"\b{parameter.name}\b.*(must be a|is not of type)") as raised:
+                agents.load(f"{name}:{parameter.name}={text}")
+            assert len(str(raised.value)) < 400
+
+
+def test_an_oracle_does_not_fall_back_on_an_oracle() -> None:
+    for text in ("oracle:fallback=oracle", "oracle" + ":fallback=oracle" * 5000):
+        with pytest.raises(ValueError, match="fallback must be another agent than oracle"):
+            agents.load(text)
 
 
 def test_specs() -> None:

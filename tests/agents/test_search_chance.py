@@ -202,7 +202,7 @@ def make_peek() -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_peek,
     )
@@ -346,9 +346,9 @@ def test_mcts_where_chance_is_over_once_the_game_begins() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("expectimax:depth=0", "depth=0, .* must be at least 1"),
-        ("expectimax:samples=0", "samples=0 .* must be at least 1"),
-        ("expectimax:playouts=-1", "playouts=-1 must be at least 1"),
+        ("expectimax:depth=0", "depth must be a whole number from 1 to 32, not 0"),
+        ("expectimax:samples=0", "samples must be a whole number from 1 to 1,000,000,000, not 0"),
+        ("expectimax:playouts=-1", "playouts must be a whole number from 1 to 1,000,000,000, not -1"),
         ("expectimax:depth=two", "'two' is not of type int"),
         ("expectimax:sample=3", "did you mean 'samples'.*known: depth, samples, playouts"),
     ],

@@ -145,7 +145,7 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_guess,
     )
@@ -293,10 +293,10 @@ def test_games_of_choices_at_once_are_refused_in_words() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("ismcts:simulations=0", "simulations=0 .* must be at least 1"),
-        ("ismcts:threads=0", "threads=0 must be at least 1"),
-        ("ismcts:seconds=-1", "seconds=-1.0 must be more than 0"),
-        ("ismcts:exploration=inf", "exploration=inf must be at least 0, and finite"),
+        ("ismcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
+        ("ismcts:threads=0", "threads must be a whole number from 1 to 1,024, not 0"),
+        ("ismcts:seconds=-1", "seconds must be a number from 1e-06 to 1,000,000, not -1.0"),
+        ("ismcts:exploration=inf", "exploration must be a number from 0 to 1,000,000, not inf"),
         ("ismcts:simulations=some", "agent ismcts: parameter simulations: 'some' is not of type int"),
         ("ismcts:simulation=3", "did you mean 'simulations'.*known: simulations, seconds, exploration, threads"),
     ],

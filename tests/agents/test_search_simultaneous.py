@@ -121,7 +121,7 @@ def make_matrix(
         teams=tuple((player,) for player in range(players)),
         native="parallel",
         format_state=lambda state, viewer: "",
-        parse_state=lambda text: prototype.copy(),
+        read_state=lambda text: prototype.copy(),
         draw=lambda state, viewer: "<svg/>",
         factory=make_matrix,
     )
@@ -401,13 +401,13 @@ def test_others_name_it_where_they_refuse() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("smmcts:simulations=0", "simulations=0 .* must be at least 1"),
-        ("smmcts:threads=0", "threads=0 must be at least 1"),
-        ("smmcts:seconds=nan", "seconds=nan must be more than 0"),
-        ("smmcts:exploration=-1", "exploration=-1.0 must be at least 0, and finite"),
-        ("smmcts:gamma=1.1", "gamma=1.1 must be from 0 to 1"),
-        ("smmcts:gamma=-0.1", "gamma=-0.1 must be from 0 to 1"),
-        ("smmcts:gamma=nan", "gamma=nan must be from 0 to 1"),
+        ("smmcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
+        ("smmcts:threads=0", "threads must be a whole number from 1 to 1,024, not 0"),
+        ("smmcts:seconds=nan", "seconds must be a number from 1e-06 to 1,000,000, not nan"),
+        ("smmcts:exploration=-1", "exploration must be a number from 0 to 1,000,000, not -1.0"),
+        ("smmcts:gamma=1.1", "gamma must be a number from 0 to 1, not 1.1"),
+        ("smmcts:gamma=-0.1", "gamma must be a number from 0 to 1, not -0.1"),
+        ("smmcts:gamma=nan", "gamma must be a number from 0 to 1, not nan"),
         ("smmcts:gama=0.1", "did you mean 'gamma'.*known: simulations, seconds, exploration, gamma, threads"),
     ],
 )

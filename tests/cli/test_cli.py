@@ -25,7 +25,7 @@ from ttt_envs.cli import VERBS, main
 from ttt_envs.cli.games import Games
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parameters
-from ttt_envs.core.oracle import TableMissing, load_or_build, without_building
+from ttt_envs.core.tables import TableMissing, load_or_build, without_building
 from ttt_envs.drawing.terminal import escape, protocol
 from ttt_envs.registry import options_of
 
@@ -145,6 +145,25 @@ def test_a_user_s_error_is_one_line(arguments, words, capsys):
     assert shown.err.startswith("error: ")
     assert shown.err.count("\n") == 1
     assert words in shown.err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "error: there is not enough memory for this\n"),
+        (MemoryError("9 TiB"), "error: there is not enough memory for this: 9 TiB\n"),
+        (OSError(28, "No space left on device", "x"), "error: x: No space left on device\n"),
+        (OSError(28, "No space left on device"), "error: No space left on device\n"),
+        (OSError("of its own"), "error: of its own\n"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys):
+    def fail(self):
+        raise error
+
+    monkeypatch.setattr(verb_class("games"), "run", fail)
+    assert main(["games"]) == 2
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("arguments", [["chess"], [], ["play"], ["games", "--colour"]])
@@ -573,7 +592,7 @@ def test_agents_lists_all_with_what_they_play(capsys):
 def test_agents_of_a_game_are_those_that_play_it(capsys):
     assert main(["agents", "tic_tac_match"]) == 0
     found = entries_of(capsys)
-    assert list(found) == ["random", "greedy", "ismcts", "ppo", "human"]
+    assert list(found) == ["random", "greedy", "ismcts", "network", "lookahead", "ppo", "human"]
     assert main(["agents", SUPER]) == 0
     assert "oracle" in entries_of(capsys)
     assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0

@@ -1,7 +1,10 @@
 """The verbs that measure agents: their arguments are those of their functions, and they overwrite nothing."""
 
+import errno
 import inspect
 import json
+import os
+import re
 import shlex
 from dataclasses import fields
 from importlib import import_module
@@ -13,6 +16,7 @@ from ttt_envs import cli
 from ttt_envs.cli.exploitability import Exploitability
 from ttt_envs.cli.regret import Regret
 from ttt_envs.cli.tournament import Tournament
+from ttt_envs.core.files import locked_folder
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
 DECK = ["colours=1", "copies=4", "flips=0", "wipe_outs=0", "double_plays=0", "hand_size=1", "max_turns=3"]
@@ -125,6 +129,31 @@ def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, 
     assert "Partial: interrupted" in capsys.readouterr().out
     assert not json.loads((tmp_path / "runs" / verb / "results.json").read_text())["complete"]
     assert "**Partial" in (tmp_path / "runs" / verb / "report.md").read_text()
+
+
+def test_a_full_disk_at_the_end_loses_no_results(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    assert cli.main(["tournament", *VERBS["tournament"]]) == 2
+    shown = capsys.readouterr()
+    assert "Crosstable" in shown.out, "what was found is printed"
+    assert "report.md" not in shown.out
+    words = (
+        "error: the tournament is done, but its results are not saved: runs/tournament/report.md cannot be written: No"
+    )
+    assert words in shown.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_a_folder_is_refused_that_another_process_is_writing(verb, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ttt_envs.core.progress.Work.__enter__", lambda work: pytest.fail("at work"))
+    with locked_folder(tmp_path / "taken"):
+        assert cli.main([verb, *VERBS[verb], "--out", "taken"]) == 2
+    assert re.match(r"error: taken is being written by process \d+ on ", capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -1,7 +1,9 @@
 """Reports, command lines, and the folders they go to."""
 
+import errno
 import io
 import json
+import os
 import time
 from dataclasses import dataclass
 
@@ -14,7 +16,7 @@ import ttt_envs
 from ttt_envs.core.files import unused
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import NotSaved, Report, Settings, Table
 from ttt_envs.registry import parse_options
 
 
@@ -47,6 +49,25 @@ class Count(Report):
 
 
 GAME = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
+
+
+def test_a_report_that_cannot_be_written_is_not_lost(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    report = count(GAME, ["random"], games=11)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        words = (
+            "the count is done, but its results are not saved: .*report.md cannot be written: No space left on device"
+        )
+        with pytest.raises(NotSaved, match=words) as raised:
+            report.kept(tmp_path / "full")
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.report is report
+    assert report.folder is None, "the report names no files that are not there"
+    report.save(tmp_path / "elsewhere")
+    assert (tmp_path / "elsewhere" / "results.json").exists()
 
 
 def test_a_report_is_written_and_shown(tmp_path):

@@ -276,11 +276,11 @@ class Refuses(Agent):
         ({"game": "chess"}, "unknown game 'chess'"),
         ({"options": {"won_bords": "closed"}}, "unknown option 'won_bords'; did you mean 'won_boards'"),
         ({"options": {"won_boards": "half"}}, "must be one of 'open', 'closed'"),
-        ({"games": 0}, "games must be a whole number of at least 1, not 0"),
+        ({"games": 0}, "games must be a whole number from 1 to 1,000,000,000, not 0"),
         ({"games": 1.5}, "games must be a whole number"),
         ({"resamples": -1}, "resamples must be"),
         ({"seed": -1}, "seed must be from 0"),
-        ({"chunk": 0}, "chunk must be a whole number of at least 1"),
+        ({"chunk": 0}, "chunk must be a whole number from 1 to 1,000,000,000"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):

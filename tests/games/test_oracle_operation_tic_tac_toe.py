@@ -1,6 +1,8 @@
 """Best play of Operation Tic-Tac-Toe: the matrix game of a turn, rounds, best responses, the match."""
 
+import io
 import time
+import zlib
 from itertools import combinations
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.oracle import BadTable
+from ttt_envs.core.files import InUse, locked_file
+from ttt_envs.core.tables import BadTable, write_table
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (
@@ -483,7 +486,7 @@ def test_a_policy_must_be_one():
     uniform = np.full(game.num_actions, 1 / game.num_actions)
     with pytest.raises(ValueError, match=r"(?s)probabilities from 0 on that add up to 1 over the legal .* places"):
         game.oracle().best_response(lambda states, players: np.tile(uniform, (len(states), 1)), 0)
-    with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
+    with pytest.raises(ValueError, match="player must be from 0 to 1, not 2"):
         game.oracle().best_response(lopsided_policy(game), 2)
     with pytest.raises(ValueError, match="mode='round'"):
         response.best_response(ttt_envs.load(ID), lopsided_policy(game), 0)
@@ -630,7 +633,7 @@ def test_the_value_of_a_match():
 
 
 def test_the_table_in_the_package_is_what_the_solver_says():
-    single, pairs = tables.read_tables(tables.SHIPPED)
+    single, pairs = tables.read_tables(tables.SHIPPED, *tables.DEFAULTS)
     assert tables.SHIPPED.stat().st_size < 500_000
     assert single.shape == (8, 8, tables.POINTS)
     points = [40, 64, 88]
@@ -677,24 +680,84 @@ def test_a_table_is_made_once(folder, capsys):
     assert str(path) in said
     assert ttt_envs.load(ID, max_idle_turns=1).oracle().start_value() == pytest.approx(oracle.start_value(), abs=1e-6)
     assert not capsys.readouterr().err, "a table at hand is not made again"
-    for data in (path.read_bytes()[:-100], path.read_bytes().replace(b"single", b"simple"), b""):
+    good = path.read_bytes()
+    for data in (npz(single=np.zeros((8, 8, 3))), good.replace(b"points", b"pounds"), b"", good[:-100]):
         path.write_bytes(data)
-        with pytest.raises(BadTable, match="is damaged"):
-            tables.read_tables(path)
+        with pytest.raises(BadTable, match=r"1\.table is (damaged|no table of)"):
+            tables.read_tables(path, 1, False)
     tables.load_tables(1, False)
-    assert "is damaged" in capsys.readouterr().err
-    tables.write_tables(path, np.zeros((2, 2, 3)), np.empty((0, 0, 1)))
-    with pytest.raises(BadTable, match=r"shape \(2, 2, 3\)"):
-        tables.read_tables(path)
+    said = capsys.readouterr().err
+    assert "Building the table of best play, once:" in said
+    assert "is damaged" in said
+    assert path.read_bytes() == good
 
 
-def test_a_table_of_another_version_is_not_used(folder, monkeypatch):
-    path = folder / "table.npz"
+NO_PAIRS = np.empty((0, 0, 1))
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    """An .npz file, as tables were once."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def test_a_table_of_another_version_or_other_options_is_not_used(folder, monkeypatch):
+    path = folder / "some.table"
+    tables.write_tables(path, np.zeros((8, 8, 3)), NO_PAIRS, 5, False)
+    for idle_turns, may_pass, words in (
+        (6, False, '"max_idle_turns": 6, "allow_pass": false'),
+        (5, True, '"max_idle_turns": 5, "allow_pass": true'),
+    ):
+        with pytest.raises(BadTable, match=f"not with .*{words}"):
+            tables.read_tables(path, idle_turns, may_pass)
     monkeypatch.setattr(tables, "VERSION", 99)
-    tables.write_tables(path, np.zeros((8, 8, 3)), np.empty((0, 0, 1)))
-    monkeypatch.undo()
-    with pytest.raises(BadTable, match="of version 99, not of 1"):
-        tables.read_tables(path)
+    with pytest.raises(BadTable, match=r'"version": 2, .* not with .*"version": 99'):
+        tables.read_tables(path, 5, False)
+
+
+@pytest.mark.parametrize(
+    ("single", "pairs", "words"),
+    [
+        (np.full((8, 8, 3), np.nan), NO_PAIRS, "not from -1 to 1"),
+        (np.full((8, 8, 3), 1e30), NO_PAIRS, "not from -1 to 1"),
+        (np.full((8, 8, 3), -1.1), NO_PAIRS, "not from -1 to 1"),
+        (np.zeros((8, 8, 3)), np.full((28, 28, 3), np.inf), "not from -1 to 1"),
+        (np.zeros((8, 8, 0)), NO_PAIRS, "it says that it has values for 0 worths"),
+        (np.zeros((8, 8, 1)), NO_PAIRS, "it says that it has values for 1 worths"),
+        (np.zeros((8, 8, 20_000)), NO_PAIRS, "it says that it has values for 20000 worths"),
+        (np.zeros((2, 2, 3)), NO_PAIRS, "it must have 192 values, not 12"),
+        (np.zeros((9, 8, 3)), NO_PAIRS, "it must have 192 values, not 19[23]"),
+        (np.zeros((8, 8, 3)), np.zeros((28, 28, 1)), "it says that it has values for 1 worths"),
+    ],
+)
+def test_a_table_of_wrong_values_is_refused_even_with_the_right_checksum(tmp_path, single, pairs, words):
+    path = tmp_path / "some.table"
+    tables.write_tables(path, single, pairs, 5, False)
+    with pytest.raises(BadTable, match=rf"some\.table is damaged: .*{words}"):
+        tables.read_tables(path, 5, False)
+
+
+@pytest.mark.parametrize("facts", [{}, {"points": "3", "pair_points": 0}, {"points": 3, "pair_points": None}])
+def test_a_table_that_does_not_say_how_many_values_it_has_is_refused(tmp_path, facts):
+    path, known = tmp_path / "some.table", {"version": tables.VERSION, "max_idle_turns": 5, "allow_pass": False}
+    for body in (b"no zlib", zlib.compress(bytes(4 * 192))):
+        write_table(path, ID, {**known, **facts}, body)
+        with pytest.raises(BadTable, match="it says that it has values for"):
+            tables.read_tables(path, 5, False)
+    write_table(path, ID, {**known, "points": 3, "pair_points": 0}, b"no zlib")
+    with pytest.raises(BadTable, match=r"some\.table is damaged"):
+        tables.read_tables(path, 5, False)
+
+
+def test_a_damaged_table_of_the_package_is_an_error_that_says_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "shipped.table"
+    path.write_bytes(tables.SHIPPED.read_bytes()[:-1])
+    monkeypatch.setattr(tables, "SHIPPED", path)
+    with pytest.raises(
+        BadTable, match=r"shipped\.table is damaged: .*; it comes with the package: install ttt-envs again"
+    ):
+        ttt_envs.load(ID).oracle().start_value()
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys):
@@ -707,7 +770,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys
 
 @pytest.mark.slow
 def test_the_command_writes_a_table(folder):
-    path, told = folder / "some" / "table.npz", []
+    path, told = folder / "some" / "table", []
     options = ttt_envs.load(ID, max_idle_turns=1, allow_pass=True).options
     printed = RoundValues(overtime=True, out=path).run(options, lambda what, share: told.append(what))
     assert str(path) in printed
@@ -715,7 +778,7 @@ def test_the_command_writes_a_table(folder):
         "rounds with one specialist a player",
         "rounds with two specialists a player",
     ]
-    single, pairs = tables.read_tables(path)
+    single, pairs = tables.read_tables(path, 1, True)
     assert single.shape == (8, 8, 3)
     assert pairs.shape == (2, 2, 3)
     hands = ("sniper", "ninja"), ("sniper", "assassin")
@@ -726,12 +789,12 @@ def test_the_command_writes_a_table(folder):
 def test_the_command_writes_where_the_oracle_looks(folder, capsys):
     game = ttt_envs.load(ID, max_idle_turns=1)
     RoundValues().run(game.options, lambda what, share: None)
-    assert [path.name for path in folder.iterdir()] == ["operation_tic_tac_toe-1.npz"]
+    assert [path.name for path in folder.iterdir()] == ["operation_tic_tac_toe-1.table"]
     game.oracle().start_value()
     assert not capsys.readouterr().err, "a table at hand is not made again"
 
 
-@pytest.mark.parametrize(("out", "words"), [(".", "is a folder, not a file"), ("/dev/null/table.npz", "/dev/null")])
+@pytest.mark.parametrize(("out", "words"), [(".", "is a folder, not a file"), ("/dev/null/table", "/dev/null")])
 def test_the_command_refuses_a_place_before_the_work(out, words):
     with pytest.raises(OSError, match=words):
         RoundValues(out=Path(out)).run(ttt_envs.load(ID).options, lambda what, share: pytest.fail("at work"))
@@ -740,6 +803,12 @@ def test_the_command_refuses_a_place_before_the_work(out, words):
 def test_the_command_does_not_overwrite_the_table_in_the_package():
     with pytest.raises(ValueError, match="come with the package"):
         RoundValues().run(ttt_envs.load(ID).options, lambda what, share: pytest.fail("at work"))
+
+
+def test_the_command_is_refused_while_another_process_makes_the_table(folder):
+    path = tables.table_path(1, False)
+    with locked_file(path), pytest.raises(InUse, match=r"toe-1\.table is being written by process \d+"):
+        RoundValues().run(ttt_envs.load(ID, max_idle_turns=1).options, lambda what, share: pytest.fail("at work"))
 
 
 def test_an_interrupted_command_writes_nothing(folder):
@@ -769,10 +838,10 @@ def test_it_refuses_what_it_does_not_know(oracle):
         oracle.value(ttt_envs.load(ID, mode="round", max_idle_turns=3).new_state(0), 0)
     with pytest.raises(ValueError, match="rounds_to_win=4, and is asked about another"):
         ttt_envs.load(ID).oracle().value(ttt_envs.load(ID, rounds_to_win=2).new_state(0), 0)
-    with pytest.raises(ValueError, match="states of Operation Tic-Tac-Toe"):
+    with pytest.raises(TypeError, match="must be a structured array"):
         oracle.value(np.zeros(3), 0)
     for player in (-1, 2, [0, 2, 1]):
-        with pytest.raises(ValueError, match="player must be 0 or 1, not"):
+        with pytest.raises(ValueError, match="player must be from 0 to 1, not"):
             oracle.value(np.repeat(ROUND.new_state(0), 3), player)
 
 

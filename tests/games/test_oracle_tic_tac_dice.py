@@ -59,6 +59,11 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
     for state, (mine, others) in zip(states, values, strict=True):
         state["owner"][list(mine)] = state["to_move"] + 1
         state["owner"][list(others)] = 2 - state["to_move"]
+    states["ply"] = (states["owner"] > 0).sum(axis=1)
+    masks = np.empty((len(states), 9), np.bool_)
+    SINGLE.loops.mask_rows(states, states["to_move"].astype(np.int64), masks)
+    claimable = masks.any(axis=1)  # else it is nobody's turn
+    states, values = states[claimable], values[claimable]
     found = SINGLE.oracle().action_values(states, states["to_move"])
     compared = 0
     for state, (mine, others), row in zip(states, values, found, strict=True):
@@ -319,7 +324,11 @@ def test_who_is_behind_plays_for_the_row():
 def opponents() -> list[str]:
     """One of each agent of the collection that needs no file and nobody at the keyboard."""
     fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    return [fewer.get(name, name) for name in agents.AGENTS if name not in ("ppo", "human", "oracle")]
+    return [
+        fewer.get(name, name)
+        for name in agents.AGENTS
+        if name not in ("network", "lookahead", "ppo", "human", "oracle")
+    ]
 
 
 @pytest.mark.parametrize(

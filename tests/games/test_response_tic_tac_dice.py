@@ -109,5 +109,5 @@ def test_finished_rounds_and_wrong_policies():
     starts = ttt_envs.Batch(GAME, 1, seed=3).states
     with pytest.raises(ValueError, match="must have shape"):
         oracle.best_response_from(lambda states, players: np.ones((len(states), 2)), starts, 0)
-    with pytest.raises(ValueError, match="player must be 0 or 1, not 2"):
+    with pytest.raises(ValueError, match="player must be from 0 to 1, not 2"):
         oracle.best_response_from(asked, starts, 2)

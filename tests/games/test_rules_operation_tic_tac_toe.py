@@ -41,9 +41,10 @@ import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.testing.positions import after, masks_of
 from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import IllegalAction, pack_state
+from ttt_envs.wrappers.common import pack_state
 from ttt_envs.wrappers.parallel import ParallelGame
 
 ID = "operation_tic_tac_toe"
@@ -416,7 +417,7 @@ def test_who_does_not_act_cannot_submit(load, phase):
         batch.step(np.where(joint < 0, ignored, joint))
         assert batch.states.tobytes() == after(game, here.states, joint).tobytes()
     batch.states[:] = here.states
-    with pytest.raises(ValueError, match="a player who acts was given -1"):
+    with pytest.raises(ValueError, match="player 0 acts in game 0 and was given -1"):
         batch.step(np.array([[-1, joint[0, 1]]]))
     assert batch.states.tobytes() == here.states.tobytes()
 

@@ -222,7 +222,7 @@ def blank(game: Game, n: int) -> np.ndarray:
 
 
 def claimed(game: Game, states: np.ndarray, cells: np.ndarray | int) -> np.ndarray:
-    """The positions after the player to move has claimed these cells, without a look at the dice."""
+    """The positions after the player to move has claimed these cells, which the dice must allow."""
     states = states.copy()
     actions = np.broadcast_to(np.asarray(cells, np.int64), states.shape)
     game.loops.step_rows(states, np.arange(len(states)), np.ascontiguousarray(actions[:, None]))
@@ -255,6 +255,7 @@ def check_rows(game: Game) -> None:
         states = blank(game, len(sets))
         states["owner"] = sets * (player + 1)
         states["owner"][np.arange(len(sets)), last] = 0
+        states["rank"][np.arange(len(sets)), last] = 1
         states["to_move"] = player
         after = claimed(game, states, last)
         rewards = after["rewards"][:, player]

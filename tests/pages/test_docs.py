@@ -13,23 +13,25 @@ import ttt_envs
 from ttt_envs.core import jit
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the pages' code is run compiled, as users run it")
 
 
-def _blocks(language: str) -> list:
-    found = []
-    for page in PAGES:
-        for k, code in enumerate(re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)):
-            found.append(pytest.param(code, id=f"{page.name}-{k}"))
-    return found
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
 
 
-def _run(command: list[str], folder: Path) -> str:
+def _run(command: list[str], folder: Path, given: str | None = None) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SDL_VIDEODRIVER": "dummy"}
     done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -40,18 +42,40 @@ def test_every_block_is_of_a_language_that_is_run() -> None:
         assert set(re.findall(r"^```(\w*)\n.*?^```", page.read_text(), re.M | re.S)) <= {"python", "console"}
 
 
-@pytest.mark.parametrize("code", _blocks("python"))
-def test_python_block(code: str, tmp_path: Path) -> None:
-    printed = _run(["-c", code], tmp_path).splitlines()
+#: Runs each Python block of a page, with names and a folder of its own; the imports are shared.
+RUN_BLOCKS = """
+import json, os, sys
+for k, code in enumerate(json.loads(sys.stdin.read())):
+    print(f"--- block {k}", flush=True)
+    os.makedirs(f"block{k}")
+    os.chdir(f"block{k}")
+    exec(compile(code, f"block {k}", "exec"), {"__name__": "__main__"})
+    os.chdir("..")
+"""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "python")], ids=lambda page: page.name)
+def test_python_blocks(page: Path, tmp_path: Path) -> None:
+    blocks = _blocks(page, "python")
+    _, *printed = re.split(r"^--- block \d+$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(blocks)), flags=re.M)
     # A comment behind a print says what it prints.
-    for line in code.splitlines():
-        if line.startswith("print(") and "  # " in line:
-            assert line.split("  # ", 1)[1] in printed
+    for code, text in zip(blocks, printed, strict=True):
+        for line in code.splitlines():
+            if line.startswith("print(") and "  # " in line:
+                assert line.split("  # ", 1)[1] in text.splitlines()
 
 
-@pytest.mark.parametrize("commands", _blocks("console"))
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(commands, id=f"{page.name}-{k}")
+        for page in PAGES
+        for k, commands in enumerate(_blocks(page, "console"))
+    ],
+)
 def test_console_block(commands: str, tmp_path: Path) -> None:
     (tmp_path / "runs" / "x").mkdir(parents=True)
+    (tmp_path / "agents").symlink_to(ROOT / "agents")  # commands name the files of a checkout
     if "ppo:runs/x" in commands and "--out runs/x" not in commands:
         pytest.fail("a block that uses a run must make it")
     for line in commands.splitlines():

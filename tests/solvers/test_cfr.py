@@ -237,7 +237,7 @@ def test_other_games_are_refused_in_words(game, words):
 
 
 def test_a_wrong_limit():
-    with pytest.raises(ValueError, match="limit must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="limit must be a whole number from 1 to 1,000,000,000, not 0"):
         tree.walk(KUHN, limit=0)
 
 
@@ -404,6 +404,13 @@ def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
         sequence.load_policy(path, tree.walk(toy_coin.make(tosses=0)))
     with pytest.raises(FileNotFoundError):
         sequence.load_policy(tmp_path / "missing.npz", kuhn)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file.items())
+    for wrong in (np.nan, 2.0, -0.5):
+        changed = np.full_like(arrays["probabilities_0"], wrong)
+        np.savez_compressed(path, **{**arrays, "probabilities_0": changed})
+        with pytest.raises(ValueError, match=r"policy\.npz is damaged: it must have a probability for each action"):
+            sequence.load_policy(path, kuhn)
     for content in (b"", b"no zip", path.read_bytes()[:200]):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"policy\.npz is damaged, or"):
@@ -494,7 +501,7 @@ def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name
         ("tic_tac_match", {"options": {"players": 4}}, "only games of two players"),
         ("super_tic_tac_toe", {"limit": 100}, "more than 100 positions"),
         ("tic_tac_dice", {}, "draws again until something fits"),
-        ("tic_tac_match", {"iterations": 0}, "iterations must be a whole number of at least 1, not 0"),
+        ("tic_tac_match", {"iterations": 0}, "iterations must be a whole number from 1 to 1,000,000,000, not 0"),
         ("tic_tac_match", {"target": 0}, "target must be more than 0, not 0"),
     ],
 )

@@ -254,7 +254,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         teams=tuple((player,) for player in range(players)),
         native="parallel",
         format_state=format_state,
-        parse_state=partial(parse_state, prototype=prototype),
+        read_state=partial(parse_state, prototype=prototype),
         draw=draw,
         factory=make,
         make_symmetries=partial(_symmetries, players),

@@ -193,7 +193,7 @@ def make() -> Game:
         teams=((0,), (1,)),
         native="aec",
         format_state=format_state,
-        parse_state=parse_state,
+        read_state=parse_state,
         draw=draw,
         factory=make,
         seats_differ="player 0 acts first",

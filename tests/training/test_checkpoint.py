@@ -1,6 +1,8 @@
 """What a run folder keeps: settings, versions, what a resumed run needs."""
 
+import errno
 import json
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -18,6 +20,7 @@ from training.ppo import Config, train
 from training.probes import ScoreRow
 from training.settings import command_line
 from ttt_envs.agents.policy import BadPolicyFile, load_policy, read_tensors
+from ttt_envs.core.files import InUse, locked_folder
 
 
 def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
@@ -117,7 +120,19 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(BadPolicyFile, match="damaged"):
         train(tiny(folder, resume=True, steps=1024))
-    for text in ("{", "[]", '{"settings": {}}'):
+    good = json.loads((run / "config.json").read_text())
+    for text in (
+        "",
+        "{",
+        "[]",
+        "null",
+        "3",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"settings": {}}',
+        '{"settings": [], "seconds": 1}',
+        *(json.dumps({**good, "seconds": seconds}) for seconds in (None, "1", -1, float("nan"), 1e300)),
+    ):
         (folder / "config.json").write_text(text)
         with pytest.raises(ValueError, match=r"config\.json is damaged"):
             train(tiny(folder, resume=True, steps=1024))
@@ -129,3 +144,98 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
     with pytest.raises(BadPolicyFile, match="does not fit"):
         checkpoint.restore(folder, ppo.parts_of(other))
     assert load_policy(folder / "policy.safetensors")[0].steps == 512
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"learning_rate": None}, "learning_rate must be of type float, not None"),
+        ({"eval_games": 10**12}, "eval_games must be a whole number from 2 to 10,000,000, not 1000000000000"),
+        ({"steps": "many"}, "steps must be of type int, not 'many'"),
+        ({"gamma": 1e300}, "gamma must be a number from 0 to 1, not 1e+300"),
+        ({"hidden": 16}, "hidden must be of type tuple[int, ...], not 16"),
+        ({"hidden": [[16]]}, "hidden must be of type tuple[int, ...]"),
+        ({"options": None}, "options must be of type"),
+        ({"game": ["super_tic_tac_toe"]}, "game must be of type str"),
+        ({"tables": 3}, "unexpected keyword argument 'tables'"),
+        ({"out": "elsewhere"}, "multiple values for keyword argument 'out'"),
+        ({"eval_agents": [3]}, "an agent is a text such as 'random'"),
+        ({"options": {"won_bords": "open"}}, "did you mean 'won_boards'"),
+    ],
+)
+def test_a_config_with_wrong_values_is_an_error_of_one_line(
+    run: Path, tmp_path: Path, changes: dict, words: str, capsys: pytest.CaptureFixture
+) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    found = json.loads((folder / "config.json").read_text())
+    found["settings"].update(changes)
+    (folder / "config.json").write_text(json.dumps(found))
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert ppo.main(["--resume", "--out", str(folder), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\n", "steps,agent\n"])
+def test_a_curve_with_other_columns_is_an_error_of_one_line(
+    run: Path, tmp_path: Path, text: str, capsys: pytest.CaptureFixture
+) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    (folder / "curve.csv").write_text(text)
+    assert ppo.main(["--resume", "--out", str(folder), "--quiet", "--steps", "640"]) == 2
+    said = capsys.readouterr().err
+    assert "curve.csv is damaged: its columns are " in said
+    assert "must be steps, agent, win" in said
+    assert (folder / "curve.csv").read_text() == text
+
+
+def test_a_run_is_written_by_one_process(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with locked_folder(folder):
+        words = rf"x is being written by process {os.getpid()} on "
+        for config in (tiny(folder), tiny(folder, resume=True, steps=1024)):
+            with pytest.raises(InUse, match=words):
+                train(config)
+        assert ppo.main(["--resume", "--out", str(folder), "--quiet", "--steps", "1024"]) == 2
+        assert re.search(words, capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_full_disk_loses_at_most_a_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """Whichever file is the first that finds no room."""
+    real, calls, full = os.fsync, 0, 10**9
+
+    def fsync(number: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    out = tmp_path / "x"
+    words = [GAME, "--out", str(out), "--steps", "256", "--num-envs", "16", "--rollout", "8", "--hidden", "8"]
+    words += ["--eval-games", "2", "--eval-agents", "random", "--snapshot-every", "128", "--quiet"]
+    full = 2
+    assert ppo.main(words) == 2
+    assert re.search(r"policy\.safetensors cannot be written: No space left", capsys.readouterr().err)
+    assert not (out / "resume.safetensors").exists(), "nothing to resume: the same command begins anew"
+    for more in (5, 1, 2, 3, 4):
+        calls, full = 0, more
+        assert ppo.main(words) == 2
+        said = capsys.readouterr().err
+        assert "cannot be written: No space left on device\n" in said
+        assert "Traceback" not in said
+        assert not list(out.rglob(".*")), "neither locks nor parts of files"
+        assert load_policy(out / "policy.safetensors")[0].steps >= 0
+        assert "-m training.ppo --resume --out" in said
+        words = ["--resume", "--out", str(out), "--quiet"]
+    full = 10**9
+    assert ppo.main(words) == 0
+    assert load_policy(out / "policy.safetensors")[0].steps == 256

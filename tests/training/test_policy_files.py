@@ -1,7 +1,8 @@
 """Policy files of a training run, and the agents that play them."""
 
 import pickle
-from dataclasses import replace
+import warnings
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from small_training import GAME, copy_files, sample_view
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.policy import BadPolicyFile, load_policy, save_policy
+from ttt_envs.agents.policy import FORMAT, BadPolicyFile, load_policy, save_policy, write_tensors
 from ttt_envs.core.files import write_whole
 
 
@@ -73,8 +74,66 @@ def test_damaged_and_foreign_policies(run: Path, tmp_path: Path) -> None:
         agents.load(f"ppo:{path}")
     with pytest.raises(FileNotFoundError, match="no policy file at"):
         agents.load(f"ppo:{tmp_path / 'nowhere'}")
-    with pytest.raises(ValueError, match="temperature"):
-        agents.load(f"ppo:{run},temperature=-1")
+    for number in ("-1", "1e30", "nan", "inf", "9" * 5000):
+        with pytest.raises(ValueError, match="temperature must be a number from 0 to 1,000,000"):
+            agents.load(f"ppo:{run},temperature={number}")
+        with pytest.raises(ValueError, match="average must be true, false, or a share"):
+            agents.load(f"ppo:{run},average={number}")
+
+
+def test_wrong_metadata_and_tensors_are_named(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "policy.safetensors"
+    info, tensors = load_policy(run / "policy.safetensors")
+    facts = asdict(info)
+    for metadata in ("[" * 100_000, '{"a":' * 100_000, "[]", "3", "null", '"x"'):
+        save_file(tensors, path, {"ttt_envs": metadata})
+        with pytest.raises(BadPolicyFile, match=r"policy\.safetensors is (damaged|no file of the form)"):
+            agents.load(f"ppo:{path}")
+    for changes in (
+        {"hidden": ["a"]},
+        {"hidden": 3},
+        {"hidden": [16.0]},
+        {"hidden": [10**30]},
+        {"inputs": None},
+        {"actions": "81"},
+        {"steps": -1},
+        {"steps": float("nan")},
+        {"game": 3},
+        {"options": [1]},
+        {"more": 1},
+    ):
+        write_tensors(path, FORMAT, {**facts, **changes}, tensors)
+        with pytest.raises(BadPolicyFile, match=r"policy\.safetensors: its metadata cannot be read"):
+            agents.load(f"ppo:{path}")
+    for kind in (torch.float8_e4m3fn, torch.float16, torch.int32):
+        save_policy(path, info, {**tensors, "action_net.bias": torch.zeros(81).to(kind)})
+        with pytest.raises(BadPolicyFile, match=rf"layer action_net\.bias holds {kind}, not torch\.float32"):
+            agents.load(f"ppo:{path}")
+
+
+def test_options_of_another_game_and_other_options_are_said(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "policy.safetensors"
+    info, tensors = load_policy(run / "policy.safetensors")
+    save_policy(path, replace(info, options={"rounds": "single", "won_boards": "open"}), tensors)
+    with pytest.raises(
+        BadPolicyFile, match="says options that super_tic_tac_toe does not have: 'rounds'; it has first_"
+    ):
+        agents.load(f"ppo:{path}").check(ttt_envs.load(GAME))
+    with pytest.warns(UserWarning, match=r'was trained with options .*"open".* and plays with .*"closed"'):
+        agents.load(f"ppo:{run}").check(ttt_envs.load(GAME, won_boards="closed"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agents.load(f"ppo:{run}").check(ttt_envs.load(GAME))
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "x/" * 2500, "a\0b"])
+def test_a_path_to_nothing_is_named(path: str) -> None:
+    with pytest.raises(FileNotFoundError, match="no policy file at ") as raised:
+        agents.load(f"ppo:{path}")
+    assert len(str(raised.value)) < 300
+    with pytest.raises(FileNotFoundError, match="no agent file at ") as raised:
+        agents.load(f"{path}.py:Name")
+    assert len(str(raised.value)) < 300
 
 
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:

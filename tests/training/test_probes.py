@@ -254,9 +254,21 @@ def test_rows_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, val
     assert scales == ["log" if values == (1.0, 0.05) else "linear"]
 
 
+#: Curves with other columns, or cells that nobody wrote.
+FOREIGN = (
+    "a,b,c\n",
+    "plies,steps\n1,1\n",
+    "",
+    "\n",
+    "steps,plies\n1,1,1\n",
+    "steps,plies\n-5,1\n",
+    "steps,plies\n\0,1\n",
+)
+
+
 def test_a_damaged_curve_is_named(tmp_path: Path) -> None:
     path = tmp_path / "curve.csv"
-    for text in ("steps,agent\n1,random\n", "steps,plies\nx,1\n", "steps,pls\n1,1\n"):
+    for text in ("steps,agent\n1,random\n", "steps,plies\nx,1\n", "steps,pls\n1,1\n", "steps,plies\n1\n", *FOREIGN):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"curve\.csv is damaged"):
             read_rows(path, LengthRow)

@@ -287,12 +287,12 @@ def test_wrong_joint_actions():
     fails(
         ValueError,
         lambda: batch.step([[40, -1], [-1, 40], [40, -1]]),
-        "a player who acts was given -1",
+        "player 0 acts in game 1 and was given -1",
         "0 to 80",
     )
     toy = Batch(toy_coin.make(players=3), 2, seed=0)
     fails(ValueError, lambda: toy.step([0, 1]), "several players act at once", "shape (2, 3)")
-    fails(ValueError, lambda: toy.step([[0, 1, -1], [0, 1, 1]]), "a player who acts was given -1", "0 to 5")
+    fails(ValueError, lambda: toy.step([[0, 1, -1], [0, 1, 1]]), "player 2 acts in game 0", "given -1", "0 to 5")
     assert batch.states.tobytes() == before
     assert (toy.states["ply"] == 0).all()
     batch.step([[40, -1], [40, 7], [40, 80]])
@@ -577,7 +577,7 @@ def test_crafted_positions_are_not_let_in():
             env.reset(seed=3)
             before = env.get_state()
             packed = pack_state(game, bad[0], nobody, np.uint64(0))
-            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of the game")
+            fails(ValueError, lambda env=env, packed=packed: env.set_state(packed), "no position of Game", name)
             assert env.get_state() == before
             scripted = good.copy()
             scripted["script"] = 1 << 32

@@ -18,11 +18,12 @@ from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.view import View
 from ttt_envs.registry import gymnasium_id
 from ttt_envs.testing.positions import GAMES as MANY
 from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import IllegalAction, forfeit
+from ttt_envs.wrappers.common import forfeit
 from ttt_envs.wrappers.parallel import ParallelGame
 from ttt_envs.wrappers.seats import SeatGames
 from ttt_envs.wrappers.single import SeatEnv

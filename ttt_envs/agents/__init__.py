@@ -21,6 +21,7 @@ from typing import Any
 
 from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_torch
 from ttt_envs.agents.base import Agent
+from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parse_value, unknown
 from ttt_envs.core.view import Actor, View
@@ -37,6 +38,8 @@ AGENTS: dict[str, str] = {
     "smmcts": "ttt_envs.agents.search.smmcts:SMMCTS",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
+    "network": "ttt_envs.agents.network:NetworkAgent",
+    "lookahead": "ttt_envs.agents.network:Lookahead",
     "ppo": "ttt_envs.agents.ppo:PPO",
     "human": "ttt_envs.agents.human:Human",
 }
@@ -180,7 +183,7 @@ def _module_of(place: str) -> Any:
 
 
 def _file_module(place: str) -> Any:
-    path = Path(place).expanduser().resolve()
+    path = existing(Path(place).expanduser(), "agent file").resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no agent file at {place}")
     # Named by path and time, so that files of one name are different modules, a file is run once, and an edited one

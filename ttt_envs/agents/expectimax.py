@@ -25,11 +25,15 @@ from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.search.mcts import playout
 from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
 # Each action further ahead meets fewer futures, by this factor. The luck of the first ones decides between the player's
 # actions; that of later ones evens out over them.
 _FEWER = 8
+
+# The largest depth. Each is compiled, and a deeper search would never end.
+_DEEPEST = 32
 
 
 def guess(states, legal, values, joint, samples, playouts, seed, out):
@@ -112,8 +116,8 @@ class Expectimax(Agent):
                 further ahead. One is enough, and taken, in a game without chance.
             playouts: random playouts that value each position at the end.
         """
-        if depth < 1 or samples < 1 or playouts < 1:
-            raise ValueError(f"depth={depth}, samples={samples} and playouts={playouts} must be at least 1")
+        within(1, _DEEPEST, depth=depth)
+        within(1, MOST, samples=samples, playouts=playouts)
         self.depth = depth
         self.samples = samples
         self.playouts = playouts

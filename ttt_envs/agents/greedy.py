@@ -16,6 +16,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.core import jit
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import Stream, choose, fold, stream_seeds
 from ttt_envs.core.view import View
 
@@ -105,8 +106,7 @@ class Greedy(Agent):
         Args:
             samples: worlds looked at for each decision; one is enough where nothing is left to chance.
         """
-        if samples < 1:
-            raise ValueError(f"samples must be at least 1, not {samples}")
+        within(1, MOST, samples=samples)
         self.samples = samples
 
     def policy(self, view: View) -> np.ndarray:

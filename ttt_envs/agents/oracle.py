@@ -22,7 +22,11 @@ class OracleAgent(Agent):
 
         Args:
             fallback: that agent, such as "random" or "mcts".
+
+        Raises ValueError if that is the oracle again.
         """
+        if isinstance(fallback, str) and fallback.partition(":")[0] == self.name:
+            raise ValueError(f"fallback must be another agent than {self.name}, which does not cover the position")
         self.fallback = load(fallback)
 
     def policy(self, view: View) -> np.ndarray:

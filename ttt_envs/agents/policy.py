@@ -15,9 +15,9 @@ import numpy as np
 from ttt_envs.agents.base import Agent
 from ttt_envs.core import jit
 from ttt_envs.core.extras import require
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import existing, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import ENCODINGS
 
@@ -82,11 +82,17 @@ def load_policy(path: Path) -> "tuple[PolicyInfo, dict[str, torch.Tensor]]":
     require("train", "torch", "safetensors")
     import torch
 
-    if not path.is_file():
-        raise FileNotFoundError(f"no policy file at {path}")
+    if not existing(path, "policy file").is_file():
+        raise FileNotFoundError(f"no policy file at {path}, which is no file")
     fields, tensors = read_tensors(path, FORMAT)
     try:
         info = PolicyInfo(**{**fields, "hidden": tuple(fields["hidden"])})
+        within(
+            1, MOST, inputs=info.inputs, actions=info.actions, **{f"hidden[{k}]": n for k, n in enumerate(info.hidden)}
+        )
+        within(0, 10**18, steps=info.steps)
+        if not isinstance(info.game, str) or not isinstance(info.options, dict):
+            raise TypeError("game must be a text, and options names with values")
     except (KeyError, TypeError, ValueError) as error:
         raise BadPolicyFile(f"{path}: its metadata cannot be read ({error})") from None
     if info.activation not in tuple(ACTIVATIONS) or info.encoding not in ENCODINGS:
@@ -99,6 +105,8 @@ def load_policy(path: Path) -> "tuple[PolicyInfo, dict[str, torch.Tensor]]":
         for name, shape in ((weight, (outputs, inputs)), (bias, (outputs,))):
             if name not in tensors or tensors[name].shape != shape:
                 raise BadPolicyFile(f"{path}: layer {name} is missing or not of shape {shape}")
+            if tensors[name].dtype != torch.float32:
+                raise BadPolicyFile(f"{path}: layer {name} holds {tensors[name].dtype}, not torch.float32")
         if not all(torch.isfinite(tensors[name]).all() for name in (weight, bias)):
             raise BadPolicyFile(f"{path}: layer {weight} holds numbers that are not finite")
     return info, tensors
@@ -124,7 +132,7 @@ def read_tensors(path: Path, form: str) -> "tuple[dict[str, Any], dict[str, torc
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
         facts = json.loads(metadata.get("ttt_envs", "{}"))
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise BadPolicyFile(f"{path} is damaged, or was not written by training.ppo ({error})") from None
     found = facts.pop("format", None) if isinstance(facts, dict) else None
     if found != form:
@@ -176,8 +184,7 @@ class PolicyAgent(Agent):
         for each in self.nets:
             if not isinstance(each, torch.nn.Module):
                 raise TypeError(f"a network must be a torch module, not {each!r} of type {type(each).__name__}")
-        if not temperature >= 0:
-            raise ValueError(f"temperature must be at least 0, not {temperature}")
+        within(0.0, 1e6, temperature=temperature)
         self.encoding: str = choice("encoding", encoding, ENCODINGS)
         self.temperature = temperature
         self.symmetric = symmetric

@@ -1,11 +1,14 @@
 """A policy trained by `training.ppo`."""
 
+import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ttt_envs.agents.policy import BadPolicyFile, PolicyAgent, load_policy, network
+from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
@@ -34,7 +37,7 @@ class PPO(PolicyAgent):
         """
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
-        where = Path(path)
+        where = existing(path, "policy file")
         self.path = where / "policy.safetensors" if where.is_dir() else where
         files = snapshots(where, float(average)) if average else [self.path]
         found = [load_policy(file) for file in files]
@@ -55,7 +58,7 @@ class PPO(PolicyAgent):
     def check(self, game: Game) -> None:
         """Raise BadPolicyFile unless the policy was trained for this game's actions and observations.
 
-        Other options of the same game are accepted: how well a policy transfers is worth measuring.
+        Other options of the same game are accepted, with a warning: how well a policy transfers is worth measuring.
         """
         inputs = game.plane_index.size if self.encoding == "planes" else game.observation_size
         if (self.info.game, self.info.inputs, self.info.actions) != (game.id, inputs, game.num_actions):
@@ -64,6 +67,16 @@ class PPO(PolicyAgent):
                 f"({self.info.inputs} features, {self.info.actions} actions), not for {game!r} "
                 f"({inputs} features, {game.num_actions} actions)"
             )
+        foreign = [name for name in self.info.options if name not in game.options]
+        if foreign:
+            raise BadPolicyFile(
+                f"{self.path} says options that {game.id} does not have: {', '.join(map(repr, foreign))}; "
+                f"it has {', '.join(game.options) or 'none'}"
+            )
+        # As JSON, in which the file has them.
+        then, now = (json.dumps(dict(options), sort_keys=True) for options in (self.info.options, game.options))
+        if then != now:
+            warnings.warn(f"{self.path} was trained with options {then}, and plays with {now}", stacklevel=2)
         self._fits = game
 
 

@@ -54,7 +54,12 @@ class Measuring(GameArguments):
         if arguments.get("seed") == "secret":
             arguments["seed"] = None
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
-        report = getattr(import_module(module), name)(**arguments)
+        try:
+            report = getattr(import_module(module), name)(**arguments)
+        except OSError as error:
+            if (report := getattr(error, "report", None)) is not None:  # all is worked out, and cannot be written
+                report.show()
+            raise
         report.show()
         return DONE if report.complete else INTERRUPTED
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import tyro
 
+from ttt_envs.core.files import reason_of
+
 #: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
 DONE, ERROR, INTERRUPTED = 0, 2, 130
 
@@ -38,13 +40,22 @@ def run(function: Callable[[], int | None]) -> int:
         # The reader of the output has left; Python must not write the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ERROR
-    except (ValueError, TypeError, NotImplementedError, OSError, ImportError) as error:
+    except (ValueError, TypeError, NotImplementedError, OSError, ImportError, MemoryError) as error:
         red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
-        print(f"{red}error: {error}{plain}", file=sys.stderr)
+        print(f"{red}error: {_text_of(error)}{plain}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt as error:
         print(f"interrupted{f': {error}' if str(error) else ''}", file=sys.stderr)
         return INTERRUPTED
+
+
+def _text_of(error: Exception) -> str:
+    """What is wrong, for people."""
+    if isinstance(error, OSError):
+        return reason_of(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this{f': {error}' if str(error) else ''}"
+    return str(error)
 
 
 def python() -> str:

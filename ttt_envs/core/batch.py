@@ -1,14 +1,16 @@
 """Batch: many games of one kind, stepped at once."""
 
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View, check_actions
@@ -35,14 +37,34 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
     return np.concatenate(games), np.concatenate(players)
 
 
+class OneThread:
+    """Room for one thread at a time: `with` raises RuntimeError while another thread is inside."""
+
+    def __init__(self) -> None:
+        # An RLock: an interrupt right after it is acquired must not lock the same thread out.
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("this Batch is being used by another thread: give each thread a Batch of its own")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OneThread, ()
+
+
 class Batch:
     """`n` games of `game`.
 
     Game i with seed s is the same game whatever `n` and `threads`: its first episode is drawn from the i-th seed
     folded out of s, and later episodes from that seed and their number.
 
+    Every argument is checked before a kernel sees it; `step_unchecked` leaves out whether actions are legal. A Batch
+    serves one thread at a time: another one that calls it meanwhile gets a RuntimeError.
+
     Attributes:
-        states: structured (n,), the games; yours to read and, with care, to write.
         rewards: float32 (n, players), what the last step paid.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
     """
@@ -64,17 +86,37 @@ class Batch:
         for name, value in (("n", n), ("threads", threads)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-        self.game = game
-        self.n = int(n)
+        self._game = game
         self.auto_reset = auto_reset
         self.threads = int(threads)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
-        self._rows = np.arange(self.n)
-        self.states = np.repeat(game.prototype, self.n)
+        self._in_use = OneThread()
+        self._rows = np.arange(int(n))
+        self._states = np.repeat(game.prototype, int(n))
         self.rewards = np.zeros((self.n, game.num_players), np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self.reset(seed)
+
+    @property
+    def game(self) -> Game:
+        """The game."""
+        return self._game
+
+    @property
+    def n(self) -> int:
+        """The number of games."""
+        return len(self._rows)
+
+    @property
+    def states(self) -> np.ndarray:
+        """Structured (n,), the games; yours to read and, with care, to write in place."""
+        return self._states
+
+    @property
+    def episode_seeds(self) -> np.ndarray:
+        """uint64 (n,): the seed of each game's episode."""
+        return self._episode_seeds
 
     @property
     def to_move(self) -> np.ndarray:
@@ -83,90 +125,224 @@ class Batch:
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
-        if seed is not None or not hasattr(self, "_key"):
-            self._key = new_key(seed)
-            self._episodes = np.zeros(self.n, np.uint64)
-            self.episode_seeds = np.empty(self.n, np.uint64)
-        self.reset_rows(self._rows)
-        self.rewards[:] = 0
-        self.done[:] = False
+        with self._in_use:
+            if seed is not None or not hasattr(self, "_key"):
+                self._key = new_key(seed)
+                self._episodes = np.zeros(self.n, np.uint64)
+                self._episode_seeds = np.empty(self.n, np.uint64)
+            self._begin(self._rows)
+            self.rewards[:] = 0
 
-    def reset_rows(self, rows: np.ndarray) -> None:
-        """Start the next episode of some games: rows int (k,), or bool (n,)."""
-        rows = self._rows[rows]
-        seeds = episode_seeds(self._key, rows.astype(np.uint64), self._episodes[rows])
-        self._episodes[rows] += np.uint64(1)
-        self.episode_seeds[rows] = seeds
-        self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
-        self.done[rows] = False
+    def reset_rows(self, rows: Any) -> None:
+        """Start the next episode of some games: `rows` as for `step_rows`."""
+        with self._in_use:
+            self._begin(self._check_rows(rows, once=True))
 
     def step(self, actions: Any) -> None:
         """Play in all games.
 
         Args:
             actions: int (n,), for the player to move; or int (n, players). Entries of players who do not act and of
-                finished games are ignored, and may be -1. The others must be legal, which is not checked.
+                finished games are ignored, and may be -1.
 
         Raises:
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
-        """
-        players, going = self.game.num_players, ~self.states["done"]
-        array = np.asarray(actions)
-        if array.ndim == 2 or players == 1:
-            checked = check_actions(array, (self.n, players), self.game.num_actions)
-            some = self._rows[going & (checked < 0).any(axis=1)]
-            missing = len(some) and (checked[acting_players(self.game, self.states, some)] < 0).any()
-        else:
-            if self.game.simultaneous and (going & (self.to_move == SIMULTANEOUS)).any():
-                raise ValueError(f"several players act at once: actions must have shape {(self.n, players)}")
-            checked = check_actions(array, (self.n,), self.game.num_actions)[:, None]
-            missing = (going & (checked[:, 0] < 0)).any()
-        if missing:
-            raise ValueError(f"a player who acts was given -1; actions are 0 to {self.game.num_actions - 1}")
-        self.step_rows(self._rows, checked)
-        self.rewards[:] = self.states["rewards"]
-        self.done[:] = self.states["done"]
-        if self.auto_reset:
-            ended = np.flatnonzero(self.done)
-            if len(ended):
-                self.reset_rows(ended)
-                self.done[ended] = True
+            IllegalAction: not legal now; a ValueError that names the first such game.
 
-    def step_rows(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Play in some games: rows int64 (k,), joint int64 (k, players) of legal actions. Nothing is checked.
-
-        `rewards` and `done` are left as they are: the states have both.
+        After an error no game has changed.
         """
-        self._share(self.game.loops.step_rows, rows, np.ascontiguousarray(joint, np.int64), rows=True)
+        with self._in_use:
+            joint = self._check_actions(self._rows, actions)
+            self._check_legal(self._rows, joint)
+            self._play_all(joint)
+
+    def step_rows(self, rows: Any, actions: Any) -> None:
+        """Play in some games; `rewards` and `done` are left as they are: the states have both.
+
+        Args:
+            rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice.
+            actions: int (k,) or (k, players), as for `step`.
+
+        Raises:
+            TypeError, ValueError: as `step` does, and for numbers that are no games.
+        """
+        with self._in_use:
+            rows = self._check_rows(rows, once=True)
+            joint = self._check_actions(rows, actions)
+            self._check_legal(rows, joint)
+            self._play(rows, joint)
+
+    def step_unchecked(self, actions: Any, rows: Any = None) -> None:
+        """`step`, or with `rows` `step_rows`, of actions that are known to be legal.
+
+        It saves the time of the check. Where an action is not legal after all, the game stays as it is, if its kernel
+        `step` keeps what `core.loops.Rules` promises.
+        """
+        with self._in_use:
+            if rows is None:
+                self._play_all(self._check_actions(self._rows, actions))
+            else:
+                rows = self._check_rows(rows)
+                self._play(rows, self._check_actions(rows, actions))
 
     def acting(self, player: int) -> np.ndarray:
         """bool (n,): the games in which `player` has a choice to make now."""
-        acts = self.to_move == player
+        if player is None:
+            raise TypeError("player must be a whole number, not None")
+        acts = self.to_move == self._players(player)
         if self.game.simultaneous:
             acts |= (self.to_move == SIMULTANEOUS) & self.masks(player).any(axis=1)
         return acts & ~self.states["done"]
 
     def masks(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move."""
-        if out is None:
-            out = np.empty((self.n, self.game.num_actions), np.bool_)
-        self._share(self.game.loops.mask_rows, self._players(player), out)
+        """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
+
+        `out` is filled and returned in the place of a new array; it must be contiguous.
+        """
+        with self._in_use:
+            out = self._room(out, self.game.num_actions, np.bool_)
+            self._share(self.game.loops.mask_rows, (), self.states, self._players(player), out)
         return out
 
     def observations(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """int8 (n, observation size): what `player` sees: an int, int (n,), or None for whoever is to move."""
-        if out is None:
-            out = np.empty((self.n, self.game.observation_size), np.int8)
-        self._share(self.game.loops.observe_rows, self._players(player), out)
+        """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`."""
+        with self._in_use:
+            out = self._room(out, self.game.observation_size, np.int8)
+            self._share(self.game.loops.observe_rows, (), self.states, self._players(player), out)
         return out
 
-    def view(self, player: int | np.ndarray | None = None, rows: np.ndarray | None = None) -> View:
-        """The view that an agent is given: `player` as in `masks`, of the games `rows` (int64 (k,)) or of all."""
-        players = self._players(player, rows)
-        if rows is None:
-            return View(self.game, self.states, players, self.episode_seeds)
-        rows = self._rows[rows]  # not a slice, which would share the states with the view
-        return View(self.game, self.states[rows], players[rows], self.episode_seeds[rows], copy=False)
+    def view(self, player: int | np.ndarray | None = None, rows: Any = None) -> View:
+        """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`."""
+        with self._in_use:
+            if rows is None:
+                return View.unchecked(self.game, self.states, self._players(player), self.episode_seeds)
+            rows = self._check_rows(rows)
+            players = self._players(player, rows)[rows]
+            return View.unchecked(self.game, self.states[rows], players, self.episode_seeds[rows], copy=False)
+
+    # --- what the kernels do ---
+
+    def _begin(self, rows: np.ndarray) -> None:
+        """Start the next episode of the games `rows`, int64 (k,)."""
+        seeds = episode_seeds(self._key, rows.astype(np.uint64), self._episodes[rows])
+        self._episodes[rows] += np.uint64(1)
+        self._episode_seeds[rows] = seeds
+        self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
+        self.done[rows] = False
+
+    def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
+        self._share(self.game.loops.step_rows, (self.states,), rows, joint)
+
+    def _play_all(self, joint: np.ndarray) -> None:
+        self._play(self._rows, joint)
+        self.rewards[:] = self.states["rewards"]
+        self.done[:] = self.states["done"]
+        if self.auto_reset:
+            ended = np.flatnonzero(self.done)
+            if len(ended):
+                self._begin(ended)
+                self.done[ended] = True
+
+    def _share(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> list[Any]:
+        """Run a kernel with `whole` and `parts`, in slices of `parts` if there are threads; returns what each gives."""
+        if self.threads == 1:
+            return [kernel(*whole, *parts)]
+        if self._pool is None or self._pool_process != os.getpid():  # a fork inherits the pool without its threads
+            self._pool, self._pool_process = ThreadPoolExecutor(self.threads), os.getpid()
+        cuts = np.linspace(0, len(parts[0]), self.threads + 1).astype(int)
+        jobs: list[Future[Any]] = []
+        try:
+            for low, high in pairwise(cuts):
+                if high > low:
+                    jobs.append(self._pool.submit(kernel, *whole, *(part[low:high] for part in parts)))
+            wait(jobs)
+        finally:
+            wait(jobs)  # an interrupt must not leave kernels at work on the games
+        return [job.result() for job in jobs]
+
+    # --- checks ---
+
+    def _check_rows(self, rows: Any, once: bool = False) -> np.ndarray:
+        """The numbers of games, int64 (k,); `once`: none may come twice. TypeError or ValueError for anything else."""
+        if isinstance(rows, slice):
+            return self._rows[rows]
+        array = np.asarray(rows)
+        if array.shape == (0,):
+            return self._rows[:0]
+        if array.dtype == np.bool_:
+            if array.shape != (self.n,):
+                raise ValueError(f"rows of truth values must have shape {(self.n,)}, not {array.shape}")
+            return np.flatnonzero(array)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"rows must be whole numbers or truth values, not {array.dtype}")
+        if array.ndim != 1:
+            raise ValueError(f"rows must have one dimension, not shape {array.shape}")
+        if array.min() < 0 or array.max() >= self.n:
+            wrong = array[(array < 0) | (array >= self.n)][0]
+            raise ValueError(f"rows must be from 0 to {self.n - 1}, not {wrong}")
+        array = np.ascontiguousarray(array, np.int64)
+        if once and len(array) > 1:
+            times = np.bincount(array)
+            if times.max() > 1:
+                raise ValueError(f"rows must differ, but game {times.argmax()} comes {times.max()} times")
+        return array
+
+    def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
+        """`actions` for these games as int64 (k, players), or (k, 1) for those to move; their values may be wrong."""
+        array = np.asarray(actions)
+        wanted = (len(rows),) if array.ndim != 2 else (len(rows), self.game.num_players)
+        if array.dtype.kind != "i" or array.shape != wanted:
+            # The usual case is over. Unsigned numbers must be looked at before they are made signed.
+            array = check_actions(array, wanted, self.game.num_actions)
+        joint = np.ascontiguousarray(array, np.int64)
+        return joint if joint.ndim == 2 else joint[:, None]
+
+    def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
+        """Raise the error of the first game in which these actions, as from `_check_actions`, cannot be played."""
+        found = self._share(self._find_illegal, (), rows, joint)
+        wrong = [game for game in found if game >= 0]
+        if wrong:
+            check_actions(joint, joint.shape, self.game.num_actions)
+            raise self._refusal(wrong[0], rows, joint)
+
+    def _find_illegal(self, rows: np.ndarray, joint: np.ndarray) -> int:
+        mask = np.empty(self.game.num_actions, np.bool_)
+        return int(self.game.loops.find_illegal(self.states, rows, joint, mask))
+
+    def _refusal(self, i: int, rows: np.ndarray, joint: np.ndarray) -> ValueError:
+        """What is wrong with the actions for game i, which is one of `rows`."""
+        mover, actions = int(self.states["to_move"][i]), joint[np.flatnonzero(rows == i)[0]]
+        if mover == SIMULTANEOUS and len(actions) < self.game.num_players:
+            shape = (len(rows), self.game.num_players)
+            return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
+        mask = np.empty(self.game.num_actions, np.bool_)
+        for player in range(self.game.num_players) if mover == SIMULTANEOUS else (mover,):
+            self.game.loops.mask_one(self.states, i, player, mask)
+            action = int(actions[player if len(actions) > 1 else 0])
+            if mask.any() and action < 0:
+                return ValueError(
+                    f"player {player} acts in game {i} and was given -1; actions are 0 to {self.game.num_actions - 1}"
+                )
+            if mask.any() and not mask[action]:
+                return IllegalAction(explain(self.game, f"player {player} in game {i}", action, mask)[0])
+        raise AssertionError
+
+    def _room(self, out: np.ndarray | None, columns: int, dtype: Any) -> np.ndarray:
+        """`out` if it can take (n, columns) of this dtype, or a new array; TypeError or ValueError if it cannot."""
+        shape = (self.n, columns)
+        if out is None:
+            return np.empty(shape, dtype)
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be an array, not {type(out).__name__}")
+        if out.dtype != dtype:
+            raise TypeError(f"out must have dtype {np.dtype(dtype)}, not {out.dtype}")
+        if out.shape != shape:
+            raise ValueError(f"out must have shape {shape}, not {out.shape}")
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise ValueError("out must be contiguous and writeable")
+        if np.may_share_memory(out, self.states):
+            raise ValueError("out must not share memory with the states")
+        return out
 
     def _players(self, player: int | np.ndarray | None, rows: np.ndarray | None = None) -> np.ndarray:
         if player is None:
@@ -185,28 +361,6 @@ class Batch:
         if array.size and (array.min() < 0 or array.max() >= self.game.num_players):
             raise ValueError(f"player must be from 0 to {self.game.num_players - 1}, not {player!r}")
         return np.ascontiguousarray(np.broadcast_to(array, (self.n,)), np.int64)
-
-    def _share(self, kernel: Callable[..., Any], first: np.ndarray, second: np.ndarray, rows: bool = False) -> None:
-        """Run a kernel over all games, in slices if there are threads; `rows`: `first` numbers the games."""
-        if self.threads == 1:
-            kernel(self.states, first, second)
-            return
-        if self._pool is None or self._pool_process != os.getpid():  # a fork inherits the pool without its threads
-            self._pool, self._pool_process = ThreadPoolExecutor(self.threads), os.getpid()
-        pool = self._pool
-        cuts = np.linspace(0, len(first), self.threads + 1).astype(int)
-        jobs = [
-            pool.submit(
-                kernel,
-                self.states if rows else self.states[low:high],
-                first[low:high],
-                second[low:high],
-            )
-            for low, high in pairwise(cuts)
-            if high > low
-        ]
-        for job in jobs:
-            job.result()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}

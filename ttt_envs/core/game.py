@@ -13,8 +13,9 @@ import numpy as np
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.rng import episode_seeds, new_key
-from ttt_envs.core.state import read_only
+from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
+from ttt_envs.core.validity import Invariants, Validity
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Game:
         teams: the players of each side; sides share their reward.
         native: the PettingZoo API that fits best.
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know.
-        parse_state: text of everything -> structured (1,); raises ValueError naming the wrong part.
+        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
@@ -70,6 +71,9 @@ class Game:
         factory: called with the options, gives this game again.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own.
+        invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
+            kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
+        ranges: the range of each field by name; None for those declared with the prototype's dtype.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
@@ -93,12 +97,14 @@ class Game:
     teams: tuple[tuple[int, ...], ...]
     native: Literal["aec", "parallel"]
     format_state: Callable[[Any, int | None], str]
-    parse_state: Callable[[str], np.ndarray]
+    read_state: Callable[[str], np.ndarray]
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
     rules_text: str = ""
     short_action_names: tuple[str, ...] = ()
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
+    invariants: Invariants | None = None
+    ranges: Mapping[str, Range] | None = None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
@@ -108,6 +114,9 @@ class Game:
     def __post_init__(self) -> None:
         # One game serves all environments of a process.
         self.prototype.setflags(write=False)
+        if self.ranges is None:
+            object.__setattr__(self, "ranges", ranges_of(self.prototype.dtype))
+        object.__setattr__(self, "prototype", self.prototype.view(plain(self.prototype.dtype)))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
@@ -228,6 +237,51 @@ class Game:
             for action, name in enumerate(names):
                 found.setdefault(_plain(name), set()).add(action)
         return found
+
+    @cached_property
+    def _validity(self) -> Validity:
+        return Validity(
+            self.state_dtype,
+            self.invariants,
+            ranges=self.ranges,
+            prototype=self.prototype,
+            max_plies=self.max_plies,
+            simultaneous=self.simultaneous,
+            name=repr(self),
+        )
+
+    def check_states(self, states: Any) -> np.ndarray:
+        """The states, structured (n,), if all are positions of this game with these options.
+
+        Each field lies in its range, options are the prototype's, padding is 0, rewards are finite and 0 before the
+        end, the game's invariants hold, and in a game that is not over somebody can act. That a position can be reached
+        from a start is not checked.
+
+        Raises:
+            ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.
+            TypeError: no structured array.
+        """
+        checked = self._validity.check(states)
+        stuck = ~checked["done"]
+        masks = np.empty((len(checked), self.num_actions), np.bool_)
+        for player in range(self.num_players):
+            acts = stuck & ((checked["to_move"] == player) | (checked["to_move"] == SIMULTANEOUS))
+            if acts.any():
+                self.loops.mask_rows(checked, np.where(acts, player, -1), masks)
+                stuck &= ~masks.any(axis=1)
+        if stuck.any():
+            i = int(stuck.argmax())
+            raise ValueError(f"state {i} is no position of {self!r}: nobody has a legal action, and it is not over")
+        return checked
+
+    def parse_state(self, text: str) -> np.ndarray:
+        """The position of a text by `format_state` without a viewer: structured (1,).
+
+        Raises ValueError naming the wrong part, or what `check_states` finds; TypeError for no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a position is text, not {type(text).__name__}")
+        return self.check_states(self.read_state(text))
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""

@@ -11,15 +11,18 @@ import itertools
 import os
 import secrets
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numba.core.config
 import numpy as np
-from numba.core.bytecode import FunctionIdentity
+
+from ttt_envs.core.machine_code import NEEDED, MachineCode, warn_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,8 +32,31 @@ PACKAGE = Path(__file__).resolve().parent.parent
 DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
-# With the number of the process: it is the same after a fork, and the number comes again some day.
-_PROCESS = secrets.token_hex(4)
+# What makes kernels faster, or sooner compiled, and is no documented part of Numba.
+_OPTIONS = "numba.core.options:DefaultOptions"
+_TEMPLATES = "numba.core.dispatcher:Dispatcher.get_call_template"
+_WANTED = (f"{_OPTIONS}._nrt", f"{_OPTIONS}.no_cfunc_wrapper", _TEMPLATES)
+
+
+def _missing(names: Iterable[str]) -> set[str]:
+    """Those of the names "module:attribute" that the installed version of Numba does not have."""
+    found = set()
+    for name in names:
+        module, attribute = name.split(":")
+        try:
+            attrgetter(attribute)(import_module(module))
+        except (ImportError, AttributeError):
+            found.add(name)
+    return found
+
+
+_MISSING = set() if DISABLED else _missing((*_WANTED, *NEEDED))
+_KEPT_ON_DISK = _MISSING.isdisjoint(NEEDED)
+if _MISSING:
+    warn_once(
+        f"Numba {numba.__version__} has no {', '.join(sorted(_MISSING))}: kernels are slower"
+        + ("" if _KEPT_ON_DISK else ", and are compiled anew in each process")
+    )
 
 
 def _number_kernels_apart() -> None:
@@ -43,12 +69,18 @@ def _number_kernels_apart() -> None:
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 
 
-_number_kernels_apart()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_number_kernels_apart)
+if _KEPT_ON_DISK and not DISABLED:
+    from numba.core.bytecode import FunctionIdentity
+
+    _number_kernels_apart()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_number_kernels_apart)
 
 # Marks a function of that decorator.
 _ALLOCATES_NOTHING = "_allocates_nothing"
+
+# Likewise.
+_EACH_CONSTANT = "_each_constant"
 
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
 _ANEW = "_compiled_anew"
@@ -83,31 +115,43 @@ def _digest_for(function: Callable[..., Any]) -> str | None:
 def _compile(function: types.FunctionType, name: str | None) -> Callable[..., Any]:
     if name is not None:
         function.__qualname__ = f"{function.__qualname__}_{name}"
-    options: dict[str, Any] = {"_nrt": False} if getattr(function, _ALLOCATES_NOTHING, False) else {}
-    compiled: Callable[..., Any] = numba.njit(cache=name is not None, nogil=True, **options)(function)
-    if name is not None and not DISABLED:
-        _name_files_apart(compiled)
+    # Nothing calls a kernel from C, and the code for that takes time to compile.
+    options = {"no_cfunc_wrapper": True, "_nrt": not getattr(function, _ALLOCATES_NOTHING, False)}
+    known: dict[str, Any] = {
+        option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
+    }
+    compiled: Any = numba.njit(nogil=True, **known)(function)
+    if DISABLED:
+        return compiled
+    if _TEMPLATES not in _MISSING and not getattr(function, _EACH_CONSTANT, False):
+        _compile_once_for_all_constants(compiled)
+    if name is not None and _KEPT_ON_DISK:
+        try:
+            compiled._cache = MachineCode(function)
+        except RuntimeError as error:
+            warn_once(f"kernels are compiled in each process, as no machine code can be kept on disk: {error}")
     return compiled
 
 
-def _name_files_apart(compiled: Any) -> None:
-    """Give this process's files of machine code names that no other process uses.
-
-    Numba numbers them. Two processes that compile one kernel at the same time for states of two games take the same
-    number, and either's entry in the index may stay with the other's file: machine code for other states is then run.
-    """
-    files = compiled._cache._cache_file
-    numbered = files._data_name
-    files._data_name = lambda number: numbered(number).replace(".nbc", f".{os.getpid()}-{_PROCESS}.nbc")
+def _compile_once_for_all_constants(compiled: Any) -> None:
+    """Let calls with constants share one version: Numba compiles another for each number that is written in a call."""
+    template_for = compiled.get_call_template
+    compiled.get_call_template = lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
 def allocates_nothing(function: Function) -> Function:
     """Decorator, below `kernel` or on a template: neither the function nor what it calls makes an array.
 
     Numba then counts no references to the arrays it was given, which takes a tenth of the time where rows are short. A
-    template is compiled so if all kernels that it is specialised with are of this kind.
+    template is compiled so if all kernels that it names are of this kind.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
+    return function
+
+
+def each_constant(function: Function) -> Function:
+    """Decorator, below `kernel`: compile a version for each constant in a call, which is faster but compiles longer."""
+    setattr(function, _EACH_CONSTANT, True)
     return function
 
 
@@ -137,9 +181,11 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
     """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
 
     A function that takes kernels as arguments, or closes over them, is compiled anew in every process; a copy with
-    its own globals and its own qualified name is found on disk like any other kernel.
+    its own globals and its own qualified name is found on disk like any other kernel. Kernels that the template does
+    not name are left out: they neither decide how it is compiled nor tell it apart from other copies.
     """
     assert isinstance(template, types.FunctionType)
+    kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}
     copy = types.FunctionType(
         template.__code__, {**template.__globals__, **kernels}, template.__name__, template.__defaults__
     )

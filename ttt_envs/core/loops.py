@@ -17,12 +17,17 @@ import numpy as np
 
 from ttt_envs.core import jit
 from ttt_envs.core.rng import Purpose, derive
+from ttt_envs.core.state import SIMULTANEOUS
 
 _GAME, _DECISION = int(Purpose.GAME), int(Purpose.DECISION)
 
 
 class Rules(NamedTuple):
-    """A game's kernels over one state record. They trust their caller: actions are legal, the game is not finished.
+    """A game's kernels over one state record.
+
+    With the numbers of a player and an action they are total, whatever whole numbers these are: they write to their own
+    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. They trust the
+    record itself: it is a state of the game.
 
     They draw by `rng.below(state, n)` and `rng.pick(state, mask)` only, after `rng.start`: what else depends on chance
     `core.chance` cannot enumerate.
@@ -30,10 +35,12 @@ class Rules(NamedTuple):
     Attributes:
         reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
-        step: (state, actions int (players,)): plays; entries of players who do not act are ignored. `ply` is counted
-            by the caller, see `advance`.
+        step: (state, actions int (players,)): plays; entries of players who do not act are ignored. If another one is
+            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
+        is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no
+            player's or no action's, and in a finished game. None: looked up in the mask, which takes longer.
     """
 
     reset: Callable[..., Any]
@@ -41,6 +48,7 @@ class Rules(NamedTuple):
     step: Callable[..., Any]
     observe: Callable[..., Any]
     resample: Callable[..., Any]
+    is_legal: Callable[..., Any] | None = None
 
 
 class Loops(NamedTuple):
@@ -53,6 +61,7 @@ class Loops(NamedTuple):
     reset_rows: Callable[..., Any]
     mask_rows: Callable[..., Any]
     observe_rows: Callable[..., Any]
+    find_illegal: Callable[..., Any]
     step_rows: Callable[..., Any]
     resample_rows: Callable[..., Any]
     view_seeds: Callable[..., Any]
@@ -64,6 +73,7 @@ def reset_one(states, i, prototype, seed):
     reset(states[i], derive(seed, _GAME, 0))
 
 
+@jit.allocates_nothing
 def mask_one(states, i, player, out):
     """Legal actions of `player` in states[i]; out bool (num_actions,)."""
     if states[i]["done"]:
@@ -72,6 +82,7 @@ def mask_one(states, i, player, out):
         legal_mask(states[i], player, out)
 
 
+@jit.allocates_nothing
 def observe_one(states, i, player, out):
     """Observation of `player` in states[i]; out int8 (observation size,)."""
     observe(states[i], player, out)
@@ -81,6 +92,12 @@ def advance(state, actions):
     """Play, and count the ply. Loops and searches have this in the place of a game's `step`."""
     step(state, actions)
     state["ply"] += 1
+
+
+@jit.kernel
+def refuse(state):
+    """Leave the position as it is, in the place of a step: the ply that `advance` will count is taken back."""
+    state["ply"] -= 1
 
 
 def step_one(states, i, actions):
@@ -98,9 +115,9 @@ def reset_rows(states, rows, prototype, seeds):
 
 @jit.allocates_nothing
 def mask_rows(states, players, out):
-    """Legal actions of players[i] in states[i]; out bool (n, num_actions). A negative player has none."""
+    """Legal actions of players[i] in states[i]; out bool (n, num_actions). A number of no player has none."""
     for i in range(states.shape[0]):
-        if states[i]["done"] or players[i] < 0:
+        if states[i]["done"] or not 0 <= players[i] < states[i]["rewards"].shape[0]:
             out[i, :] = False
         else:
             legal_mask(states[i], players[i], out[i])
@@ -108,12 +125,58 @@ def mask_rows(states, players, out):
 
 @jit.allocates_nothing
 def observe_rows(states, players, out):
-    """Observation of players[i] in states[i]; out int8 (n, observation size). A negative player sees zeros."""
+    """Observation of players[i] in states[i]; out int8 (n, observation size). A number of no player sees zeros."""
     for i in range(states.shape[0]):
-        if players[i] < 0:
+        if not 0 <= players[i] < states[i]["rewards"].shape[0]:
             out[i, :] = 0
         else:
             observe(states[i], players[i], out[i])
+
+
+@jit.allocates_nothing
+def by_rule(state, player, action, mask):
+    """Whether the action is legal, by the game's own `is_legal`."""
+    return is_legal(state, player, action)
+
+
+@jit.allocates_nothing
+def by_mask(state, player, action, mask):
+    """Whether the action is legal, by the whole mask, which is written to `mask` bool (num_actions,)."""
+    if state["done"] or not (0 <= player < state["rewards"].shape[0] and 0 <= action < mask.shape[0]):
+        return False
+    legal_mask(state, player, mask)
+    return mask[action]
+
+
+@jit.allocates_nothing
+def find_illegal(states, rows, actions, mask):
+    """The first of the games `rows` in which its actions[k] cannot be played, or -1; nothing is changed.
+
+    actions as for `step_rows`, -1 for none; mask bool (num_actions,) is room for one. Numbers that are no action are
+    found in entries too that would be ignored.
+    """
+    columns = actions.shape[1]
+    for k in range(rows.shape[0]):
+        state = states[rows[k]]
+        players, mover = state["rewards"].shape[0], np.int64(state["to_move"])
+        for column in range(columns):
+            if not -1 <= actions[k, column] < mask.shape[0]:
+                return rows[k]
+        if state["done"]:
+            continue
+        if mover != SIMULTANEOUS:
+            if not allowed(state, mover, actions[k, mover if columns == players else 0], mask):
+                return rows[k]
+        elif columns != players:
+            return rows[k]
+        else:
+            for player in range(players):
+                if not allowed(state, player, actions[k, player], mask):
+                    legal_mask(state, player, mask)
+                    for action in range(mask.shape[0]):
+                        if mask[action]:
+                            return rows[k]
+    return -1
 
 
 def step_rows(states, rows, actions):
@@ -137,6 +200,7 @@ def resample_rows(states, players, seeds):
         resample(states[i], players[i], seeds[i])
 
 
+@jit.allocates_nothing
 def view_seeds(states, players, seeds, out):
     """One seed for each decision: of the episode's seed, the player and the ply. All uint64 (n,)."""
     for i in range(states.shape[0]):
@@ -152,5 +216,7 @@ def advance_for(rules: Rules) -> Callable[..., Any]:
 @cache
 def loops_for(rules: Rules) -> Loops:
     """The loops of one game; machine code is kept on disk, and options of one game share it."""
-    kernels = {**rules._asdict(), "step": advance_for(rules)}
+    kernels = {name: kernel for name, kernel in rules._asdict().items() if kernel is not None}
+    kernels["allowed"] = jit.specialise(by_mask if rules.is_legal is None else by_rule, **kernels)
+    kernels["step"] = advance_for(rules)
     return Loops(**{name: jit.specialise(globals()[name], **kernels) for name in Loops._fields})

@@ -37,11 +37,28 @@ def whole(option: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
-def at_least(low: int, **values: Any) -> None:
-    """Raise ValueError, naming the value, unless each is a whole number of at least `low`, or None."""
+#: The most of anything that is counted, such as games: more would fill any memory, or take years.
+MOST = 10**9
+
+
+def within(low: float, high: float, **values: Any) -> None:
+    """Raise ValueError, naming the value, unless each is a number from `low` to `high`.
+
+    They must be whole numbers if `low` and `high` are.
+    """
+    whole = isinstance(low, int) and isinstance(high, int)
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
-            raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+        if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high:
+            continue
+        raise ValueError(
+            f"{name} must be a {'whole ' if whole else ''}number from {low:,.12g} to {high:,.12g}, not {value!r}"
+        )
+
+
+def brief(text: str, most: int = 200) -> str:
+    """A text for a message: its beginning and its end, if it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
 
 def as_text(value: Any) -> str:
@@ -74,7 +91,7 @@ def parse_value(annotation: Any, text: str) -> Any:
     if str in kinds:
         return text
     names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
-    raise ValueError(f"{text!r} is not of type {' or '.join(names)}")
+    raise ValueError(f"{brief(text)!r} is not of type {' or '.join(names)}")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import rich.table
 from rich.console import Console
 
 import ttt_envs
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import reason_of, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
 
@@ -173,9 +173,13 @@ class Report:
         write_json(folder / "results.json", self.json())
 
     def kept(self, folder: Path | None) -> Self:
-        """This report, saved unless `folder` is None."""
+        """This report, saved unless `folder` is None; raises NotSaved if that fails."""
         if folder is not None:
-            self.save(folder)
+            try:
+                self.save(folder)
+            except OSError as error:
+                self.folder = None
+                raise NotSaved(self, error) from error
         return self
 
     def show(self, console: Console | None = None) -> None:
@@ -193,6 +197,19 @@ class Report:
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
+
+
+class NotSaved(OSError):
+    """Raised if the files of a report cannot be written; nothing that was found is lost.
+
+    Attributes:
+        report: the report; `report.save(folder)` writes it elsewhere.
+    """
+
+    def __init__(self, report: Report, error: OSError) -> None:
+        """`error`: why it cannot be written."""
+        super().__init__(error.errno, f"the {report.verb} is done, but its results are not saved: {reason_of(error)}")
+        self.report = report
 
 
 def write_json(path: Path, data: Any) -> None:

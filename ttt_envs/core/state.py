@@ -1,12 +1,38 @@
 """State records: one NumPy structured dtype a game, a common header and the game's own fields."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 #: Value of `to_move` while several players may act at once; their masks tell who does.
 SIMULTANEOUS = -1
+
+Bound = int | str | Sequence[int]
+
+
+class Range(NamedTuple):
+    """The values that a field may have. Make one with `between` or `option`.
+
+    Attributes:
+        low: the least value, or one for each entry along the field's last axis.
+        high: the greatest one, likewise; or the name of an option's field, which holds it.
+        is_option: the field is a rule option, and the same in all states of a game.
+    """
+
+    low: Bound
+    high: Bound
+    is_option: bool = False
+
+
+def between(low: Bound, high: Bound) -> Range:
+    """The range of a field that changes during a game, both ends included; see `Range`."""
+    return Range(low, high)
+
+
+def option(low: Bound, high: Bound) -> Range:
+    """The range of a field that holds a rule option: what it may be in any game, both ends included."""
+    return Range(low, high, is_option=True)
 
 
 def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence[tuple[Any, ...]] = ()) -> np.dtype:
@@ -17,9 +43,14 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
     of it; 0 but while `core.chance` enumerates). `fields` are the game's own. Rule options are fields too, so that a
     state is complete by itself: copying a record clones a game, and its bytes are its hash and its file.
 
+    A field is (name, type) or (name, type, shape), followed by its range, `between(low, high)` or `option(low, high)`:
+    `Game.check_states` refuses states outside it. A field without a range may have any value; a bool is 0 or 1.
+
     `shown` are fields for texts and pictures alone, such as the last action: no rule and no observation reads them.
     They stand before the rest, so that a search can leave them out when it recognises a position: `position_start`.
     """
+    ranges = {field[0]: field[-1] for field in (*fields, *shown) if isinstance(field[-1], Range)}
+    fields, shown = ([field[:-1] if field[0] in ranges else field for field in some] for some in (fields, shown))
     start = np.dtype([("rng", np.uint64), ("script", np.uint64), *shown], align=True)
     end = max(offset + kind.itemsize for kind, offset, *_ in (start.fields or {}).values())
     header: list[tuple[Any, ...]] = [
@@ -32,7 +63,24 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
         ("to_move", np.int8),
         ("done", np.bool_),
     ]
-    return _without_holes(np.dtype(header + list(fields), align=True))
+    whole = _without_holes(np.dtype(header + list(fields), align=True))
+    return np.dtype(whole, metadata={_RANGES: ranges})
+
+
+# The key of the ranges in a dtype's metadata.
+_RANGES = "ranges"
+
+
+def ranges_of(dtype: np.dtype) -> Mapping[str, Range]:
+    """The ranges that were declared with a dtype."""
+    metadata: Mapping[str, Any] = dtype.metadata or {}
+    return dict(metadata.get(_RANGES, {}))
+
+
+def plain(dtype: np.dtype) -> np.dtype:
+    """The same dtype without the ranges: `np.save` warns that it does not write them."""
+    assert dtype.names is not None
+    return np.dtype([(name, dtype[name].base, dtype[name].shape) for name in dtype.names], align=True)
 
 
 def position_start(dtype: np.dtype) -> int:

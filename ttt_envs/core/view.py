@@ -8,6 +8,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.state import read_only
+from ttt_envs.core.validity import check_players
 
 
 class View:
@@ -22,19 +23,40 @@ class View:
             game whatever else is in the batch.
     """
 
-    def __init__(
-        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, *, copy: bool = True
-    ) -> None:
-        """`states` structured (n,); `players` int (n,); `seeds` uint64 (n,), of the episodes.
+    def __init__(self, game: Game, states: np.ndarray, players: Any, seeds: Any) -> None:
+        """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
+
+        Raises TypeError or ValueError naming what is wrong, see `Game.check_states`.
+        """
+        if not isinstance(game, Game):
+            raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
+        checked = game.check_states(states)
+        numbers = np.asarray(seeds)
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"seeds must be whole numbers, not {numbers.dtype}")
+        if numbers.shape != checked.shape or (numbers.dtype.kind == "i" and (numbers < 0).any()):
+            raise ValueError(f"seeds must have shape {checked.shape} and be from 0 to 2**64-1, not {seeds!r}")
+        self._fill(game, checked.copy(), check_players(players, len(checked), game.num_players), numbers)
+
+    @classmethod
+    def unchecked(
+        cls, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, *, copy: bool = True
+    ) -> "View":
+        """A view of states and players that are known to be good: others may crash the process.
 
         `copy=False` is for states that nobody else will change: with large records copying is most of the work.
         """
+        view: View = object.__new__(cls)
+        view._fill(game, states.copy() if copy else np.ascontiguousarray(states), np.array(players, np.int64), seeds)
+        return view
+
+    def _fill(self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray) -> None:
         self.game = game
-        self._states = states.copy() if copy else np.ascontiguousarray(states)
-        self._players = np.array(players, np.int64)
-        own = np.empty(len(self._states), np.uint64)
-        game.loops.view_seeds(self._states, self._players, np.ascontiguousarray(seeds, np.uint64), own)
-        self.players, self.seeds = read_only(self._players), read_only(own)
+        self._states = states
+        self._players = players
+        own = np.empty(len(states), np.uint64)
+        game.loops.view_seeds(states, players, np.ascontiguousarray(seeds, np.uint64), own)
+        self.players, self.seeds = read_only(players), read_only(own)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -54,7 +76,12 @@ class View:
         return read_only(out)
 
     def sample_worlds(self, seed: int = 0) -> np.ndarray:
-        """States (n,) that fit all that the players know: hidden things and the future are drawn anew."""
+        """States (n,) that fit all that the players know: hidden things and the future are drawn anew.
+
+        `seed` is a number from 0 to 2**32-1, for as many samples.
+        """
+        if not 0 <= seed < 2**32:
+            raise ValueError(f"seed must be from 0 to 2**32-1, not {seed!r}")
         worlds = self._states.copy()
         self.game.loops.resample_rows(worlds, self._players, stream_seeds(self.seeds, Stream.WORLD, seed))
         return worlds

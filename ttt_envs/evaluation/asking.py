@@ -68,7 +68,7 @@ class Asked:
             views = []
             for seed in range(self.seeds):
                 fold_rows(np.full(len(states), seed, np.uint64), numbers, seeds)
-                views.append(View(game, states, players, seeds, copy=False))
+                views.append(View.unchecked(game, states, players, seeds, copy=False))
             return self(views)
 
         return policy

@@ -15,9 +15,10 @@ import numpy as np
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View, check_actions
-from ttt_envs.wrappers.common import IllegalAction, explain, forfeit
+from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).
 Progress = Callable[[int, int], None]
@@ -252,7 +253,7 @@ def _play_chunk(
         at, by = acting_players(game, states, rows)
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
-            view = View(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
+            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
             started = time.perf_counter()
             joint[at[mine], by[mine]], reasons = ask(agents[a], view, strict=strict)
             seconds[a] += time.perf_counter() - started

@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, as_agent
-from ttt_envs.core.files import unused
+from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import at_least
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
@@ -153,7 +153,7 @@ class Tally:
     """
 
     def __init__(self, game: Game, agent: Agent, games: int, seed: int, opponent: Agent | None = None) -> None:
-        at_least(1, games=games)
+        within(1, MOST, games=games)
         self.game, self.oracle = game, oracle_of(game)
         self.lineup = [as_agent(each) for each in (agent, opponent) if each is not None]
         self.held = np.ones((1, game.num_players), np.bool_)
@@ -381,12 +381,14 @@ def regret(
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
             another or cannot play this game; before any game is played. An agent's illegal action, later.
         FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(regret, locals())
     seed = settings["seed"] = settled(seed)
-    at_least(1, games=games, chunk=chunk)
+    within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     game = resolve(game, options)
     oracle_of(game)
     lineup = line_up(game, agents)
@@ -396,23 +398,23 @@ def regret(
     live = lineup.live or others.live
     tallies = [Tally(game, agent, games, seed, other) for agent in lineup.agents]
     planned, found = tallies[0].planned, list[Measurement]()
-    folder = None if out is None else unused(Path(out))
-    with Work(found, "games", len(tallies) * planned, hidden=quiet or live) as work:
-        for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):
-            try:
-                tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
-            finally:
-                if tally.played >= len(tally.held):
-                    found.append(tally.measurement())
-    return RegretReport(
-        game=game,
-        settings=settings,
-        made=(*lineup.made, *others.made),
-        complete=work.complete,
-        seconds=work.seconds,
-        measurements=found,
-        planned=planned,
-    ).kept(folder)
+    with new_folder(out) as folder:
+        with Work(found, "games", len(tallies) * planned, hidden=quiet or live) as work:
+            for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):
+                try:
+                    tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
+                finally:
+                    if tally.played >= len(tally.held):
+                        found.append(tally.measurement())
+        return RegretReport(
+            game=game,
+            settings=settings,
+            made=(*lineup.made, *others.made),
+            complete=work.complete,
+            seconds=work.seconds,
+            measurements=found,
+            planned=planned,
+        ).kept(folder)
 
 
 def _share(part: Any, whole: Any) -> float:

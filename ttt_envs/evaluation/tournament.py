@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import unused, write_whole
+from ttt_envs.core.files import new_folder, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import at_least
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
 from ttt_envs.core.rng import settled
@@ -311,56 +311,58 @@ def tournament(
         ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another or cannot play this
             game; before any game is played.
         FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(tournament, locals())
     seed = settings["seed"] = settled(seed)
-    at_least(1, games=games, chunk=chunk)
-    at_least(0, resamples=resamples)
+    within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
+    within(0, MOST, resamples=resamples)
     game = resolve(game, options)
     seats = arrangements(game)
     lineup = line_up(game, agents, least=2)
-    folder = None if out is None else unused(Path(out))
-    settings["agents"] = names = lineup.names
-    units, pairings = -(-games // len(seats)), list[Pairing]()
-    seeds = np.repeat(game_seeds(seed, units), len(seats))
-    held = np.tile(np.stack([each.seats for each in seats]), (units, 1))
-    pairs = list(combinations(range(len(names)), 2))
-    with Work(pairings, "games", len(pairs) * len(seeds), hidden=quiet or lineup.live) as work:
-        for done, (i, j) in enumerate(pairs):
-            assignment, parts = np.where(held, i, j), list[Games]()
-            try:
-                for part in iter_games(
-                    game,
-                    lineup.agents,
-                    assignment,
-                    seeds,
-                    chunk=1 if lineup.live and chunk is None else chunk,
-                    progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
-                    strict=strict,
-                ):
-                    parts.append(part)  # one by one, so that an interrupt keeps the finished ones
-            finally:
-                pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
-                if len(pairing.games):
-                    pairings.append(pairing)
-    wins = np.zeros((units, len(names), len(names)))
-    for pairing in pairings:
-        a, b, n = pairing.first, pairing.second, len(pairing.games) // len(seats)
-        wins[:n, a, b] = pairing.won.reshape(n, -1).sum(axis=1)
-        wins[:n, b, a] = pairing.lost.reshape(n, -1).sum(axis=1)
-    return TournamentReport(
-        game=game,
-        settings=settings,
-        made=lineup.made,
-        complete=work.complete,
-        seconds=work.seconds,
-        agents=tuple(names),
-        arrangements=seats,
-        pairings=pairings,
-        ratings=rate(wins, resamples=resamples, seed=seed),
-    ).kept(folder)
+    with new_folder(out) as folder:
+        settings["agents"] = names = lineup.names
+        units, pairings = -(-games // len(seats)), list[Pairing]()
+        seeds = np.repeat(game_seeds(seed, units), len(seats))
+        held = np.tile(np.stack([each.seats for each in seats]), (units, 1))
+        pairs = list(combinations(range(len(names)), 2))
+        with Work(pairings, "games", len(pairs) * len(seeds), hidden=quiet or lineup.live) as work:
+            for done, (i, j) in enumerate(pairs):
+                assignment, parts = np.where(held, i, j), list[Games]()
+                try:
+                    for part in iter_games(
+                        game,
+                        lineup.agents,
+                        assignment,
+                        seeds,
+                        chunk=1 if lineup.live and chunk is None else chunk,
+                        progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
+                        strict=strict,
+                    ):
+                        parts.append(part)  # one by one, so that an interrupt keeps the finished ones
+                finally:
+                    pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
+                    if len(pairing.games):
+                        pairings.append(pairing)
+        wins = np.zeros((units, len(names), len(names)))
+        for pairing in pairings:
+            a, b, n = pairing.first, pairing.second, len(pairing.games) // len(seats)
+            wins[:n, a, b] = pairing.won.reshape(n, -1).sum(axis=1)
+            wins[:n, b, a] = pairing.lost.reshape(n, -1).sum(axis=1)
+        return TournamentReport(
+            game=game,
+            settings=settings,
+            made=lineup.made,
+            complete=work.complete,
+            seconds=work.seconds,
+            agents=tuple(names),
+            arrangements=seats,
+            pairings=pairings,
+            ratings=rate(wins, resamples=resamples, seed=seed),
+        ).kept(folder)
 
 
 def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held: np.ndarray, per_unit: int) -> Pairing:

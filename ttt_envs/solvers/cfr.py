@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.files import unused, write_whole
+from ttt_envs.core.files import new_folder, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import at_least
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table
 from ttt_envs.registry import resolve
@@ -293,35 +293,39 @@ def solve(
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
         FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(solve, locals())
-    at_least(1, iterations=iterations)
+    within(1, MOST, iterations=iterations)
     if target is not None and not target > 0:
         raise ValueError(f"target must be more than 0, not {target!r}")
     game = resolve(game, options)
-    folder = None if out is None else unused(Path(out))
-    started = time.perf_counter()
-    solver, points = Solver(tree.walk_shown(game, limit, quiet=quiet)), list[Point]()
-    walk_seconds = time.perf_counter() - started
-    with Work(points, "iterations", iterations, hidden=quiet) as work:
-        try:
-            while solver.iterations < iterations and not (target and points and points[-1].exploitability <= target):
-                for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
-                    solver.run(1)
-                    work.tell(solver.iterations)
-                points.append(solver.point())
-                work.tell(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
-        finally:
-            if solver.iterations > (points[-1].iteration if points else 0):
-                points.append(solver.point())
-    return SolveReport(
-        game=game,
-        settings=settings,
-        complete=work.complete,
-        seconds=walk_seconds + work.seconds,
-        tree=solver.tree,
-        policy=solver.average(),
-        points=points,
-        walk_seconds=walk_seconds,
-    ).kept(folder)
+    with new_folder(out) as folder:
+        started = time.perf_counter()
+        solver, points = Solver(tree.walk_shown(game, limit, quiet=quiet)), list[Point]()
+        walk_seconds = time.perf_counter() - started
+        with Work(points, "iterations", iterations, hidden=quiet) as work:
+            try:
+                while solver.iterations < iterations and not (
+                    target and points and points[-1].exploitability <= target
+                ):
+                    for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
+                        solver.run(1)
+                        work.tell(solver.iterations)
+                    points.append(solver.point())
+                    work.tell(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
+            finally:
+                if solver.iterations > (points[-1].iteration if points else 0):
+                    points.append(solver.point())
+        return SolveReport(
+            game=game,
+            settings=settings,
+            complete=work.complete,
+            seconds=walk_seconds + work.seconds,
+            tree=solver.tree,
+            policy=solver.average(),
+            points=points,
+            walk_seconds=walk_seconds,
+        ).kept(folder)

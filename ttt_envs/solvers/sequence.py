@@ -13,6 +13,7 @@ information set, 1 for sequence 0. A *plan* is the product of these along each s
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +101,7 @@ class Tree:
             rng.fold_rows(
                 np.full(len(some), seed, np.uint64), np.arange(first, first + len(some), dtype=np.uint64), seeds
             )
-            yield View(self.game, some, np.full(len(some), player), seeds, copy=False)
+            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, copy=False)
 
     def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """A policy from each player's table, float64 (information sets, num_actions)."""
@@ -252,11 +253,22 @@ def load_policy(path: Path, found: Tree) -> tuple[np.ndarray, np.ndarray]:
         both = [[arrays[f"{name}_{player}"] for name in ("digests", "actions", "probabilities")] for player in (0, 1)]
     except FileNotFoundError:
         raise
-    except (OSError, EOFError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        EOFError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise ValueError(f"{path} is damaged, or holds no policy ({error})") from None
     parts = []
     for mine, (digests, actions, probabilities) in zip(found.players, both, strict=True):
         if not (np.array_equal(digests, mine.digests) and np.array_equal(actions, mine.actions[1:])):
             raise ValueError(f"{path} is no policy for {found.game!r}: its information sets are others")
+        if probabilities.shape != actions.shape or not ((probabilities >= 0) & (probabilities <= 1)).all():
+            raise ValueError(f"{path} is damaged: it must have a probability for each action")
         parts.append(np.concatenate([[1.0], probabilities]))
     return parts[0], parts[1]

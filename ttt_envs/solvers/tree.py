@@ -25,7 +25,7 @@ import numpy as np
 from ttt_envs.core import jit, rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import at_least
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
 from ttt_envs.solvers.sequence import CHUNK, SET, Decisions, Tree
 
@@ -119,7 +119,7 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
     """
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game!r} has {game.num_players}")
-    at_least(1, limit=limit)
+    within(1, MOST, limit=limit)
     probabilities, states = chance_of(game).starts()
     start = np.broadcast_to(rng.fold(0, 0), (len(states), 2, 2)).copy()
     here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), start)

@@ -92,7 +92,7 @@ def observations_of(game: Game, states: np.ndarray, player: int) -> np.ndarray:
 def worlds_of(game: Game, states: np.ndarray, player: int, seed: int) -> np.ndarray:
     """A sampled world for each state."""
     seeds = np.arange(len(states), dtype=np.uint64) + np.uint64(10**6 * seed)
-    return View(game, states, np.full(len(states), player), seeds).sample_worlds(seed)
+    return View.unchecked(game, states, np.full(len(states), player), seeds).sample_worlds(seed)
 
 
 def after(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:

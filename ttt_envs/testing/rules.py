@@ -21,6 +21,7 @@ from ttt_envs.testing.positions import (
     random_actions,
     random_play,
     without_rng,
+    worlds_of,
 )
 
 
@@ -58,6 +59,23 @@ def check_masks(game: Game) -> None:
     assert game.simultaneous or not together, "several players act at once, and the game says simultaneous=False"
 
 
+def check_is_legal(game: Game) -> None:
+    """`is_legal`, where there is one, says of each action what the mask says; and False of any other number."""
+    if game.rules.is_legal is None:
+        return
+    states, strange = positions(game, FEW), (-1, 2**31, -(2**63), 2**63 - 1)
+    for player in (*players_of(game), game.num_players, *strange):
+        masks = masks_of(game, states, player)
+        for action in (*range(game.num_actions), game.num_actions, *strange):
+            legal = masks[:, action] if 0 <= action < game.num_actions else np.zeros(len(states), bool)
+            said = np.array([game.rules.is_legal(state, player, action) for state in states])
+            wrong = np.flatnonzero(said != legal)
+            assert not len(wrong), (
+                f"player {player}, action {action}: is_legal says {said[wrong[0]]} in a position whose mask says "
+                f"otherwise:\n{game.format_state(states[wrong[0]], None)}"
+            )
+
+
 def check_rewards(game: Game) -> None:
     """Zero before the end; at the end winners share +1 and losers -1, or all get 0; some games are won."""
     states = random_play(game).states
@@ -73,6 +91,16 @@ def check_rewards(game: Game) -> None:
         usual = replace(game.factory(), rules=game.rules)
         rewarded = repr(usual) != repr(game) and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"
+
+
+def check_states(game: Game) -> None:
+    """`Game.check_states` accepts all states of random play, worlds sampled from them, and their symmetric ones."""
+    game.check_states(random_play(game).states.ravel())
+    states = positions(game)
+    for player in players_of(game):
+        game.check_states(worlds_of(game, states, player, seed=2))
+    for symmetry in game.symmetries:
+        game.check_states(symmetry.states(states))
 
 
 def check_plies(game: Game) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from pettingzoo import AECEnv
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
@@ -16,10 +17,8 @@ from ttt_envs.wrappers.common import (
     RENDER_FPS,
     RENDER_MODES,
     Encoder,
-    IllegalAction,
     Renderer,
     as_action,
-    explain,
     forfeit,
     pack_state,
     unpack_state,
@@ -189,7 +188,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
-        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such

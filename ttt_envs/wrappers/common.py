@@ -19,10 +19,6 @@ RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDER_FPS = 4
 
 
-class IllegalAction(ValueError):
-    """An action of the game that is not legal now."""
-
-
 class Encoder:
     """Observations as users see them.
 
@@ -55,14 +51,6 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
     if not 0 <= action < num_actions:
         raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {action}")
     return int(action)
-
-
-def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
-    """The message for an illegal action, its name, and the names of the legal ones."""
-    names = (*game.action_names, "wait")
-    legal = [names[a] for a in np.flatnonzero(mask)]
-    shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
-    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
@@ -131,6 +119,22 @@ def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.u
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
+def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> None:
+    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and leave one to be made."""
+    if states[0]["done"]:
+        return  # choices that a forfeit has left
+    if not (committed < game.num_actions).all():
+        raise ValueError(f"the choices {committed.tolist()} are no actions: these are 0 to {game.num_actions - 1}")
+    masks = np.zeros((game.num_players, game.num_actions), np.bool_)
+    for player in range(game.num_players):
+        game.loops.mask_one(states, 0, player, masks[player])
+    chosen = np.flatnonzero(committed >= 0)
+    if (states[0]["to_move"] != SIMULTANEOUS and len(chosen)) or not masks[chosen, committed[chosen]].all():
+        raise ValueError(f"the choices {committed.tolist()} are not legal in this position")
+    if not masks[committed < 0].any():
+        raise ValueError("all players have chosen in this position, and nobody could go on")
+
+
 def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.uint64]:
     """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError names the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -141,19 +145,7 @@ def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.ui
         raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
     if data[4:12] != _fingerprint(game) or len(data) != start + game.state_dtype.itemsize + 4:
         raise ValueError(f"this position was saved by another game, or with other options, than {game!r}")
-    states = np.frombuffer(data[start:-4], game.state_dtype).copy()
-    if states[0]["script"]:
-        raise ValueError("this is no position of play: its field `script` says what is to be drawn, and must be 0")
+    states = game.check_states(np.frombuffer(data[start:-4], game.state_dtype).copy())
     committed = np.frombuffer(data[20:start], np.int16).astype(np.int64)
-    # Kernels trust their states: a position in which nobody can go on is not let in.
-    ready = states[0]["done"]
-    if not ready and SIMULTANEOUS <= states[0]["to_move"] < game.num_players:
-        masks = np.zeros((game.num_players, game.num_actions), np.bool_)
-        for player in range(game.num_players):
-            game.loops.mask_one(states, 0, player, masks[player])
-        chosen = np.flatnonzero(committed >= 0)
-        legal = (committed < game.num_actions).all() and masks[chosen, committed[chosen]].all()
-        ready = legal and masks[committed < 0].any()
-    if not ready:
-        raise ValueError("this is no position of the game: nobody has a legal action, and it is not over")
+    _check_committed(game, states, committed)
     return states, committed, np.frombuffer(data[12:20], np.uint64)[0]

@@ -7,6 +7,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
@@ -15,10 +16,8 @@ from ttt_envs.wrappers.common import (
     RENDER_FPS,
     RENDER_MODES,
     Encoder,
-    IllegalAction,
     Renderer,
     as_action,
-    explain,
     forfeit,
     pack_state,
     unpack_state,
@@ -136,7 +135,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game. Its answer -1 stands for `wait`."""
         self._check_live("view")
-        return View(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things included, for `set_state` of any such environment."""

@@ -7,11 +7,12 @@ import numpy as np
 
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive, derive_rows, scale
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Actor, View, check_actions
-from ttt_envs.wrappers.common import ILLEGAL, IllegalAction, explain, forfeit
+from ttt_envs.wrappers.common import ILLEGAL, forfeit
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
@@ -229,7 +230,7 @@ class SeatGames:
         for key in np.unique(self._opponents[games]):
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]
-            view = View(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
+            view = View.unchecked(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
             actions = np.asarray(self._agents[int(key)].act(view))
             if (
                 actions.shape != at.shape
@@ -240,4 +241,4 @@ class SeatGames:
                 name = getattr(self._agents[int(key)], "name", repr(self._agents[int(key)]))
                 raise ValueError(f"the opponent {name} must give one legal action for each of {len(at)} positions")
             joint[at, by] = actions
-        self.batch.step_rows(rows, joint[rows])
+        self.batch.step_unchecked(joint[rows], rows)

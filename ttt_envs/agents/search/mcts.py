@@ -31,6 +31,7 @@ from ttt_envs.agents.base import Agent, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
@@ -57,6 +58,9 @@ INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=Tr
 # exploration in it blurs the values above. The root must find the best action, the other nodes collect reward: Tolpin
 # and Shimony, "MCTS based on simple regret", AAAI 2012.
 _BELOW_ROOT = 0.5
+
+#: The most simulations for a decision: their tree takes gigabytes.
+MOST_SIMULATIONS = 10**8
 
 # Simulations between two looks at the clock.
 _CHUNK = 64
@@ -257,12 +261,11 @@ class MCTS(Agent):
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
         """
-        if simulations < 1 or threads < 1:
-            raise ValueError(f"simulations={simulations} and threads={threads} must be at least 1")
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise ValueError(f"seconds={seconds} must be more than 0, and finite")
-        if not 0 <= exploration < math.inf:
-            raise ValueError(f"exploration={exploration} must be at least 0, and finite")
+        within(1, MOST_SIMULATIONS, simulations=simulations)
+        within(1, 1024, threads=threads)
+        if seconds is not None:
+            within(1e-6, 1e6, seconds=seconds)
+        within(0.0, 1e6, exploration=exploration)  # a much larger one would not be finite in bounds
         self.simulations = simulations
         self.seconds = seconds
         self.exploration = exploration
@@ -341,12 +344,15 @@ class MCTS(Agent):
 def _run_until(
     deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, legal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search until the deadline, for one chunk at least; the tree and its index, moved if they needed more room."""
+    """Search until the deadline, for one chunk at least, or until the tree is as large as it may be.
+
+    Returns the tree and its index, moved if they needed more room.
+    """
     size = 1
     while True:
         size += _CHUNK
         if size > len(tree):
             tree, index = np.concatenate([tree, np.zeros_like(tree)]), np.concatenate([index, np.zeros_like(index)])
         run(tree[:size], index, legal)
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline or size + _CHUNK > MOST_SIMULATIONS:
             return tree, index

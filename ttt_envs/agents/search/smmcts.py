@@ -36,6 +36,7 @@ from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import within
 from ttt_envs.core.view import View
 
 
@@ -364,8 +365,7 @@ class SMMCTS(mcts.MCTS):
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
         """
         super().__init__(simulations, seconds, exploration, threads)
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"gamma={gamma} must be from 0 to 1")
+        within(0.0, 1.0, gamma=gamma)
         self.gamma = gamma
 
     def policy(self, view: View) -> np.ndarray:

@@ -25,7 +25,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text
+from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 
 ID = "martian_tic_tac_toe"
@@ -66,7 +66,7 @@ def make(
         repetition_limit = whole("repetition_limit", repetition_limit, 2, 9)
     if max_plies is None:
         max_plies = 300 if size == 3 else 25 * size * size
-    max_plies = whole("max_plies", max_plies, LEAST_PLIES if size == 3 else players, 65535)
+    max_plies = whole("max_plies", max_plies, LEAST_PLIES if size == 3 else players, rules.MOST_PLIES)
     options: dict[str, Any] = {
         "size": size,
         "players": players,
@@ -87,7 +87,7 @@ def make(
         action_names=text.action_names(size),
         action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
         observation=encoding.blocks(size, players, pieces, repetition_limit or 0),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=False,
         hidden_information=False,
@@ -95,10 +95,11 @@ def make(
         teams=tuple((player,) for player in range(players)),
         native="aec",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
         factory=make,
+        invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),

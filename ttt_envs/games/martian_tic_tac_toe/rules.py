@@ -18,11 +18,15 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import between, option, state_dtype
 
 EMPTY = 0
 NONE = -1
 SMALL, SIZES = 1, 3
+
+#: The most that the option max_plies can be.
+MOST_PLIES = 65535
 
 # What a piece may be put in the place of, as sets of sizes: [same_size_swap, see `relation`]. Into an empty cell goes a
 # small one; for the mover's own piece a smaller one, or one a size larger; for an opponent's, one a size larger.
@@ -42,19 +46,33 @@ def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
     return state_dtype(
         players=players,
         fields=[
-            ("piece", np.int8, (cells,)),  # in each cell: EMPTY, or SIZES * player + size, sizes from 1 to 3
-            ("stash", np.int8, (players, SIZES)),  # pieces of each size that a player has left
-            ("occurred", np.int8),  # times that this board with this player to move has occurred, now included
-            ("logged", np.int32),  # moves in the log
-            ("log", np.uint8 if entries <= 256 else np.uint16, (remembered,)),  # see `entry`
-            ("size", np.int8),  # option of that name
-            ("line", np.int8),  # pieces in a row that win
-            ("pieces", np.int8),  # of each size, that each player starts with
-            ("repetition_limit", np.int8),  # option of that name; 0 for none
-            ("max_plies", np.int32),  # option of that name
-            ("same_size_swap", np.bool_),  # option of that name
+            (
+                "piece",
+                np.int8,
+                (cells,),
+                between(EMPTY, SIZES * players),
+            ),  # in each cell: EMPTY, or SIZES * player + size, sizes from 1 to 3
+            ("stash", np.int8, (players, SIZES), between(0, "pieces")),  # pieces of each size that a player has left
+            (
+                "occurred",
+                np.int8,
+                between(1, 9),
+            ),  # times that this board with this player to move has occurred, now included
+            ("logged", np.int32, between(0, remembered)),  # moves in the log
+            (
+                "log",  # see `entry`
+                np.uint8 if entries <= 256 else np.uint16,
+                (remembered,),
+                between(0, entries - 1),
+            ),
+            ("size", np.int8, option(size, size)),  # option of that name
+            ("line", np.int8, option(3, 5)),  # pieces in a row that win
+            ("pieces", np.int8, option(3, 5)),  # of each size, that each player starts with
+            ("repetition_limit", np.int8, option(0, 9)),  # option of that name; 0 for none
+            ("max_plies", np.int32, option(players, MOST_PLIES)),  # option of that name
+            ("same_size_swap", np.bool_, option(0, 1)),  # option of that name
         ],
-        shown=[("last_action", np.int16)],  # of the newest move, or NONE
+        shown=[("last_action", np.int16, between(NONE, SIZES * cells - 1))],  # of the newest move, or NONE
     )
 
 
@@ -76,6 +94,16 @@ def legal_mask(state, player, out):
         sizes = in_hand & sizes_allowed(state, player, cell)
         for size in range(1, SIZES + 1):
             out[SIZES * cell + size - 1] = sizes >> size & 1
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may put a pyramid of this size into this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < SIZES * state["piece"].shape[0]:
+        return False
+    cell, size = action // SIZES, action % SIZES + 1
+    return state["stash"][player, size - 1] > 0 and sizes_allowed(state, player, cell) >> size & 1 == 1
 
 
 @kernel
@@ -112,6 +140,9 @@ def is_first_turn(state):
 def step(state, actions):
     """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
     replaced = state["piece"][cell]
     state["last_action"] = actions[player]

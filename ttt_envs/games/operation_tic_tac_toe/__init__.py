@@ -45,7 +45,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text
+from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.operation_tic_tac_toe.drawing import draw
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
@@ -116,7 +116,7 @@ def make(
         action_names=text.ACTIONS,
         action_format="what a player submits, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
         observation=observation,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=True,
         stochastic=is_match or specialists is None or first_placer is None,
         hidden_information=False,
@@ -124,11 +124,12 @@ def make(
         teams=((0,), (1,)),
         native="parallel",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=make,
+        invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),

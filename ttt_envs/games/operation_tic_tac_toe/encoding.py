@@ -82,6 +82,8 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
+    if not 0 <= player < 2:
+        return
     occupied = occupation(state)
     if player == 1:  # own pieces first
         occupied = occupied >> (2 * ROOMS) | occupied << (2 * ROOMS)

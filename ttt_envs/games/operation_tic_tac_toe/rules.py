@@ -14,9 +14,10 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.jit import allocates_nothing, each_constant, kernel
 from ttt_envs.core.lines import lines
-from ttt_envs.core.state import SIMULTANEOUS, state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
@@ -123,27 +124,34 @@ _OCCUPIES = np.array(
 STATE = state_dtype(
     players=2,
     fields=[
-        ("last", np.int16, (2,)),  # each player's submission in the last turn of this round, an action; NONE before
-        ("last_ability", np.int16),  # what was decided on the ability of the piece placed in it, or NONE
-        ("board", np.int8, (ROOMS,)),
-        ("standing", np.int8, (2, SPECIALISTS)),  # the standing of each player's specialists
-        ("hacker_on", np.int8, (2,)),  # 1: this player predicts two rooms (Numba has no arrays of bool in records)
-        ("phase", np.int8),
-        ("placer", np.int8),  # the player who places in this turn, or did in the last one; NOBODY in phase ROLE
-        ("first", np.int8),  # the player who placed first in this round; NOBODY in phase ROLE
-        ("pending", np.int8),  # in phase ABILITY the room of the specialist, else NOWHERE
-        ("idle", np.int8),  # turns in a row that changed neither the board nor a specialist's standing
-        ("wins", np.int8, (2,)),  # rounds that each player has won in the match
-        ("round", np.int8),  # from 1
-        ("ended", np.int8),  # how the round before this one did, or the last one of all: one of ENDS
-        ("is_match", np.bool_),  # option mode
-        ("rounds_to_win", np.int8),  # option of that name
-        ("max_rounds", np.int8),  # option of that name
-        ("max_idle_turns", np.int8),  # option of that name
-        ("allow_pass", np.bool_),  # option of that name
-        ("draw_offers", np.bool_),  # option of that name
-        ("given", np.int8, (2, 2)),  # option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn
-        ("given_first", np.int8),  # option first_placer, or NOBODY
+        # Each player's submission in the last turn of this round, an action; NONE before.
+        ("last", np.int16, (2,), between(NONE, NUM_ACTIONS - 1)),
+        # What was decided on the ability of the piece placed in it, or NONE.
+        ("last_ability", np.int16, between(NONE, NUM_ACTIONS - 1)),
+        ("board", np.int8, (ROOMS,), between(EMPTY, 2 * KINDS)),
+        ("standing", np.int8, (2, SPECIALISTS), between(UNUSED, USED)),  # the standing of each player's specialists
+        # 1: this player predicts two rooms. (Numba has no arrays of bool in records.)
+        ("hacker_on", np.int8, (2,), between(0, 1)),
+        ("phase", np.int8, between(ROLE, ABILITY)),
+        # The player who places in this turn, or did in the last one; NOBODY in phase ROLE.
+        ("placer", np.int8, between(NOBODY, 1)),
+        ("first", np.int8, between(NOBODY, 1)),  # the player who placed first in this round; NOBODY in phase ROLE
+        ("pending", np.int8, between(NOWHERE, ROOMS - 1)),  # in phase ABILITY the room of the specialist, else NOWHERE
+        # Turns in a row that changed neither the board nor a specialist's standing.
+        ("idle", np.int8, between(0, "max_idle_turns")),
+        ("wins", np.int8, (2,), between(0, "rounds_to_win")),  # rounds that each player has won in the match
+        ("round", np.int8, between(1, "max_rounds")),  # from 1
+        # How the round before this one ended, or the last one of all: one of ENDS.
+        ("ended", np.int8, between(NO_ROUND, AGREED)),
+        ("is_match", np.bool_, option(0, 1)),  # option mode
+        ("rounds_to_win", np.int8, option(1, 99)),  # option of that name
+        ("max_rounds", np.int8, option(1, 99)),  # option of that name
+        ("max_idle_turns", np.int8, option(1, 99)),  # option of that name
+        ("allow_pass", np.bool_, option(0, 1)),  # option of that name
+        ("draw_offers", np.bool_, option(0, 1)),  # option of that name
+        # Option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn.
+        ("given", np.int8, (2, 2), option(DRAWN, HACKER)),
+        ("given_first", np.int8, option(NOBODY, 1)),  # option first_placer, or NOBODY
     ],
 )
 
@@ -190,6 +198,8 @@ def reset(state, seed):
 def legal_mask(state, player, out):
     """The legal actions of this player, by the phase."""
     out[:] = False
+    if not 0 <= player < 2:
+        return
     if state["phase"] == TURN:
         if player == state["placer"]:
             mask_placements(state, player, out)
@@ -253,9 +263,111 @@ def mask_ability(state, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may choose this now, by the phase."""
+    if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
+        return False
+    if state["phase"] == TURN:
+        return may_place(state, player, action) if player == state["placer"] else may_predict(state, player, action)
+    if state["phase"] == PICK:
+        return may_pick(state, player, action)
+    if player != state["to_move"]:
+        return False
+    if state["phase"] == ABILITY:
+        return may_use_ability(state, action)
+    return may_take_role(action)
+
+
+@kernel
+def may_place(state, player, action):
+    """Whether the Placer may submit this; see `mask_placements`."""
+    if action == PASS:
+        return state["allow_pass"] or not can_place(state, player)
+    if action == OFFER_DRAW:
+        return state["draw_offers"]
+    if not 0 <= action < PREDICT:
+        return False
+    kind, room = action // ROOMS, action % ROOMS
+    if kind in (ASSASSIN, COURIER):
+        return has_kind(state, player, kind) and rooms_to_enter(occupation(state), player, kind) >> room & 1 == 1
+    return has_kind(state, player, kind) & (state["board"][room] == EMPTY)
+
+
+@kernel
+def can_place(state, player):
+    """Whether the player has a piece that some room may take."""
+    occupied = occupation(state)
+    for kind in range(KINDS):
+        if has_kind(state, player, kind) and rooms_to_enter(occupied, player, kind) != 0:
+            return True
+    return False
+
+
+@kernel
+def has_kind(state, player, kind):
+    """Whether the player has a piece of this kind to place; of spies there are enough."""
+    return (kind == SPY) | (state["standing"][player, max(kind, 1) - 1] == IN_HAND)  # no branch on what is random
+
+
+@kernel
+def may_predict(state, player, action):
+    """Whether the Predictor may submit this; see `mask_predictions`."""
+    if action == PASS:
+        return state["allow_pass"]
+    if action == OFFER_DRAW:
+        return state["draw_offers"]
+    first, end = (PREDICT_TWO, REMOVE) if state["hacker_on"][player] else (PREDICT, PREDICT_TWO)
+    return first <= action < end
+
+
+@kernel
+def may_pick(state, player, action):
+    """Whether the player may choose this specialist or pair; see `mask_picks`."""
+    if is_overtime(state):
+        return CHOOSE_TWO <= action < PASS
+    return CHOOSE <= action < CHOOSE_TWO and state["standing"][player, action - CHOOSE] == OFFERED
+
+
+@kernel
+def may_use_ability(state, action):
+    """Whether the ability of the specialist just placed may be used so, or left; see `mask_ability`."""
+    kind = kind_of(state["board"][state["pending"]])
+    if action == NO_ABILITY:
+        return OPTIONAL[kind]
+    first = ABILITY_ACTION[kind]
+    if not first <= action < first + ABILITY_CHOICES[kind]:
+        return False
+    return ability_choices(state, state["pending"]) >> action - first & 1 == 1
+
+
+@kernel
+def may_take_role(action):
+    """Whether this is one of the two roles."""
+    return action in (PLACE_FIRST, PREDICT_FIRST)
+
+
+@kernel
+def are_legal(state, actions):
+    """Whether each player who acts has chosen something legal."""
+    placer = np.int64(state["placer"])
+    if state["done"]:
+        return False
+    if state["phase"] == TURN:
+        return may_place(state, placer, actions[placer]) and may_predict(state, 1 - placer, actions[1 - placer])
+    if state["phase"] == ABILITY:
+        return may_use_ability(state, actions[placer])
+    if state["phase"] == PICK:
+        return may_pick(state, 0, actions[0]) and may_pick(state, 1, actions[1])
+    return may_take_role(actions[state["to_move"]])
+
+
+@kernel
 def step(state, actions):
     """Carry out the choices of this phase; then begin the next phase, turn or round."""
-    if state["phase"] == TURN:
+    if not are_legal(state, actions):
+        refuse(state)
+    elif state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
         use_ability(state, actions[state["placer"]])
@@ -613,6 +725,7 @@ def empty_rooms(occupied):
 
 
 @kernel
+@each_constant  # a loop from 0 on takes half as long to observe as one from anywhere
 def write_set(members, count, out, at):
     """Write `count` entries of `out` from `at` on: whether 0, 1, ... are in the set."""
     # Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.

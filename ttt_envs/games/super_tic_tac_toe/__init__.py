@@ -20,15 +20,12 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.games import environments
-from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
+from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
 
 ID = "super_tic_tac_toe"
 
 env, raw_env, parallel_env = environments(ID)
-
-# 16 marks cannot win: that takes three lines of three, so nine marks of one player, the 17th ply at the earliest.
-MOST_OPENING_PLIES = 16
 
 
 def make(*, first_move: str = "center_board", won_boards: str = "open", random_opening_plies: int = 0) -> Game:
@@ -48,7 +45,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
     options: dict[str, Any] = {
         "first_move": choice("first_move", first_move, ("center_board", "anywhere")),
         "won_boards": choice("won_boards", won_boards, ("open", "closed")),
-        "random_opening_plies": whole("random_opening_plies", random_opening_plies, 0, MOST_OPENING_PLIES),
+        "random_opening_plies": whole("random_opening_plies", random_opening_plies, 0, rules.MOST_OPENING_PLIES),
     }
     prototype = np.zeros(1, rules.STATE)
     prototype["center_first"] = first_move == "center_board"
@@ -62,7 +59,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         action_names=text.ACTION_NAMES,
         action_format="board/cell, each from 0 to 8, row by row from the top left",
         observation=encoding.BLOCKS,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=random_opening_plies > 0,
         hidden_information=False,
@@ -70,10 +67,11 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         teams=((0,), (1,)),
         native="aec",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
         factory=make,
+        invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries()),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),

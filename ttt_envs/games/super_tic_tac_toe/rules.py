@@ -11,25 +11,29 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import between, option, state_dtype
 
 EMPTY = 0
 ANYWHERE = -1
 NONE = -1
 CENTER = 4
 
+# 16 marks cannot win: that takes three lines of three, so nine marks of one player, the 17th ply at the earliest.
+MOST_OPENING_PLIES = 16
+
 STATE = state_dtype(
     players=2,
     fields=[
-        ("cells", np.int8, (9, 9)),  # [small board, cell]: EMPTY or player + 1
-        ("owner", np.int8, (9,)),  # of each small board: EMPTY or player + 1
-        ("filled", np.int8, (9,)),  # marks in each small board
-        ("target", np.int8),  # board that must be played in, or ANYWHERE
-        ("closed", np.bool_),  # option won_boards="closed"
-        ("center_first", np.bool_),  # option first_move="center_board"
-        ("random_opening_plies", np.int8),  # option of that name
+        ("cells", np.int8, (9, 9), between(EMPTY, 2)),  # [small board, cell]: EMPTY or player + 1
+        ("owner", np.int8, (9,), between(EMPTY, 2)),  # of each small board: EMPTY or player + 1
+        ("filled", np.int8, (9,), between(0, 9)),  # marks in each small board
+        ("target", np.int8, between(ANYWHERE, 8)),  # board that must be played in, or ANYWHERE
+        ("closed", np.bool_, option(0, 1)),  # option won_boards="closed"
+        ("center_first", np.bool_, option(0, 1)),  # option first_move="center_board"
+        ("random_opening_plies", np.int8, option(0, MOST_OPENING_PLIES)),  # option of that name
     ],
-    shown=[("last_action", np.int8)],  # the newest mark's, or NONE
+    shown=[("last_action", np.int8, between(NONE, 80))],  # the newest mark's, or NONE
 )
 
 THROUGH = lines_through(3, 3, 3)
@@ -58,15 +62,33 @@ def legal_mask(state, player, out):
     if player != state["to_move"]:
         return
     for board in range(9):
-        if state["target"] == board or (state["target"] == ANYWHERE and playable(state, board)):
+        if is_target(state, board):
             for cell in range(9):
                 out[9 * board + cell] = state["cells"][board, cell] == EMPTY
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may put a mark into this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < 81:
+        return False
+    return is_target(state, action // 9) and state["cells"][action // 9, action % 9] == EMPTY
+
+
+@kernel
+def is_target(state, board):
+    """Whether the next mark may be put into this small board."""
+    return state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
 
 
 @kernel
 def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     board, cell = actions[player] // 9, actions[player] % 9
     state["last_action"] = actions[player]
     state["cells"][board, cell] = player + 1

@@ -27,7 +27,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
+from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_dice.drawing import draw
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
@@ -69,7 +69,7 @@ def _make(
     options: dict[str, Any] = {
         "size": size,
         "win_length": whole("win_length", win_length, 3, size),
-        "target_points": whole("target_points", target_points, 1, 99),
+        "target_points": whole("target_points", target_points, 1, rules.MOST_TARGET),
         "rounds": choice("rounds", rounds, ROUNDS),
     }
     target = target_points if rounds == "match" else 0
@@ -83,7 +83,7 @@ def _make(
         action_names=text.action_names(size),
         action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
         observation=encoding.blocks(size, target),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=True,
         hidden_information=False,
@@ -91,11 +91,12 @@ def _make(
         teams=((0,), (1,)),
         native="aec",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=factory,
+        invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),

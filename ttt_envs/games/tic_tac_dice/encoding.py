@@ -37,6 +37,8 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
+    if not 0 <= player < 2:
+        return
     cells = state["rank"].shape[0]
     own = RANKS * cells
     dice = own + 3 * cells

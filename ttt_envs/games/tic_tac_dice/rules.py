@@ -12,7 +12,8 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import between, option, state_dtype
 
 EMPTY = 0
 NONE = -1
@@ -24,6 +25,9 @@ SIZES = (3, 4, 5)  # a square of 36 cards would need more than the deck has
 #: How a round may have ended; NO_ROUND before the first one has.
 ENDS = NO_ROUND, ROW_OF_X, ROW_OF_O, MORE_OF_X, MORE_OF_O, DRAWN = range(6)
 
+#: The most that the option target_points can be.
+MOST_TARGET = 99
+
 ROW_POINTS = 2
 COUNT_POINTS = 1
 
@@ -34,18 +38,22 @@ STATE = {
     size: state_dtype(
         players=2,
         fields=[
-            ("rank", np.int8, (size * size,)),  # of the card in each cell, 1 to 8
-            ("owner", np.int8, (size * size,)),  # of each card: EMPTY or player + 1
-            ("dice", np.int8, (2,)),  # of this turn, the lower one first; 0 when the game is over
-            ("points", np.int8, (2,)),  # of each player in the match
-            ("drawn", np.int8),  # rounds of the match without points
-            ("size", np.int8),  # option of that name
-            ("win_length", np.int8),  # option of that name
-            ("target", np.int8),  # option target_points; 0 if a game is a single round
+            ("rank", np.int8, (size * size,), between(1, RANKS)),  # of the card in each cell, 1 to 8
+            ("owner", np.int8, (size * size,), between(EMPTY, 2)),  # of each card: EMPTY or player + 1
+            ("dice", np.int8, (2,), between(0, 6)),  # of this turn, the lower one first; 0 when the game is over
+            ("points", np.int8, (2,), between(0, MOST_TARGET + ROW_POINTS - 1)),  # of each player in the match
+            ("drawn", np.int8, between(0, MOST_DRAWN_ROUNDS)),  # rounds of the match without points
+            ("size", np.int8, option(size, size)),  # option of that name
+            ("win_length", np.int8, option(3, size)),  # option of that name
+            ("target", np.int8, option(0, MOST_TARGET)),  # option target_points; 0 if a game is a single round
         ],
         shown=[
-            ("last_claim", np.int8),  # the cell of the newest claim of this round, or NONE
-            ("last", np.int8),  # how the round before this one ended: an index of ENDS
+            (
+                "last_claim",
+                np.int8,
+                between(NONE, size * size - 1),
+            ),  # the cell of the newest claim of this round, or NONE
+            ("last", np.int8, between(NO_ROUND, DRAWN)),  # how the round before this one ended: an index of ENDS
         ],
     )
     for size in SIZES
@@ -76,9 +84,21 @@ def legal_mask(state, player, out):
 
 
 @kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may claim the card in this cell now."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < state["rank"].shape[0]:
+        return False
+    return is_claimable(state, action, allowed_ranks(state))
+
+
+@kernel
 def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = state["to_move"]
+    if not is_legal(state, player, actions[player]):
+        refuse(state)
+        return
     state["owner"][actions[player]] = player + 1
     state["last_claim"] = actions[player]
     unclaimed = unclaimed_ranks(state)

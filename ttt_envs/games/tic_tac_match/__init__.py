@@ -26,7 +26,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text
+from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_match.drawing import draw
 
 ID = "tic_tac_match"
@@ -72,10 +72,10 @@ def make(
         "max_turns": whole("max_turns", max_turns, 1, 10_000),
         "history": whole("history", history, 0, 100),
         "colours": whole("colours", colours, 1, len(text.COLOURS)),
-        "copies": whole("copies", copies, 1, 9),
-        "flips": whole("flips", flips, 0, 9),
-        "wipe_outs": whole("wipe_outs", wipe_outs, 0, 9),
-        "double_plays": whole("double_plays", double_plays, 0, 9),
+        "copies": whole("copies", copies, 1, rules.MOST_CARDS),
+        "flips": whole("flips", flips, 0, rules.MOST_CARDS),
+        "wipe_outs": whole("wipe_outs", wipe_outs, 0, rules.MOST_CARDS),
+        "double_plays": whole("double_plays", double_plays, 0, rules.MOST_CARDS),
         "hand_size": whole("hand_size", hand_size, 1, 9),
     }
     if players == 2 and not teams:
@@ -95,7 +95,7 @@ def make(
         short_action_names=text.action_names(players, colours, short=True),
         action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
         stochastic=True,
         hidden_information=True,
@@ -103,10 +103,11 @@ def make(
         teams=tuple(tuple(int(each) for each in np.flatnonzero(sides == side)) for side in (0, 1)),
         native="parallel",
         format_state=text.format_state,
-        parse_state=partial(text.parse_state, prototype=prototype),
+        read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
         factory=make,
+        invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
         rotate_seats=symmetry.rotate_seats,
     )

@@ -61,6 +61,8 @@ def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tu
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
     out[:] = 0
+    if not 0 <= player < state["identity"].shape[0]:
+        return
     players, symbols = state["identity"].shape[0], flip_of(state)
     hand_size, most, left = np.int64(state["hand_size"]), np.int64(0), state["max_turns"] - state["turn"]
     for kind in range(state["deck"].shape[0]):

@@ -18,12 +18,14 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines_through
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.loops import refuse
+from ttt_envs.core.state import between, option, state_dtype
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
+MOST_CARDS = 9  # of a kind
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
 ALL_CELLS = 2**CELLS - 1
@@ -49,23 +51,37 @@ def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
     return state_dtype(
         players=players,
         fields=[
-            ("top", np.int8, (CELLS,)),  # kind of the top card of each cell, or NOTHING
-            ("identity", np.int8, (players,)),  # what each player's ID card shows: 0 for X, 1 for O
-            ("hand", np.int8, (players, kinds)),  # cards of each kind
-            ("pile", np.int8, (kinds,)),  # the draw pile
-            ("discard", np.int8, (kinds,)),
-            ("covered", np.int8, (kinds,)),  # cards on the board under others
-            ("pending", np.int8),  # cards of a Double Play still to be played: 2, 1 or 0
-            ("turn", np.int32),  # turns finished
-            ("event", np.int16, (events, 2)),  # the newest last: (player, action + 1), see `remember`
-            ("deck", np.int8, (kinds,)),  # all cards of the game, by the options
-            ("hand_size", np.int8),  # option of that name
-            ("max_turns", np.int32),  # option of that name
-            ("team_of", np.int8, (players,)),  # which side each player is on: 0 the dealer's, 1 the other
+            (
+                "top",
+                np.int8,
+                (CELLS,),
+                between(NOTHING, 2 * colours - 1),
+            ),  # kind of the top card of each cell, or NOTHING
+            ("identity", np.int8, (players,), between(0, 1)),  # what each player's ID card shows: 0 for X, 1 for O
+            ("hand", np.int8, (players, kinds), between(0, "hand_size")),  # cards of each kind
+            ("pile", np.int8, (kinds,), between(0, MOST_CARDS)),  # the draw pile
+            ("discard", np.int8, (kinds,), between(0, MOST_CARDS)),
+            ("covered", np.int8, (kinds,), between(0, MOST_CARDS)),  # cards on the board under others
+            ("pending", np.int8, between(0, 2)),  # cards of a Double Play still to be played: 2, 1 or 0
+            ("turn", np.int32, between(0, "max_turns")),  # turns finished
+            (
+                "event",
+                np.int16,
+                (events, 2),
+                between(0, (players - 1, num_actions(players, colours) + 1)),
+            ),  # the newest last: (player, action + 1), see `remember`
+            ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards of the game, by the options
+            ("hand_size", np.int8, option(1, 9)),  # option of that name
+            ("max_turns", np.int32, option(1, 10_000)),  # option of that name
+            ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
-            ("last_action", np.int16),  # of the newest card played, or NONE
-            ("last_player", np.int8),  # the player who played it, or NONE
+            (
+                "last_action",
+                np.int16,
+                between(NONE, num_actions(players, colours) - 1),
+            ),  # of the newest card played, or NONE
+            ("last_player", np.int8, between(NONE, players - 1)),  # the player who played it, or NONE
         ],
     )
 
@@ -123,6 +139,10 @@ def step(state, actions):
     """Play a card and resolve it; the last card of a turn ends it."""
     player, flip = state["to_move"], flip_of(state)
     action, players = actions[player], state["identity"].shape[0]
+    board = read_board(state)
+    if not may_play(state, board, player, action):
+        refuse(state)
+        return
     state["last_action"], state["last_player"] = action, player
     remember(state, player, action)
     if action == CELLS * flip + players:
@@ -130,7 +150,7 @@ def step(state, actions):
         state["pending"] = 2
         return
     if action < CELLS * flip:
-        if lay(state, player, action // CELLS, action % CELLS):
+        if lay(state, board, player, action):
             end_game(state, action // CELLS % 2)
             return
     elif action == CELLS * flip:
@@ -155,14 +175,14 @@ def step(state, actions):
 
 
 @kernel
-def lay(state, player, kind, cell):
-    """Lay a symbol card from the hand; True if it completes a line of three top cards of its kind."""
-    top = state["top"]
+def lay(state, board, player, action):
+    """Lay a symbol card from the hand on the board; True if it completes a line of three top cards of its kind."""
+    top, kind, cell = state["top"], action // CELLS, action % CELLS
     state["hand"][player, kind] -= 1
     if top[cell] != NOTHING:
         state["covered"][top[cell]] += 1
     top[cell] = kind
-    return completes_line(read_board(state), kind, cell)
+    return completes_line(board_with(board, kind, cell), kind, cell)
 
 
 @kernel
@@ -248,8 +268,8 @@ def remember(state, player, action):
         events[k, 0] = events[k + 1, 0]
         events[k, 1] = events[k + 1, 1]
     if events.shape[0] > 0:
-        events[-1, 0] = player
-        events[-1, 1] = action + 1
+        events[events.shape[0] - 1, 0] = player
+        events[events.shape[0] - 1, 1] = action + 1
 
 
 # --- what may be played ---
@@ -278,6 +298,28 @@ def legal_mask(state, player, out):
     elif state["pending"] == 2:
         for action in range(at + 1):
             out[action] = out[action] and can_go_on(board, hand, action)
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """Whether the player may play this card so now."""
+    return may_play(state, read_board(state), player, action)
+
+
+@kernel
+def may_play(state, board, player, action):
+    """`is_legal` where the board has been read."""
+    players, flip = state["identity"].shape[0], flip_of(state)
+    if player != state["to_move"] or state["done"] or not 0 <= action <= CELLS * flip + players:
+        return False
+    hand, kind, cell, ahead = state["hand"][player], action // CELLS, action % CELLS, action - CELLS * flip
+    if ahead <= 0:
+        fits = ahead == 0 or fitting(board, kind) >> cell & 1 != 0
+        return hand[kind] > 0 and fits and (state["pending"] != 2 or can_go_on(board, hand, action))
+    if ahead < players:
+        return state["pending"] == 0 and hand[flip + 1] > 0
+    return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import check_writable, write_whole
+from ttt_envs.core.files import check_writable, locked_file, write_whole
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.games.martian_tic_tac_toe import rules
@@ -46,8 +46,9 @@ class BuildTable:
         for each in (path, self.picture):
             if each is not None:
                 check_writable(each)
-        table = build_table(same_size_swap, tell)
-        write_table(path, table, same_size_swap)
+        with locked_file(path):
+            table = build_table(same_size_swap, tell)
+            write_table(path, table, same_size_swap)
         lines = [*facts(table), f"wrote {path}: {path.stat().st_size:,} bytes"]
         if self.picture is not None:
             write_whole(self.picture, drawn_picture(table) + "\n")

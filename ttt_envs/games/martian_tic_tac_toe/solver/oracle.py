@@ -1,16 +1,19 @@
 """The oracle of the 3x3 game of two players, with and without the draw by repetition."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 
 from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, PIECES, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import load_table
+from ttt_envs.games.martian_tic_tac_toe.validity import invariants
 
 
 class MartianOracle:
@@ -29,27 +32,33 @@ class MartianOracle:
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,)."""
-        return ~np.isnan(self._judge(states)[1])
+        return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
         """int64 (n,): odd if the player to move wins, even if they lose; -1 for a draw, -2 where nothing is known.
 
         The limits of plies and of repetitions are disregarded.
         """
-        return self._judge(states)[0]
+        return self._judge(self._checked(states))[0]
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         values = self._judge(states)[1]
-        return np.where(states["to_move"] == player, values, 0 - values)
+        return np.where(states["to_move"] == players, values, 0 - values)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 27): the same after each action; nan where it is illegal or leads to what is not covered."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         values = self._actions(states)[1]
-        return np.where((states["to_move"] == player)[:, None], values, 0 - values)
+        return np.where((states["to_move"] == players)[:, None], values, 0 - values)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to move."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         now, value = self._judge(states)
         after, worth = self._actions(states)
         # What the table says, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
@@ -57,29 +66,35 @@ class MartianOracle:
         # Where a limit cuts all of that off, any action of the best value.
         cut = ~best.any(axis=1)
         best[cut] = worth[cut] == value[cut, None]
-        best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == player))[:, None]
+        best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == players))[:, None]
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def _judge(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        states = self._checked(states)
         plies, values = np.empty(len(states), np.int64), np.empty(len(states))
         judge_rows(states, weights_of_images(), self._table, plies, values)
         return plies, values
 
     def _actions(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        states = self._checked(states)
         shape = len(states), SIZES * CELLS
         plies, values = np.empty(shape, np.int64), np.empty(shape)
         actions_rows(states, weights_of_images(), self._table, plies, values)
         return plies, values
 
     def _checked(self, states: np.ndarray) -> np.ndarray:
-        if states.dtype.names is None or "stash" not in states.dtype.names or states["stash"].shape[1:] != (2, SIZES):
-            raise ValueError("this oracle answers states of the game with two players")
-        wrong = (states["size"] != 3) | (states["same_size_swap"] != self.same_size_swap)
-        if wrong.any():
-            raise ValueError(f"this oracle answers states of size=3 and same_size_swap={self.same_size_swap}")
-        return np.ascontiguousarray(states)
+        dtype = getattr(states, "dtype", None)
+        fields = dtype.fields if isinstance(dtype, np.dtype) else None
+        remembered = fields["log"][0].shape[:1] if fields and "log" in fields else ()
+        states = _validity(*remembered).check(states)
+        if (states["same_size_swap"] != self.same_size_swap).any():
+            raise ValueError(f"this oracle answers states of same_size_swap={self.same_size_swap}")
+        return states
+
+
+@cache
+def _validity(remembered: int = 1) -> Validity:
+    """The checks of states whose log has room for so many moves."""
+    dtype = rules.state_dtype_for(PIECES, 2, remembered)
+    return Validity(dtype, invariants, simultaneous=False, name="the 3x3 game of two players")
 
 
 class RespondingOracle(MartianOracle):
@@ -109,6 +124,7 @@ class RespondingOracle(MartianOracle):
         Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal
         moves.
         """
+        player = int(check_players(player, 1, 2)[0])
         if self._start["repetition_limit"][0]:
             raise ValueError(
                 "best responses are known with repetition_limit=none alone: with the draw by repetition a position has "

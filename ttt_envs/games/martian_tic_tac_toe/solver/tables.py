@@ -2,24 +2,22 @@
 
 # mypy: disable-error-code="no-untyped-def"
 
-import hashlib
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.files import write_whole
+from ttt_envs.core import tables
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import BadTable, TellPart, load_or_build, table_folder
+from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.tables import BadTable, load_or_build, table_folder
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import analyse
 
 #: Changes with the form or the contents of a table.
 VERSION = 1
 
-_MAGIC = b"ttt-envs martian_tic_tac_toe table\n"
-_HEAD = 512
+_KIND = "martian_tic_tac_toe"
 _WORDS = -(-BOARDS // 64)
 
 
@@ -90,37 +88,15 @@ def table_path(same_size_swap: bool) -> Path:
 
 def write_table(path: Path, table: Table, same_size_swap: bool) -> None:
     """Write a table, whole or not at all. Raises OSError if that is not possible."""
-    body = b"".join(part.tobytes() for part in table)
-    facts = {
-        "version": VERSION,
-        "same_size_swap": same_size_swap,
-        "positions": len(table.values),
-        "sha256": hashlib.sha256(body).hexdigest(),
-    }
-    write_whole(path, (_MAGIC + json.dumps(facts).encode()).ljust(_HEAD, b"\n") + body)
+    facts = {"version": VERSION, "same_size_swap": same_size_swap, "positions": len(table.values)}
+    tables.write_table(path, _KIND, facts, b"".join(part.tobytes() for part in table))
 
 
 def read_table(path: Path, same_size_swap: bool) -> Table:
     """The table of a file, mapped into memory. Raises FileNotFoundError, or BadTable naming the fault."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-    if not head.startswith(_MAGIC):
-        raise BadTable(f"{path} is no table of this game")
-    try:
-        facts = json.loads(head[len(_MAGIC) :])
-        version, swap, positions, digest = (facts[k] for k in ("version", "same_size_swap", "positions", "sha256"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
-    if version != VERSION or swap is not same_size_swap:
-        raise BadTable(f"{path} is a table of version {version} with same_size_swap={swap}, not of {VERSION}")
-    if not isinstance(positions, int):
-        raise BadTable(f"{path} is damaged: its head says that it has {positions!r} positions")
-    size = _WORDS * 12 + positions
-    if path.stat().st_size != _HEAD + size:
-        raise BadTable(f"{path} is damaged: it must have {_HEAD + size} bytes, not {path.stat().st_size}")
-    body = np.asarray(np.memmap(path, np.uint8, "r", _HEAD))
-    if hashlib.sha256(body.data).hexdigest() != digest:
-        raise BadTable(f"{path} is damaged: its checksum is wrong")
+    facts, body = tables.read_table(path, _KIND, {"version": VERSION, "same_size_swap": same_size_swap})
+    if facts.get("positions") != len(body) - _WORDS * 12:
+        raise BadTable(f"{path} is damaged: {len(body)} bytes are not those of {facts.get('positions')!r} positions")
     return Table(
         body[: 8 * _WORDS].view(np.uint64), body[8 * _WORDS : 12 * _WORDS].view(np.uint32), body[12 * _WORDS :]
     )

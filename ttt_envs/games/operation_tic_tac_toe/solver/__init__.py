@@ -4,10 +4,10 @@
   positions are gone through backward, those with 19 idle turns before those with 18 (`rounds`, with `turns`, `reach`).
 - **A match** (`MatchOracle`) is solved backward over rounds, scores and the specialists that both have left (`match`),
   with values of rounds for many worths of a draw, from a table (`tables`). For the options max_idle_turns=20 and
-  allow_pass=False it comes with the package, in `round_values.npz`; others are worked out when they are first needed
+  allow_pass=False it comes with the package, in `round_values.table`; others are worked out when they are first needed
   and kept in the user's cache folder, or that of TTT_ENVS_CACHE. The one in the package was made by
 
-      ttt solve operation_tic_tac_toe --overtime --out round_values.npz
+      ttt solve operation_tic_tac_toe round-values --overtime --out round_values.table
 
   which took 18 minutes of processor time and 6.1 GiB. Without `--overtime` a table is made in a minute, but leaves out
   the rounds from the ninth on, in which each player has two specialists; then overtime is taken as an even race: see

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.core.files import check_writable
+from ttt_envs.core.files import check_writable, locked_file
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
 
@@ -26,7 +26,9 @@ class RoundValues:
         if self.out is None and path == SHIPPED:
             raise ValueError("the values for these options come with the package: give --out to write others")
         check_writable(path)
-        write_tables(path, *make_tables(idle_turns, allow_pass, self.overtime, tell))
+        with locked_file(path):
+            made = make_tables(idle_turns, allow_pass, self.overtime, tell)
+            write_tables(path, *made, idle_turns, allow_pass)
         return f"wrote {path}: {path.stat().st_size:,} bytes"
 
 

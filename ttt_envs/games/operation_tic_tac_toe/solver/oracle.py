@@ -8,6 +8,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
@@ -25,9 +26,12 @@ from ttt_envs.games.operation_tic_tac_toe.solver.response import best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
+from ttt_envs.games.operation_tic_tac_toe.validity import invariants
 
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
+
+_STATES = Validity(rules.STATE, invariants, name="Operation Tic-Tac-Toe")
 
 # The options in which a state must agree with the oracle that it is given to.
 _OF_ROUNDS = "max_idle_turns", "allow_pass", "draw_offers"
@@ -70,7 +74,7 @@ class RoundOracle:
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
         `tell` hears what share is done. See `response.best_response`, which tells more.
         """
-        return best_response(self.game, policy, player, tell).value
+        return best_response(self.game, policy, int(check_players(player, 1, 2)[0]), tell).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""
@@ -95,7 +99,7 @@ class RoundOracle:
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
         states = _checked(states, self.game, _OF_ROUNDS)
-        players = _players(player, len(states))
+        players = check_players(player, len(states), 2)
         positions, standings = positions_in(self._rounds.book, states)
         covered = positions >= 0
         found = no_answers(len(states))
@@ -188,7 +192,7 @@ class MatchOracle:
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
         states = _checked(states, self.game, _OF_MATCHES)
-        players = _players(player, len(states))
+        players = check_players(player, len(states), 2)
         found = no_answers(len(states))
         found.value[:] = np.nan
         done = np.flatnonzero(states["done"])
@@ -254,23 +258,14 @@ def _solved(game: Game, mode: str) -> Game:
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """The states; raises ValueError if they are of another game, or of other options of these names."""
-    if states.dtype != rules.STATE:
-        raise ValueError("this oracle answers states of Operation Tic-Tac-Toe")
+    """The states; raises ValueError if they are not valid, of another game, or of other options of these names."""
+    states = _STATES.check(states)
     if (states["is_match"] != game.prototype["is_match"]).any():
         raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")
     for name in names:
         if (states[name] != game.prototype[name]).any():
             raise ValueError(f"this oracle was made for {name}={game.options[name]}, and is asked about another")
-    return np.ascontiguousarray(states)
-
-
-def _players(player: int | np.ndarray, n: int) -> np.ndarray:
-    """The player asked about in each state: int64 (n,); raises ValueError for numbers of no player."""
-    players = np.ascontiguousarray(np.broadcast_to(np.asarray(player, np.int64), n))
-    if ((players != 0) & (players != 1)).any():
-        raise ValueError(f"player must be 0 or 1, not {player!r}")
-    return players
+    return states
 
 
 @cache

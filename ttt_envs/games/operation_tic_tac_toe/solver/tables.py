@@ -1,61 +1,84 @@
 """The values of rounds that matches are solved with: some come with the package, others are kept in a cache folder."""
 
-import io
-import zipfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.core.files import write_whole
-from ttt_envs.core.oracle import BadTable, TellPart, load_or_build, table_folder
+from ttt_envs.core import tables
+from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.tables import BadTable, load_or_build, table_folder
 from ttt_envs.games.operation_tic_tac_toe.solver.match import HANDS, PAIR_HANDS, round_values
 
 #: Changes with the form or the contents of a file.
-VERSION = 1
+VERSION = 2
+
+_KIND = "operation_tic_tac_toe"
 
 #: The file of the package, and its options max_idle_turns and allow_pass: the default ones.
-SHIPPED = Path(__file__).with_name("round_values.npz")
+SHIPPED = Path(__file__).with_name("round_values.table")
 DEFAULTS = 20, False
 
 #: Worths of a draw that rounds are solved for, with one specialist a player and with two.
 POINTS, PAIR_POINTS = 129, 65
+
+# The most of them that a file may have.
+_MOST_POINTS = 10_001
+
+# By how much a value may lie beyond -1..1, through rounding.
+_ROUNDING = 1e-6
 
 
 def table_path(max_idle_turns: int, may_pass: bool) -> Path:
     """The path of the file with the values of rounds with these options."""
     if (max_idle_turns, may_pass) == DEFAULTS:
         return SHIPPED
-    return table_folder() / f"operation_tic_tac_toe-{max_idle_turns}{'-pass' if may_pass else ''}.npz"
+    return table_folder() / f"operation_tic_tac_toe-{max_idle_turns}{'-pass' if may_pass else ''}.table"
 
 
-def write_tables(path: Path, single: np.ndarray, pairs: np.ndarray) -> None:
-    """Write the values, see `match.round_values`, whole or not at all. Raises OSError if that is not possible."""
-    file = io.BytesIO()
-    np.savez_compressed(
-        file, version=np.array(VERSION), single=single.astype(np.float32), pairs=pairs.astype(np.float32)
-    )
-    write_whole(path, file.getvalue())
+def write_tables(path: Path, single: np.ndarray, pairs: np.ndarray, max_idle_turns: int, may_pass: bool) -> None:
+    """Write the values of rounds with these options, see `match.round_values`, whole or not at all.
+
+    `pairs` may be empty. Raises OSError if the file cannot be written.
+    """
+    facts = {
+        "version": VERSION,
+        "max_idle_turns": max_idle_turns,
+        "allow_pass": may_pass,
+        "points": single.shape[2],
+        "pair_points": pairs.shape[2] if len(pairs) else 0,
+    }
+    values = np.concatenate([single.ravel(), pairs.ravel()]).astype("<f4")
+    tables.write_table(path, _KIND, facts, zlib.compress(values.tobytes(), 9))
 
 
-def read_tables(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
     """The values of a file: float64 (8, 8, points), and (28, 28, points) or (0, 0, 1).
 
     Raises FileNotFoundError, or BadTable naming the fault.
     """
+    wanted = {"version": VERSION, "max_idle_turns": max_idle_turns, "allow_pass": may_pass}
+    facts, body = tables.read_table(path, _KIND, wanted)
+    points, pair_points = facts.get("points"), facts.get("pair_points")
+    for number, least in ((points, 2), (pair_points, 0)):
+        if type(number) is not int or not least <= number <= _MOST_POINTS or number == 1:
+            raise BadTable(f"{path} is damaged: it says that it has values for {number!r} worths of a draw")
+    assert isinstance(points, int)
+    assert isinstance(pair_points, int)
+    sizes = len(HANDS) ** 2 * points, len(PAIR_HANDS) ** 2 * pair_points
     try:
-        with np.load(path) as stored:
-            version, single, pairs = (stored[name] for name in ("version", "single", "pairs"))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise BadTable(f"{path} is damaged ({error})") from None
-    if int(version) != VERSION:
-        raise BadTable(f"{path} is a table of version {version}, not of {VERSION}")
-    for values, sizes in ((single, (len(HANDS),)), (pairs, (len(PAIR_HANDS), 0))):
-        if values.ndim != 3 or values.shape[0] not in sizes or values.shape[1] != values.shape[0]:
-            raise BadTable(f"{path} is damaged: it has values of shape {values.shape}")
-    return single.astype(np.float64), pairs.astype(np.float64)
+        raw = zlib.decompressobj().decompress(body.tobytes(), 4 * sum(sizes) + 1)
+    except zlib.error as error:
+        raise BadTable(f"{path} is damaged: {error}") from None
+    if len(raw) != 4 * sum(sizes):
+        raise BadTable(f"{path} is damaged: it must have {sum(sizes)} values, not {len(raw) // 4}")
+    values = np.frombuffer(raw, "<f4").astype(np.float64)
+    if not (np.abs(values) <= 1 + _ROUNDING).all():  # also where one is nan
+        raise BadTable(f"{path} is damaged: it has values that are not from -1 to 1")
+    single = values[: sizes[0]].reshape(len(HANDS), len(HANDS), points)
+    if not pair_points:
+        return single, np.empty((0, 0, 1))
+    return single, values[sizes[0] :].reshape(len(PAIR_HANDS), len(PAIR_HANDS), pair_points)
 
 
 def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -65,12 +88,15 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
     """
     path = table_path(max_idle_turns, may_pass)
     if path == SHIPPED:
-        return read_tables(path)
+        try:
+            return read_tables(path, max_idle_turns, may_pass)
+        except BadTable as error:
+            raise BadTable(f"{error}; it comes with the package: install ttt-envs again") from None
     return load_or_build(
         path,
-        read_tables,
+        lambda path: read_tables(path, max_idle_turns, may_pass),
         lambda tell: make_tables(max_idle_turns, may_pass, False, tell),
-        lambda path, values: write_tables(path, *values),
+        lambda path, values: write_tables(path, *values, max_idle_turns, may_pass),
     )
 
 

@@ -2,8 +2,13 @@
 
 import numpy as np
 
+from ttt_envs.core.validity import Validity, check_players
+from ttt_envs.games.super_tic_tac_toe import rules
 from ttt_envs.games.super_tic_tac_toe.solver.answers import covers_rows, policy_rows, successors_rows
 from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, positions
+from ttt_envs.games.super_tic_tac_toe.validity import invariants
+
+_STATES = Validity(rules.STATE, invariants, simultaneous=False, name="Super Tic-Tac-Toe")
 
 
 class StrategyOracle:
@@ -20,19 +25,19 @@ class StrategyOracle:
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): the positions, finished ones too, that arise when X keeps to the strategy."""
-        out = np.empty(len(states), np.bool_)
-        covers_rows(np.ascontiguousarray(states), self._table, out)
-        return out
+        return self._covers(_STATES.check(states))
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n,): 1 for X, -1 for O; nan where not covered."""
-        return np.where(self.covers(states), self._sign(states, player), np.nan)
+        states = _STATES.check(states)
+        return np.where(self._covers(states), self._sign(states, player), np.nan)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, 81): the value after each action; nan where it is illegal or leaves what is covered."""
+        states = _STATES.check(states)
         known = np.empty((len(states), 81), np.bool_)
-        successors_rows(np.ascontiguousarray(states), self._table, known)
-        known &= self.covers(states)[:, None]
+        successors_rows(states, self._table, known)
+        known &= self._covers(states)[:, None]
         return np.where(known, self._sign(states, player)[:, None], np.nan)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -40,11 +45,18 @@ class StrategyOracle:
 
         A row of zeros too where `player` is not to move.
         """
+        states = _STATES.check(states)
+        players = check_players(player, len(states), 2)
         best = np.empty((len(states), 81), np.bool_)
-        policy_rows(np.ascontiguousarray(states), best)
-        best &= (self.covers(states) & (states["to_move"] == player))[:, None]
+        policy_rows(states, best)
+        best &= (self._covers(states) & (states["to_move"] == players))[:, None]
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+
+    def _covers(self, states: np.ndarray) -> np.ndarray:
+        out = np.empty(len(states), np.bool_)
+        covers_rows(states, self._table, out)
+        return out
 
     @staticmethod
     def _sign(states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        return np.broadcast_to(np.where(np.asarray(player) == X, 1.0, -1.0), (len(states),))
+        return np.where(check_players(player, len(states), 2) == X, 1.0, -1.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import check_writable
+from ttt_envs.core.files import check_writable, locked_file
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import ROW_POINTS
@@ -80,11 +80,12 @@ class MatchValues:
         if self.threads < 1:
             raise ValueError(f"--threads must be at least 1, not {self.threads}")
         check_writable(self.out)
-        found: dict[str, Any] = {}
-        for share, table in make_match_values(self.layouts, self.groups, self.seed, threads=self.threads):
-            tell("solving layouts", share)
-            found = table
-        write_match_values(self.out, found)
+        with locked_file(self.out):
+            found: dict[str, Any] = {}
+            for share, table in make_match_values(self.layouts, self.groups, self.seed, threads=self.threads):
+                tell("solving layouts", share)
+                found = table
+            write_match_values(self.out, found)
         return f"wrote {self.out}; largest standard error {np.max(found['standard_errors']):.6f}"
 
 

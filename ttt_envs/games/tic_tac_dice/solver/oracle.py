@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.solver.answers import claims_rows
 from ttt_envs.games.tic_tac_dice.solver.match import MOST_TARGET, result_values
@@ -13,9 +14,15 @@ from ttt_envs.games.tic_tac_dice.solver.response import best_from
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, rows, solve_part
 from ttt_envs.games.tic_tac_dice.solver.tables import match_values
 from ttt_envs.games.tic_tac_dice.text import check_ranks
+from ttt_envs.games.tic_tac_dice.validity import invariants
 
 # Bytes of solved layouts that an oracle keeps; the newest one is kept in any case.
 _KEEP = 256 << 20
+
+_STATES = {
+    size: Validity(rules.STATE[size], invariants, simultaneous=False, name=f"Tic-Tac-Dice on the {size}x{size} board")
+    for size in (3, 4)
+}
 
 
 class DiceOracle:
@@ -67,21 +74,27 @@ class DiceOracle:
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n,): expected reward of `player` under best play by both."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         after = self._claims(states)
         sign = 1.0 - 2.0 * states["to_move"]
         best = sign * np.nanmax(np.where(states["done"][:, None], 0.0, after * sign[:, None]), axis=1)
         first = np.where(states["done"], states["rewards"][:, 0], best)
-        return np.where(np.asarray(player) == 0, first, -first)
+        return np.where(players == 0, first, -first)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, num_actions): the same after each claim; nan where it is not allowed."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         after = self._claims(states)
-        return np.where(np.broadcast_to(np.asarray(player) == 0, len(states))[:, None], after, -after)
+        return np.where((players == 0)[:, None], after, -after)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, num_actions): all best claims alike; a row of zeros where `player` has none to make."""
+        states = self._checked(states)
+        players = check_players(player, len(states), 2)
         after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
-        acts = ~states["done"] & (states["to_move"] == player)
+        acts = ~states["done"] & (states["to_move"] == players)
         after[~acts] = 0.0
         # Equal up to rounding: symmetric claims are added up in different orders.
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
@@ -93,6 +106,9 @@ class DiceOracle:
         `tell` hears what share is done. Raises ValueError as `layout_value` does.
         """
         ranks = check_ranks(ranks, self.size)
+        payoffs = np.ascontiguousarray(payoffs, np.float64)
+        if payoffs.shape != ROUND_PAYOFFS.shape:
+            raise ValueError(f"payoffs must have shape {ROUND_PAYOFFS.shape}, not {payoffs.shape}")
         key = ranks.tobytes(), payoffs.tobytes()
         values = self._solved.pop(key, None)
         if values is None:
@@ -118,7 +134,6 @@ class DiceOracle:
         return result_values(self._table, first, second)
 
     def _claims(self, states: np.ndarray) -> np.ndarray:
-        states = np.ascontiguousarray(self._checked(states))
         out = np.full((len(states), self.size**2), np.nan)
         scores = states["points"] if self.target_points else np.zeros_like(states["points"])
         keys = np.concatenate([states["rank"], scores], axis=1)
@@ -134,8 +149,7 @@ class DiceOracle:
         return out
 
     def _checked(self, states: np.ndarray) -> np.ndarray:
-        if states.dtype != rules.STATE[self.size]:
-            raise ValueError(f"this oracle answers states of the {self.size}x{self.size} board")
+        states = _STATES[self.size].check(states)
         wrong = (states["win_length"] != self.win_length) | (states["target"] != (self.target_points or 0))
         if wrong.any():
             raise ValueError(
@@ -170,9 +184,7 @@ class RoundOracle(DiceOracle):
 
         Returns float64 (n,). Raises ValueError for states of another game, or a policy of a wrong shape.
         """
-        if player not in (0, 1):
-            raise ValueError(f"player must be 0 or 1, not {player!r}")
-        starts = np.ascontiguousarray(self._checked(starts))
+        starts, player = self._checked(starts), int(check_players(player, 1, 2)[0])
         out = np.empty(len(starts))
         for i, start in enumerate(starts):
             out[i] = best_from(policy, start, player)

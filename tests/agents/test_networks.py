@@ -1,0 +1,267 @@
+"""Trained networks: their files, what they compute, and the agents that play them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.networks import KINDS, BadNetworkFile, Network, NetworkInfo, load_network, save_network
+from ttt_envs.core.game import Game
+
+safetensors_numpy = pytest.importorskip("safetensors.numpy")
+
+GAME = ttt_envs.load("super_tic_tac_toe")
+DICE = ttt_envs.load("tic_tac_dice", rounds="single")
+
+
+def info_for(game: Game, kind: str = "q", hidden: tuple[int, ...] = (8, 6)) -> NetworkInfo:
+    return NetworkInfo(game.id, dict(game.options), kind, game.observation_size, game.num_actions, hidden, 5)
+
+
+def random_tensors(info: NetworkInfo, seed: int = 0) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return {name: generator.normal(0, 0.3, shape).astype(np.float32) for name, shape in info.shapes().items()}
+
+
+def random_network(game: Game, kind: str = "q") -> Network:
+    return Network(info_for(game, kind), random_tensors(info_for(game, kind)))
+
+
+def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
+    batch, player = ttt_envs.Batch(game, n, seed=3), agents.load("random")
+    for _ in range(plies):
+        batch.step(player.act(batch.view()))
+    return batch.view(rows=np.flatnonzero(~batch.done))
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", [np.float32, np.float16])
+def test_a_file_gives_back_what_was_saved(kind, number, tmp_path):
+    info = info_for(GAME, kind)
+    tensors = {name: tensor.astype(number) for name, tensor in random_tensors(info).items()}
+    save_network(tmp_path / "network.safetensors", info, tensors)
+    observations = view_of(GAME).observations
+    expected = Network(info, tensors)(observations)
+    for path in (tmp_path, tmp_path / "network.safetensors"):  # the run folder, and the file
+        found = load_network(path)
+        assert found.info == info
+        for head, values in found(observations).items():
+            assert np.array_equal(values, expected[head])
+            assert values.shape == (len(observations), 1 if head == "value" else GAME.num_actions)
+
+
+def write(path: Path, facts: object, tensors: dict[str, np.ndarray]) -> None:
+    path.write_bytes(safetensors_numpy.save(tensors, {"ttt_envs": json.dumps(facts)}))
+
+
+def test_bad_files_are_refused(tmp_path):
+    path = tmp_path / "network.safetensors"
+    with pytest.raises(FileNotFoundError, match="no network file at"):
+        load_network(tmp_path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(BadNetworkFile, match="is damaged"):
+        load_network(path)
+    info = info_for(GAME)
+    facts = {"format": "ttt-envs network 1", **vars(info)}
+    tensors = random_tensors(info)
+    for wrong in ([], "x", 3, {}, {**facts, "format": "ttt-envs policy 1"}):
+        write(path, wrong, tensors)
+        with pytest.raises(BadNetworkFile, match="no file of the form"):
+            load_network(path)
+    for wrong in ({"kind": "quality"}, {"hidden": 3}, {"colour": "red"}, {"inputs": "many"}):
+        write(path, {**facts, **wrong}, tensors)
+        with pytest.raises(BadNetworkFile, match=r"metadata cannot be read|is missing"):
+            load_network(path)
+    name = "heads.q.bias"
+    for tensor in (tensors[name][1:], tensors[name].astype(np.float64), tensors[name] * np.nan):
+        write(path, facts, {**tensors, name: tensor})
+        with pytest.raises(BadNetworkFile, match=name):
+            load_network(path)
+    write(path, facts, {key: tensor for key, tensor in tensors.items() if key != name})
+    with pytest.raises(BadNetworkFile, match=f"{name} is missing"):
+        load_network(path)
+
+
+def test_the_same_numbers_as_torch():
+    torch = pytest.importorskip("torch")
+    from training.value_learning import QNet
+
+    torch.manual_seed(0)
+    net = QNet(GAME.observation_size, GAME.num_actions, (8, 6))
+    observations = view_of(GAME).observations
+    with torch.inference_mode():
+        expected = net(torch.from_numpy(observations.astype(np.float32))).numpy()
+    tensors = {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+    assert set(tensors) == set(info_for(GAME).shapes())
+    assert np.abs(Network(info_for(GAME), tensors)(observations)["q"] - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["q", "policy+value"])
+def test_the_mean_over_symmetries_is_symmetric(kind):
+    network, observations = random_network(GAME, kind), view_of(GAME).observations
+    expected = network.evaluate(GAME, observations, symmetric=True)
+    plain = network.evaluate(GAME, observations)
+    for turn in GAME.symmetries:
+        found = network.evaluate(GAME, observations[:, turn.features], symmetric=True)
+        for head, values in found.items():
+            wanted = expected[head] if head == "value" else expected[head][:, turn.actions]
+            assert np.abs(values - wanted).max() < 1e-5
+    assert all(np.abs(plain[head] - expected[head]).max() > 1e-3 for head in plain)
+
+
+# --- one ply ---
+
+
+def slow_values(game: Game, view: ttt_envs.View, seed: int, worth: dict[bytes, float]) -> np.ndarray:
+    """Action by action with `Batch`, from the same worlds; `worth` is by observation."""
+    values = np.full((len(view), game.num_actions), np.nan)
+    for i in range(len(view)):
+        for action in np.flatnonzero(view.masks[i]):
+            states = view.sample_worlds(seed)[i : i + 1].copy()
+            mover = int(states["to_move"][0])
+            batch = ttt_envs.Batch(game, 1, seed=0)
+            batch.states[:] = states
+            batch.step([action])
+            if batch.done[0]:
+                values[i, action] = batch.rewards[0, mover]
+            else:
+                other = int(batch.to_move[0])
+                found = worth[batch.observations().tobytes()]
+                values[i, action] = found if other == mover else -found
+    return values
+
+
+def test_every_legal_action_is_played_and_valued_by_the_next_player():
+    """Deterministic, so that no sample comes between the fast and the slow version."""
+    view, known = view_of(GAME, 30, 62), {}
+
+    def worth(observations, masks):
+        assert masks.any(axis=1).all()
+        found = np.random.default_rng(0).uniform(-1, 1, len(observations))
+        known.update(zip((row.tobytes() for row in observations), found, strict=True))
+        return np.array([known[row.tobytes()] for row in observations])
+
+    states = view.sample_worlds()
+    before = states.tobytes()
+    found = action_values(GAME, states, view.masks, view.seeds, worth)
+    assert states.tobytes() == before
+    assert np.array_equal(~np.isnan(found), view.masks)
+    expected = slow_values(GAME, view, 0, known)
+    assert np.array_equal(np.nan_to_num(found, nan=9), np.nan_to_num(expected, nan=9))
+    assert (found == 1).any(), "a game is won"
+    assert (found[view.masks] < 1).any()
+
+
+def test_a_second_turn_is_not_the_other_player_s():
+    """Doubles let the same player claim again: the position is then worth to them what it is to the next mover."""
+    view = view_of(DICE, 60, 2)
+    found = action_values(DICE, view.sample_worlds(), view.masks, view.seeds, lambda o, m: np.full(len(o), 0.5))
+    values = found[view.masks]
+    assert {-0.5, 0.5} <= set(values.tolist()) <= {-1.0, -0.5, 0.0, 0.5, 1.0}
+    assert (values == -0.5).sum() > (values == 0.5).sum() > 0
+
+
+def test_lookahead_wins_at_once_and_does_not_let_others_win():
+    """Whatever the network says, as long as no position is worth a win."""
+    small = Network(info_for(GAME), {name: tensor * 0.05 for name, tensor in random_tensors(info_for(GAME)).items()})
+    view = view_of(GAME, 300, 60)
+    chosen = Lookahead(small).act(view)
+    greedy = agents.load("greedy").policy(view)
+    rewards = action_values(GAME, view.sample_worlds(), view.masks, view.seeds, lambda o, m: np.zeros(len(o)))
+    wins = (rewards == 1).any(axis=1)
+    assert wins.sum() > 5
+    assert (rewards[wins, chosen[wins]] == 1).all()
+    assert (greedy[wins, chosen[wins]] > 0).all()
+
+
+def test_what_lookahead_sees_does_not_depend_on_what_is_hidden():
+    """The same view, with other dice to come: the same decision."""
+    network, view = random_network(DICE), view_of(DICE, 30, 2)
+    agent = Lookahead(network, worlds=4)
+    worlds = view.sample_worlds(77)
+    batch = ttt_envs.Batch(DICE, len(view), seed=3)
+    other = ttt_envs.View(DICE, worlds, view.players, batch.episode_seeds)
+    twice = [agent.values(ttt_envs.View(DICE, s, view.players, batch.episode_seeds)) for s in (worlds, worlds)]
+    assert np.array_equal(*(np.nan_to_num(each) for each in twice))
+    redrawn = other.sample_worlds(5)
+    again = agent.values(ttt_envs.View(DICE, redrawn, view.players, batch.episode_seeds))
+    assert np.array_equal(np.nan_to_num(again), np.nan_to_num(twice[0]))
+
+
+# --- agents ---
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("networks")
+    for kind in KINDS:
+        save_network(path / f"{kind}.safetensors", info_for(GAME, kind), random_tensors(info_for(GAME, kind)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "network:{}/q.safetensors",
+        "network:{}/policy.safetensors",
+        "network:{}/policy+value.safetensors,temperature=0.5,symmetric=true",
+        "lookahead:{}/q.safetensors,mix=0.5",
+        "lookahead:{}/value.safetensors",
+        "lookahead:{}/policy+value.safetensors,symmetric=true,temperature=0.1",
+    ],
+)
+def test_they_play(spec, folder):
+    agent, view = agents.load(spec.format(folder)), view_of(GAME)
+    policy, actions = agent.policy(view), agent.act(view)
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert not policy[~view.masks].any()
+    assert (policy[np.arange(len(view)), actions] > 0).all()
+    rows = np.array([3, 1])
+    assert np.array_equal(agent.act(view.take(rows)), actions[rows]), "the same whatever else is in the batch"
+
+
+def test_a_policy_is_a_softmax(folder):
+    view, network = view_of(GAME), load_network(folder / "policy.safetensors")
+    logits = np.where(view.masks, network(view.observations)["policy"].astype(float), -np.inf)
+    weights = np.exp(logits)
+    found = NetworkAgent(network).policy(view)
+    assert np.abs(found - weights / weights.sum(axis=1, keepdims=True)).max() < 1e-12
+    best = NetworkAgent(network, temperature=0).policy(view)
+    assert np.array_equal(best.argmax(axis=1), logits.argmax(axis=1))
+    assert (best.max(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("network:{}/value.safetensors", "lookahead plays it"),
+        ("lookahead:{}/policy.safetensors", "gives no values"),
+        ("lookahead:{}/q.safetensors,worlds=0", "worlds must be a whole number from 1"),
+        ("lookahead:{}/value.safetensors,mix=0.5", "mix must be"),
+        ("lookahead:{}/q.safetensors,temperature=-1", "temperature must be"),
+        ("network:{}/q.safetensors,temperature=nan", "temperature"),
+    ],
+)
+def test_wrong_parameters_are_refused(spec, words, folder):
+    with pytest.raises(ValueError, match=words):
+        agents.load(spec.format(folder))
+
+
+def test_other_games_are_refused(folder):
+    with pytest.raises(BadNetworkFile, match=r"trained for super_tic_tac_toe.*not for Game\('tic_tac_dice'"):
+        agents.load(f"network:{folder}/q.safetensors").check(DICE)
+    three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
+    with pytest.raises(ValueError, match="two sides that move one at a time"):
+        Lookahead(random_network(GAME)).check(three)
+    wrong = replace(info_for(GAME), actions=80)
+    with pytest.raises(BadNetworkFile, match="80 actions"):
+        NetworkAgent(Network(wrong, random_tensors(wrong))).check(GAME)

@@ -1,0 +1,323 @@
+"""What a Batch is given is checked before a kernel sees it, and an action that is not legal changes nothing."""
+
+import copy
+import pickle
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.testing.positions import random_joint
+
+SUPER = ttt_envs.load("super_tic_tac_toe")
+COIN = toy_coin.make(players=3)  # without `is_legal`; in one phase some act at once and others do not
+CENTRE, CORNER = 40, 36  # both legal at the start
+
+
+def everything(batch: Batch) -> bytes:
+    """All that belongs to the games."""
+    arrays = (batch.states, batch.rewards, batch.done, batch.episode_seeds, batch._episodes)
+    return b"".join(array.tobytes() for array in arrays)
+
+
+def unchanged(batch: Batch, kind: type[Exception], words: str, call: Callable[[], object]) -> None:
+    """The call raises this error and changes nothing."""
+    before = everything(batch)
+    with pytest.raises(kind, match=re.escape(words)) as error:
+        call()
+    assert type(error.value) is kind
+    assert everything(batch) == before
+
+
+# --- arrays to write to ---
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+ONE_PIECE = "out must be contiguous and writeable"
+
+#: What is wrong -> (an `out` made of the right shape and dtype, the error, its words).
+WRONG_OUT: dict[str, tuple[Callable[[tuple[int, int], Any], Any], type[Exception], str]] = {
+    "too few rows": (lambda shape, kind: np.empty((shape[0] - 1, shape[1]), kind), ValueError, "must have shape (3, "),
+    "too few columns": (lambda shape, kind: np.empty((shape[0], 1), kind), ValueError, "not (3, 1)"),
+    "flat": (lambda shape, kind: np.empty(shape[0] * shape[1], kind), ValueError, "out must have shape (3, "),
+    "none": (lambda shape, kind: np.empty((0, shape[1]), kind), ValueError, "not (0, "),
+    "wide": (lambda shape, kind: np.empty(shape, np.int64), TypeError, "not int64"),
+    "unsigned": (lambda shape, kind: np.empty(shape, np.uint8), TypeError, "not uint8"),
+    "by columns": (lambda shape, kind: np.empty(shape, kind, "F"), ValueError, ONE_PIECE),
+    "with steps": (lambda shape, kind: np.empty((shape[0], 2 * shape[1]), kind)[:, ::2], ValueError, ONE_PIECE),
+    "one row for all": (lambda shape, kind: np.broadcast_to(np.empty(shape[1], kind), shape), ValueError, ONE_PIECE),
+    "read-only": (lambda shape, kind: read_only(np.empty(shape, kind)), ValueError, ONE_PIECE),
+    "a list": (lambda shape, kind: np.empty(shape, kind).tolist(), TypeError, "out must be an array, not list"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_OUT)
+@pytest.mark.parametrize("what", ["masks", "observations"])
+def test_out_is_checked(what: str, wrong: str) -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    method = getattr(batch, what)
+    make, kind, words = WRONG_OUT[wrong]
+    right = method(0)
+    out = make(right.shape, right.dtype)
+    unchanged(batch, kind, words, lambda: method(0, out=out))
+
+
+@pytest.mark.parametrize("what", ["masks", "observations"])
+def test_out_is_filled(what: str) -> None:
+    method = getattr(Batch(SUPER, 3, seed=0), what)
+    right = method(1)
+    out = np.full(right.shape, 1, right.dtype)
+    assert method(1, out=out) is out
+    assert np.array_equal(out, right)
+
+
+def test_out_is_no_part_of_the_states() -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    inside = batch.states.view(np.bool_)[: 3 * SUPER.num_actions].reshape(3, -1)
+    unchanged(batch, ValueError, "out must not share memory with the states", lambda: batch.masks(out=inside))
+
+
+# --- rows ---
+
+WRONG_ROWS: list[tuple[Any, type[Exception], str]] = [
+    ([0, 3], ValueError, "rows must be from 0 to 2, not 3"),
+    ([-1], ValueError, "rows must be from 0 to 2, not -1"),
+    (np.array([2**63 + 1], np.uint64), ValueError, "not 9223372036854775809"),
+    ([0.0, 1.0], TypeError, "rows must be whole numbers or truth values, not float64"),
+    (["0"], TypeError, "not <U1"),
+    (None, TypeError, "not object"),
+    ([[0, 1]], ValueError, "rows must have one dimension, not shape (1, 2)"),
+    (1, ValueError, "rows must have one dimension, not shape ()"),
+    ([True, False], ValueError, "rows of truth values must have shape (3,), not (2,)"),
+    ([0, 2, 0], ValueError, "rows must differ, but game 0 comes 2 times"),
+]
+
+
+@pytest.mark.parametrize(("rows", "kind", "words"), WRONG_ROWS)
+def test_rows_are_checked(rows: Any, kind: type[Exception], words: str) -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    count = np.size(rows)
+    unchanged(batch, kind, words, lambda: batch.reset_rows(rows))
+    unchanged(batch, kind, words, lambda: batch.step_rows(rows, np.full(count, CENTRE)))
+    if "differ" in words:  # whoever asks twice is told twice
+        assert len(batch.view(rows=rows)) == count
+    elif rows is not None:  # all of them
+        unchanged(batch, kind, words, lambda: batch.view(rows=rows))
+        unchanged(batch, kind, words, lambda: batch.step_unchecked(np.full(count, CENTRE), rows))
+
+
+@pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0], np.uint8), [True, False, True], slice(0, 3, 2)], ids=repr)
+def test_rows_in_any_form(rows: Any) -> None:
+    batch, other = Batch(SUPER, 3, seed=0), Batch(SUPER, 3, seed=0)
+    batch.step_rows(rows, [CENTRE, CENTRE])
+    assert batch.states["ply"].tolist() == [1, 0, 1]
+    other.step_unchecked([CENTRE, CENTRE], rows)
+    assert everything(batch) == everything(other)
+    assert len(batch.view(rows=rows)) == 2
+    batch.reset_rows(rows)
+    assert batch.states["ply"].tolist() == [0, 0, 0]
+    assert batch._episodes.tolist() == [2, 1, 2]
+    batch.reset_rows([])
+    batch.step_rows([], np.empty(0, np.int64))
+    assert batch._episodes.tolist() == [2, 1, 2]
+
+
+# --- players, and what is the Batch's own ---
+
+
+@pytest.mark.parametrize(
+    ("player", "kind", "words"),
+    [
+        (2, ValueError, "player must be from 0 to 1, not 2"),
+        (77, ValueError, "player must be from 0 to 1, not 77"),
+        (-7, ValueError, "player must be from 0 to 1, not -7"),
+        (0.5, TypeError, "player must be a whole number"),
+        (True, TypeError, "player must be a whole number"),
+        ("0", TypeError, "player must be a whole number"),
+        ([0, 1], ValueError, "player must be one number or have shape (3,), not (2,)"),
+        ([0, 1, 2], ValueError, "player must be from 0 to 1"),
+    ],
+)
+def test_players_are_checked(player: Any, kind: type[Exception], words: str) -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    for ask in (batch.acting, batch.masks, batch.observations, batch.view):
+        unchanged(batch, kind, words, lambda ask=ask: ask(player))  # type: ignore[misc]
+    unchanged(batch, TypeError, "player must be a whole number", lambda: batch.acting(None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["states", "episode_seeds", "n", "game", "to_move"])
+def test_what_kernels_rely_on_cannot_be_replaced(name: str) -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    with pytest.raises(AttributeError, match=name):
+        setattr(batch, name, getattr(Batch(SUPER, 5, seed=0), name))
+
+
+# --- legality ---
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_illegal_action_is_named_and_nothing_is_played(threads: int) -> None:
+    batch = Batch(SUPER, 5, seed=0, threads=threads)
+    unchanged(
+        batch,
+        IllegalAction,
+        "player 0 in game 3 cannot play '0/7' (action 7) now; legal: 4/0, 4/1",
+        lambda: batch.step([CENTRE, CORNER, CENTRE, 7, 8]),
+    )
+    unchanged(batch, IllegalAction, "player 0 in game 1 ", lambda: batch.step_rows([4, 1], [CENTRE, 80]))
+    batch.step([CENTRE] * 5)
+    unchanged(batch, IllegalAction, "player 1 in game 0 ", lambda: batch.step([CENTRE] * 5))
+    assert issubclass(IllegalAction, ValueError)
+
+
+def test_the_check_is_of_the_present_position() -> None:
+    """Neither masks that were asked for before, nor what is written into them, count."""
+    batch = Batch(SUPER, 2, seed=0)
+    moved = Batch(SUPER, 2, seed=0)
+    moved.step([CENTRE, CENTRE])
+    masks = batch.masks()
+    masks[:] = True
+    unchanged(batch, IllegalAction, "'0/0'", lambda: batch.step([0, CENTRE]))
+    batch.masks()
+    batch.states[:] = moved.states
+    unchanged(batch, IllegalAction, "player 1 in game 0 cannot play '4/4'", lambda: batch.step([CENTRE, CORNER]))
+    batch.step([CORNER, CORNER])
+
+
+def answering() -> Batch:
+    """Games in which player 0 is the teller and only players 1, or 1 and 2, may answer."""
+    batch = Batch(COIN, 2, seed=0)
+    heads, tails = toy_coin.HEADS, toy_coin.TAILS
+    batch.step([[heads, tails, heads], [heads, tails, tails]])
+    assert (batch.to_move == SIMULTANEOUS).all()
+    return batch
+
+
+def test_players_who_act_at_once() -> None:
+    """With a game whose mask must be asked: each player who acts is checked, and no other."""
+    stay, keep = toy_coin.STAY, toy_coin.KEEP
+    batch = answering()
+    unchanged(
+        batch,
+        IllegalAction,
+        "player 2 in game 1 cannot play 'keep'",
+        lambda: batch.step([[-1, stay, -1], [-1, stay, keep]]),
+    )
+    unchanged(batch, ValueError, "player 2 acts in game 1 and was given -1", lambda: batch.step([[-1, stay, -1]] * 2))
+    unchanged(batch, ValueError, "from 0 to 5, not 6", lambda: batch.step([[6, stay, -1], [-1, stay, stay]]))
+    unchanged(batch, ValueError, "several players act at once", lambda: batch.step([stay, stay]))
+    batch.step([[keep, stay, keep], [-1, stay, stay]])  # the teller's and a content guesser's entries are ignored
+    assert batch.to_move.tolist() == [0, 0]
+    unchanged(batch, IllegalAction, "player 0 in game 0 cannot play 'stay'", lambda: batch.step([stay, keep]))
+    batch.step([keep, keep])
+    assert batch.done.all()
+    batch.step([-1, stay])  # finished games ignore theirs too
+    unchanged(batch, ValueError, "from 0 to 5, not 9", lambda: batch.step([-1, 9]))
+
+
+@pytest.mark.parametrize("game", [SUPER, COIN], ids=lambda game: game.id)
+def test_unchecked_steps_are_the_same_steps(game: Game) -> None:
+    checked, unchecked = (Batch(game, 20, seed=3, auto_reset=True) for _ in range(2))
+    ended = 0
+    for _ in range(30 if jit.DISABLED else 120):
+        joint = random_joint(checked)
+        checked.step(joint)
+        unchecked.step_unchecked(joint)
+        assert everything(checked) == everything(unchecked)
+        ended += checked.done.sum()
+    assert ended or jit.DISABLED
+    unchanged(checked, TypeError, "not float64", lambda: checked.step_unchecked(joint / 2))
+    unchanged(checked, ValueError, "must have shape (20, ", lambda: checked.step_unchecked(joint[:5]))
+
+
+def test_an_unchecked_illegal_step_leaves_the_position() -> None:
+    batch = Batch(SUPER, 3, seed=0)
+    before = batch.states.copy()
+    batch.step_unchecked([0, 2**40, CENTRE])
+    assert batch.states[:2].tobytes() == before[:2].tobytes()
+    assert batch.states["cells"][2, 4, 4] == 1
+
+
+# --- threads ---
+
+
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch)), lambda b: b]
+)
+def test_a_batch_serves_one_thread_at_a_time(make: Callable[[Batch], Batch]) -> None:
+    batch = make(Batch(SUPER, 3, seed=0))
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with batch._in_use:
+            inside.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=stay)
+    other.start()
+    try:
+        assert inside.wait(60)
+        calls: list[Callable[[], object]] = [
+            lambda: batch.step([CENTRE] * 3),
+            lambda: batch.step_rows([0], [CENTRE]),
+            lambda: batch.step_unchecked([CENTRE] * 3),
+            lambda: batch.reset(0),
+            lambda: batch.reset_rows([0]),
+            batch.masks,
+            batch.observations,
+            batch.view,
+        ]
+        for call in calls:
+            unchanged(batch, RuntimeError, "this Batch is being used by another thread", call)
+    finally:
+        leave.set()
+        other.join()
+    for call in calls:
+        call()
+        unchanged(batch, ValueError, "shape (3,)", lambda: batch.step([CENTRE]))
+        batch.reset()  # not refused: the Batch is free, after an error too
+
+
+def test_four_threads_on_one_batch_do_no_harm() -> None:
+    """Each call is done or refused as a whole: all games are still such as play can lead to."""
+    n = 40 if jit.DISABLED else 4000
+    batch = Batch(SUPER, n, seed=0, auto_reset=True)
+    played: list[int] = []
+    errors: list[BaseException] = []
+
+    def play() -> None:
+        for _ in range(60):
+            try:
+                batch.step(np.where(batch.done, 0, batch.masks().argmax(axis=1)))
+            except (RuntimeError, IllegalAction):  # refused; or another thread has played since the masks
+                continue
+            except BaseException as error:
+                errors.append(error)
+                return
+            played.append(1)
+
+    threads = [threading.Thread(target=play) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert 0 < len(played) <= 240
+    states = batch.states
+    assert np.array_equal((states["cells"] != 0).sum(axis=(1, 2)), states["ply"])
+    assert np.array_equal((states["cells"] != 0).sum(axis=2), states["filled"])
+    batch.step(batch.masks().argmax(axis=1))

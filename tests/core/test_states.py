@@ -1,0 +1,419 @@
+"""States and players from outside are checked before a compiled kernel sees them."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+import toy_kuhn
+from option_sets import OPTIONS, all_games
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.core.validity import Validity
+from ttt_envs.core.view import View
+from ttt_envs.testing.positions import play_batch
+from ttt_envs.wrappers.common import forfeit, pack_state
+
+SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"
+MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"
+
+
+def load(game_id: str) -> Game:
+    """The game with the options that most tests use, so that nothing is compiled for this file alone."""
+    return ttt_envs.load(game_id, **OPTIONS[game_id][0])
+
+
+def one_world(n: int) -> np.ndarray:
+    return np.zeros(n, np.uint64)
+
+
+# --- crafted positions ---
+
+# What is written into a new state, and what the message must say. On the left what was found by running: each of the
+# first ones crashed the process, hung, or paid what is no number.
+CRAFTED: dict[str, list[tuple[dict[str, Any], str]]] = {
+    SUPER: [
+        ({"target": 120}, "`target` is 120, and must be from -1 to 8"),
+        ({"filled": 100}, "`filled`[0] is 100, and must be from 0 to 9"),
+        ({"filled": [9, 0, 0, 0, 0, 0, 0, 0, 0]}, "`filled` must be the number of marks"),
+        ({"to_move": 77}, "`to_move` is 77, and must be from 0 to 1"),
+        ({"to_move": -1}, "`to_move` is -1, and must be from 0 to 1"),
+        ({"closed": True}, "`closed` is 1, and must be 0"),
+        ({"random_opening_plies": 5}, "`random_opening_plies` is 5, and must be 0"),
+        ({"ply": -1}, "`ply` is -1, and must be from 0 to 81"),
+        ({"ply": 81}, "it goes on after 81 plies"),
+        ({"script": 1 << 32}, "`script` is 4294967296, and must be 0"),
+        ({"rewards": [np.nan, 0]}, "its rewards are [nan, 0.0]; they must be finite"),
+        ({"rewards": [1, -1]}, "its rewards are [1.0, -1.0]; they must be finite, and 0 before the end"),
+        ({"rewards": [np.inf, -1], "done": True}, "its rewards are [inf, -1.0]; they must be finite"),
+    ],
+    MARTIAN: [
+        ({"logged": 1_000_000}, "`logged` is 1000000, and must be from 0 to 60"),
+        ({"logged": -5}, "`logged` is -5, and must be from 0 to 60"),
+        ({"pieces": 100}, "`pieces` is 100, and must be 5"),
+        ({"logged": 60}, "no more pieces on the board and moves in the log than plies"),
+        ({"log": 60_000}, "`log`[0] is 60000, and must be from 0 to 749"),
+        ({"piece": 100}, "`piece`[0] is 100, and must be from 0 to 9"),
+        ({"stash": 0}, "`pieces` pieces of each size"),
+        ({"occurred": 100}, "`occurred` is 100, and must be from 1 to 9"),
+        ({"occurred": 9}, "no more than the limit of repetitions"),
+        ({"max_plies": 65535}, "`max_plies` is 65535, and must be 60"),
+        ({"size": 8}, "`size` is 8, and must be 5"),
+    ],
+    DICE: [
+        ({"rank": 0}, "`rank`[0] is 0, and must be from 1 to 8"),
+        ({"rank": 60}, "`rank`[0] is 60, and must be from 1 to 8"),
+        ({"rank": -100}, "`rank`[0] is -100, and must be from 1 to 8"),
+        ({"rank": 5}, "the deck has 4 cards of a rank"),
+        ({"dice": 0}, "`dice` must be two numbers from 1 to 6"),
+        ({"owner": 1, "ply": 9}, "the dice must allow a card to be claimed"),
+        ({"points": 127}, "`points`[0] is 127, and must be from 0 to 100"),
+        ({"points": 50}, "points must be below `target`"),
+        ({"drawn": 32}, "32 drawn rounds end a match"),
+        ({"target": 99}, "`target` is 99, and must be 5"),
+        ({"win_length": 100}, "`win_length` is 100, and must be 3"),
+    ],
+    MATCH: [
+        ({"top": 77}, "`top`[0] is 77, and must be from -1 to 7"),
+        ({"hand_size": 127}, "`hand_size` is 127, and must be 4"),
+        ({"deck": 127}, "`deck`[0] is 127, and must be 6"),
+        ({"pile": 0}, "must be the cards of the deck"),
+        ({"hand": 127}, "`hand`[0, 0] is 127, and must be from 0 to 4"),
+        ({"pending": 2}, "all hands must be full"),
+        ({"event": 1000}, "`event`[0, 0] is 1000, and must be from 0 to 3"),
+        ({"identity": 1}, "one side's ID cards must show X and the other's O"),
+        ({"turn": 1000}, "`max_turns` turns end the game"),
+        ({"team_of": 0}, "`team_of`[1] is 0, and must be 1"),
+    ],
+    OPERATION: [
+        ({"wins": 100}, "`wins`[0] is 100, and must be from 0 to 7"),
+        ({"pending": 100}, "`pending` is 100, and must be from -1 to 8"),
+        ({"board": -100}, "`board`[0] is -100, and must be from 0 to 18"),
+        ({"wins": [1, 0]}, "no more wins than rounds"),
+        ({"pending": 4}, "`pending` must be the room of a specialist"),
+        ({"phase": 3, "pending": 4, "placer": 0, "first": 0}, "`pending` must be the room of a specialist"),
+        ({"phase": 9}, "`phase` is 9, and must be from 0 to 3"),
+        ({"phase": 1, "placer": 0, "first": 0, "to_move": -1}, "unused and offered must fit the round"),
+        ({"standing": 3}, "unused and offered must fit the round"),
+        ({"idle": 100}, "`idle` is 100, and must be from 0 to 3"),
+        ({"round": 100}, "`round` is 100, and must be from 1 to 10"),
+        ({"max_idle_turns": 99}, "`max_idle_turns` is 99, and must be 3"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("game_id", "fields", "message"),
+    [(game_id, fields, message) for game_id, cases in CRAFTED.items() for fields, message in cases],
+    ids=lambda value: str(value)[:40],
+)
+def test_crafted_positions_are_not_let_in(game_id: str, fields: dict[str, Any], message: str) -> None:
+    """Bytes with a right checksum, with fields that no game has."""
+    game = load(game_id)
+    state = game.new_state(5)
+    for name, value in fields.items():
+        state[name][0] = value
+    packed = pack_state(game, state[0], np.full(game.num_players, -1), np.uint64(0))
+    for env in (ttt_envs.make_aec(game), ttt_envs.make_parallel(game)):
+        env.reset(seed=3)
+        before = env.get_state()
+        refused(ValueError, lambda env=env: env.set_state(packed), f"no position of {game!r}: ", message)
+        assert env.get_state() == before
+
+
+def refused(kind: type[Exception], call: Callable[[], object], *words: str) -> None:
+    """The call raises this kind of error, and its text has all the words."""
+    with pytest.raises(kind) as error:
+        call()
+    missing = [word for word in words if word not in str(error.value)]
+    assert not missing, f"{missing} not in: {error.value}"
+
+
+@pytest.mark.parametrize("game_id", [SUPER, OPERATION])
+def test_bytes_that_are_no_bool_and_padding(game_id: str) -> None:
+    game = load(game_id)
+    for name in ("done", *(name for name in game.state_dtype.names or () if name.startswith("padding_"))):
+        state = game.new_state(5)
+        state.view(np.uint8)[game.state_dtype.fields[name][1]] = 7  # type: ignore[index]
+        refused(
+            ValueError, lambda state=state: game.check_states(state), "`done` is 7" if name == "done" else "padding"
+        )
+
+
+def test_choices_that_are_not_legal() -> None:
+    game = load(OPERATION)
+    state = game.new_state(5)
+    env = ttt_envs.make_aec(game)
+    for committed, message in (
+        ([500, -1], "are no actions: these are 0 to 233"),
+        ([0, -1], "are not legal in this position"),
+        ([-1, 0], "are not legal in this position"),
+    ):
+        packed = pack_state(game, state[0], np.array(committed), np.uint64(0))
+        refused(ValueError, lambda packed=packed: env.set_state(packed), f"the choices {committed}", message)
+
+
+# --- no false alarm ---
+
+
+def long_play(game: Game, n: int, steps: int) -> np.ndarray:
+    """The states of random play, and these with games given up."""
+    states = play_batch(Batch(game, n, seed=11), steps).states.ravel()
+    given_up = states[:: max(len(states) // 200, 1)].copy()
+    for i in np.flatnonzero(~given_up["done"]):
+        forfeit(game, given_up, int(i), [int(i) % game.num_players])
+    return np.concatenate([states, given_up])
+
+
+@pytest.mark.parametrize("game_id", OPTIONS)
+def test_states_of_play_are_accepted(game_id: str) -> None:
+    """In all option sets: `ttt_envs.testing.rules.check_states`."""
+    game = load(game_id)
+    states = long_play(game, 4, 40)
+    assert game.check_states(states).tobytes() == states.tobytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", list(all_games()), ids=repr)
+def test_many_states_of_play_are_accepted(game: Game) -> None:
+    game.check_states(long_play(game, 300, 1000))
+
+
+# --- declaring ranges ---
+
+TOY = state_dtype(
+    players=2,
+    fields=[
+        ("small", np.int8, between(-3, 3)),
+        ("flag", np.bool_),
+        ("pair", np.int16, (3, 2), between((0, -1), (1, 300))),
+        ("byte", np.uint8, (2,), between(0, 200)),
+        ("counted", np.int8, (2, 2), between(0, "limit")),
+        ("free", np.int8),
+        ("limit", np.int8, option(1, 9)),
+        ("wide", np.int32, option(0, 10**6)),
+    ],
+    shown=[("last", np.int16, between(-1, 80))],
+)
+
+
+def toy(**fields: Any) -> np.ndarray:
+    states = np.zeros(2, TOY)
+    states["limit"], states["wide"] = 4, 1000
+    for name, value in fields.items():
+        states[name][1] = value
+    return states
+
+
+@pytest.mark.parametrize("prototype", [None, toy()[:1]], ids=["any options", "options of a game"])
+def test_ranges_are_declared_with_the_fields(prototype: np.ndarray | None) -> None:
+    validity = Validity(TOY, prototype=prototype, name="the toy")
+    good = [
+        {"small": -3},
+        {"small": 3, "flag": True, "free": -128},
+        {"pair": [[1, 300], [0, -1], [1, 0]]},
+        {"byte": [200, 0]},
+        {"counted": 4},
+        {"last": 80},
+    ]
+    for fields in good:
+        validity.check(toy(**fields))
+    bad = [
+        ({"small": -4}, "`small` is -4, and must be from -3 to 3"),
+        ({"small": 4}, "`small` is 4, and must be from -3 to 3"),
+        ({"pair": [[0, 0], [0, 0], [0, 301]]}, "`pair`[2, 1] is 301, and must be from -1 to 300"),
+        ({"pair": [[0, 0], [2, 0], [0, 0]]}, "`pair`[1, 0] is 2, and must be from 0 to 1"),
+        ({"byte": [0, 201]}, "`byte`[1] is 201, and must be from 0 to 200"),
+        ({"counted": [[0, 0], [5, 0]]}, "`counted`[1, 0] is 5, and must be from 0 to 4"),
+        ({"last": -2}, "`last` is -2, and must be from -1 to 80"),
+        ({"limit": 10, "counted": 0}, "`limit` is 10, and must be "),
+        ({"wide": -1}, "`wide` is -1, and must be "),
+    ]
+    for fields, message in bad:
+        refused(ValueError, lambda fields=fields: validity.check(toy(**fields)), "state 1 is no position", message)
+    other = toy(limit=5, wide=7)
+    if prototype is None:
+        validity.check(other)
+    else:
+        refused(ValueError, lambda: validity.check(other), "`limit` is 5, and must be 4")
+
+
+def test_invariants_name_the_state() -> None:
+    validity = Validity(TOY, lambda states: [(states["small"] <= states["free"], "small is less than free")])
+    validity.check(toy(free=1))
+    refused(ValueError, lambda: validity.check(toy(small=1)), "state 1 is no position", "small is less than free")
+
+
+def test_a_game_without_ranges_has_its_header_checked() -> None:
+    game = toy_kuhn.make()
+    assert not game.ranges
+    for name, value in (("to_move", 2), ("to_move", -1), ("ply", -1), ("ply", 100), ("script", 1)):
+        state = game.new_state(1)
+        state[name] = value
+        refused(ValueError, lambda state=state: game.check_states(state), f"`{name}` is {value}")
+    state = game.new_state(1)
+    state["rewards"] = np.nan
+    refused(ValueError, lambda: game.check_states(state), "its rewards are [nan, nan]")
+
+
+def test_somebody_must_be_able_to_act() -> None:
+    """Here a hacker's ability is to be decided, and a hacker has none."""
+    game = load(OPERATION)
+    state = game.new_state(1)
+    state["phase"], state["placer"], state["first"], state["to_move"], state["pending"] = 3, 0, 0, 0, 3
+    state["board"][:, 3], state["standing"][:, :, 0] = 9, 2
+    refused(ValueError, lambda: game.check_states(state), "nobody has a legal action, and it is not over")
+
+
+def test_states_can_be_written_to_a_file_without_a_warning() -> None:
+    """NumPy warns of the metadata in which a dtype keeps its ranges."""
+    game = load(SUPER)
+    assert replace(game).ranges == game.ranges
+    assert game.ranges
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for states in (Batch(game, 2, seed=0).states, game.new_state(0), game.prototype):
+            np.save(BytesIO(), states)
+
+
+def test_a_text_must_be_a_position() -> None:
+    game = load(SUPER)
+    refused(TypeError, lambda: game.parse_state(b"X to move"), "a position is text, not bytes")  # type: ignore[arg-type]
+    state = game.new_state(0)
+    state["target"] = 50
+    careless = replace(game, read_state=lambda text: state.copy())
+    refused(ValueError, lambda: careless.parse_state("anything"), "`target` is 50")
+
+
+# --- views ---
+
+
+def foreign(game: Game) -> dict[str, tuple[Any, str]]:
+    """What is no state of the game, and what the message must say."""
+    states = game.new_state(0)
+    other = toy_kuhn.make() if game.id != toy_kuhn.make().id else load(SUPER)
+    plain = game.state_dtype
+    packed = np.zeros(1, np.dtype([(name, plain[name].base, plain[name].shape) for name in plain.names or ()][::-1]))
+    return {
+        "of another game": (other.new_state(0), "they have other fields"),
+        "fields in another order": (packed, "they have other fields"),
+        "a record": (states[0], "must be a structured array"),
+        "bytes": (states.view(np.uint8), "must be a structured array"),
+        "a list": ([states[0]], "must be a structured array"),
+        "two dimensions": (states[None], "must have shape (n,), not (1, 1)"),
+        "no dimension": (states.reshape(()), "must have shape (n,), not ()"),
+        "nothing": (None, "must be a structured array"),
+    }
+
+
+WRONG_PLAYERS: list[tuple[Any, type[Exception]]] = [
+    ([77], ValueError),
+    ([-7], ValueError),
+    (2, ValueError),
+    (2**70, TypeError),
+    ([0.5], TypeError),
+    (0.0, TypeError),
+    ([True], TypeError),
+    ("0", TypeError),
+    (None, TypeError),
+    ([0, 1], ValueError),
+    ([[0]], ValueError),
+]
+
+
+@pytest.mark.parametrize("game_id", [SUPER, OPERATION])
+def test_a_view_of_foreign_states_or_wrong_players(game_id: str) -> None:
+    game = load(game_id)
+    states = game.new_state(0)
+    for wrong, message in foreign(game).values():
+        refused((TypeError, ValueError), lambda wrong=wrong: View(game, wrong, 0, one_world(1)), message)  # type: ignore[arg-type]
+    for players, kind in WRONG_PLAYERS:
+        refused(kind, lambda players=players: View(game, states, players, one_world(1)), "player")
+    for seeds in (one_world(2), one_world(1)[None], np.array([-1])):
+        refused(ValueError, lambda seeds=seeds: View(game, states, 0, seeds), "seeds must have shape (1,)")
+    for seeds in (np.zeros(1), None, "1"):
+        refused(TypeError, lambda seeds=seeds: View(game, states, 0, seeds), "seeds must be whole numbers")
+    refused(TypeError, lambda: View(game_id, states, 0, one_world(1)), "game must be a Game")  # type: ignore[arg-type]
+    refused(ValueError, lambda: View(game, states, 0, one_world(1)).sample_worlds(-1), "seed must be from 0")
+
+
+def test_a_view_of_another_options_states() -> None:
+    """Some options change the dtype, others only fields."""
+    game = load(MARTIAN)
+    larger = ttt_envs.load(MARTIAN, size=6, players=3, max_plies=60)
+    refused(ValueError, lambda: View(game, larger.new_state(0), 0, one_world(1)), "they have other fields")
+    swapping = ttt_envs.load(MARTIAN, size=5, players=3, max_plies=60, same_size_swap=True)
+    message = "`same_size_swap` is 1, and must be 0"
+    refused(ValueError, lambda: View(game, swapping.new_state(0), 0, one_world(1)), message)
+
+
+def test_a_view_copies_states_of_any_layout_in_memory() -> None:
+    game = load(SUPER)
+    states = Batch(game, 6, seed=0).states
+    every_other = View(game, states[::2], 0, one_world(3))
+    buffer = np.zeros(states.nbytes + 1, np.uint8)
+    buffer[1:] = states.view(np.uint8)
+    crooked = np.frombuffer(buffer, game.state_dtype, offset=1)[:3]
+    assert not crooked.flags.aligned
+    assert np.array_equal(every_other.masks, View(game, crooked, [0, 0, 0], one_world(3)).masks)
+    states["cells"] = 1
+    assert not (View(game, crooked, 0, one_world(3)).observations != every_other.observations).any()
+
+
+# --- oracles ---
+
+
+with_the_jit = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+
+ORACLES = {
+    SUPER: {},
+    DICE: {"rounds": "single"},
+    OPERATION: {"mode": "round"},
+}
+
+
+@with_the_jit
+@pytest.mark.parametrize("game_id", ORACLES)
+def test_an_oracle_is_asked_about_foreign_states_or_wrong_players(game_id: str) -> None:
+    game = ttt_envs.load(game_id, **ORACLES[game_id])
+    oracle, states = game.oracle(), game.new_state(0)
+    asked = [oracle.value, oracle.action_values, oracle.policy]
+    crafted = states.copy()
+    crafted[{SUPER: "cells", DICE: "rank", OPERATION: "board"}[game_id]] = 100
+    cases = [*foreign(game).values(), (crafted, "is 100, and must be from")]
+    for wrong, message in cases:
+        refused((TypeError, ValueError), lambda wrong=wrong: oracle.covers(wrong), message)  # type: ignore[arg-type]
+        for ask in asked:
+            refused((TypeError, ValueError), lambda ask=ask, wrong=wrong: ask(wrong, 0), message)  # type: ignore[arg-type]
+    for players, kind in WRONG_PLAYERS:
+        for ask in asked:
+            refused(kind, lambda ask=ask, players=players: ask(states, players), "player")
+    for ask in asked:
+        assert len(ask(states, np.zeros(1, np.int8))) == len(ask(states, 0)) == 1
+
+
+@with_the_jit
+def test_best_responders_are_asked_about_wrong_players() -> None:
+    """Their starts, too, are checked."""
+
+    def never(states: np.ndarray, players: np.ndarray) -> np.ndarray:
+        raise AssertionError("the policy is asked")
+
+    dice = ttt_envs.load(DICE, rounds="single")
+    operation = ttt_envs.load(OPERATION, mode="round")
+    starts = dice.new_state(0)
+    crafted = starts.copy()
+    crafted["rank"] = 100
+    for players, kind in WRONG_PLAYERS:
+        if np.shape(players) != (1,):
+            refused(kind, lambda p=players: dice.oracle().best_response_from(never, starts, p), "player")
+            refused(kind, lambda p=players: operation.oracle().best_response(never, p), "player")
+    refused(ValueError, lambda: dice.oracle().best_response_from(never, crafted, 0), "is 100, and must be from 1 to 8")
+    refused(ValueError, lambda: dice.oracle().best_response_from(never, load(SUPER).new_state(0), 0), "other fields")

@@ -1,0 +1,224 @@
+"""The games' kernels bear any number as an action or a player: they reach nothing but their own record, and end."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from guarded import Record, guarded, plain
+from option_sets import OPTIONS
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.testing.positions import masks_of, positions
+
+STRANGE = (-1, -2, 2**7, 2**31, 2**32 + 1, 2**63 - 1, -(2**63))
+
+FIRST = [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
+ALL = [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets]
+
+SECONDS = 600.0  # far more than any of this takes, compiling included
+
+
+def within(seconds: float, work: Callable[[], Any]) -> Any:
+    """What `work` returns or raises; a failure if it takes longer, also in a kernel, which runs without the GIL."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append((work(), None))
+        except BaseException as error:
+            found.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, f"still at work after {seconds} seconds"
+    result, error = found[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def strange_players(game: Game) -> tuple[int, ...]:
+    """Numbers that are no player's."""
+    return (game.num_players, *STRANGE)
+
+
+def masks_of_all(game: Game, states: np.ndarray) -> np.ndarray:
+    """bool (n, players, num_actions)."""
+    return np.stack([masks_of(game, states, player) for player in range(game.num_players)], axis=1)
+
+
+def joint_actions(game: Game, states: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Joint actions int64 (n, players) for these states, and in which of them a game goes on by it, bool (n,).
+
+    One player after the other plays each action and each number that is none, while the others who act play something
+    legal; then all of them play the same.
+    """
+    masks = masks_of_all(game, states)
+    acts = masks.any(axis=2)
+    usual = np.where(acts, masks.argmax(axis=2), -1)
+    for varied in (*([player] for player in range(game.num_players)), list(range(game.num_players))):
+        for number in (*range(game.num_actions), game.num_actions, *STRANGE):
+            joint = usual.copy()
+            joint[:, varied] = number
+            fits = ~acts
+            for player in range(game.num_players):
+                if player not in varied:
+                    fits[:, player] = True
+                elif 0 <= number < game.num_actions:
+                    fits[:, player] |= masks[:, player, number]
+            yield joint, fits.all(axis=1) & ~states["done"]
+
+
+# --- as plain Python ---
+
+
+def different_positions(game: Game) -> np.ndarray:
+    """Some positions in which different actions are legal; the last one is finished."""
+    states = positions(game)
+    masks = masks_of_all(game, states)
+    _, first = np.unique(masks.argmax(axis=2) - ~masks.any(axis=2), axis=0, return_index=True)
+    spread = first[np.linspace(0, len(first) - 1, 8).astype(int)]
+    return states[[*np.unique(spread), len(states) - 1]]
+
+
+@np.errstate(over="ignore")  # 64-bit arithmetic
+def check_plain(game: Game, states: np.ndarray, **changes: Callable[..., Any]) -> None:
+    """Run the game's own kernels with every index checked, and compare what they do with the compiled loops."""
+    step, legal_mask, observe, resample = (
+        plain(getattr(game.rules, name), **changes) for name in ("step", "legal_mask", "observe", "resample")
+    )
+    for joint, legal in joint_actions(game, states):
+        after, expected = states.copy(), states.copy()
+        for i in range(len(states)):
+            step(Record(after, i), guarded(joint[i]))
+            after["ply"][i] += 1  # as `advance` does
+        game.loops.step_rows(expected, np.flatnonzero(legal), joint[legal])
+        wrong = [i for i in range(len(states)) if after[i].tobytes() != expected[i].tobytes()]
+        assert not wrong, f"{joint[wrong[0]]}, legal: {legal[wrong[0]]}\n{game.format_state(states[wrong[0]], None)}"
+    masks = masks_of_all(game, states)
+    mask, seen = np.empty(game.num_actions, np.bool_), np.empty(game.observation_size, np.int8)
+    for i in range(len(states)):
+        for player in (*range(game.num_players), *strange_players(game)):
+            kept = states[i : i + 1].copy()
+            mask[:], seen[:] = True, 7
+            legal_mask(Record(kept, 0), np.int64(player), guarded(mask))
+            if not 0 <= player < game.num_players:
+                assert not mask.any()
+            elif not states["done"][i]:
+                assert np.array_equal(mask, masks[i, player])
+            observe(Record(kept, 0), np.int64(player), guarded(seen))
+            assert set(np.unique(seen)) <= {0, 1}
+            assert kept.tobytes() == states[i].tobytes()
+            resample(Record(kept, 0), np.int64(player), np.uint64(5))
+
+
+@pytest.mark.parametrize("game", FIRST, ids=lambda game: game.id)
+def test_kernels_as_plain_python(game: Game) -> None:
+    within(SECONDS, lambda: check_plain(game, different_positions(game)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ALL, ids=repr)
+def test_kernels_as_plain_python_in_many_positions(game: Game) -> None:
+    within(6 * SECONDS, lambda: check_plain(game, positions(game, 60)))
+
+
+def always(*_: Any) -> bool:
+    """Everything is legal."""
+    return True
+
+
+#: The check that a game's `step` begins with. Without it these tests fail.
+GUARDS = {
+    "super_tic_tac_toe": ("is_legal",),
+    "martian_tic_tac_toe": ("is_legal",),
+    "tic_tac_dice": ("is_legal",),
+    "tic_tac_match": ("may_play",),
+    "operation_tic_tac_toe": ("are_legal", "may_place", "may_predict", "may_pick", "may_use_ability", "may_take_role"),
+}
+
+
+@pytest.mark.parametrize(("game_id", "guards"), GUARDS.items(), ids=GUARDS)
+def test_a_missing_guard_is_noticed(game_id: str, guards: tuple[str, ...]) -> None:
+    game = next(game for game in FIRST if game.id == game_id)
+    for guard in guards:
+        with pytest.raises((AssertionError, IndexError)):
+            check_plain(game, different_positions(game), **{guard: always})
+
+
+# --- compiled ---
+
+
+def between(states: np.ndarray) -> np.ndarray:
+    """Structured (n, 3): each state between two records of nothing but ones, which no kernel may touch."""
+    triples = np.repeat(states, 3)
+    triples.view(np.uint8).reshape(len(states), 3, -1)[:, ::2] = 255
+    return triples.reshape(-1, 3)
+
+
+def check_compiled(game: Game, states: np.ndarray) -> None:
+    """Run the compiled loops; what lies beside the records and outputs must not change."""
+    loops, n = game.loops, len(states)
+    clean = between(states)
+    middle, scratch = 3 * np.arange(n) + 1, np.empty(game.num_actions, np.bool_)
+    for joint, legal in joint_actions(game, states):
+        triples = clean.copy()
+        loops.step_rows(triples.reshape(-1), middle, joint)
+        assert triples[:, ::2].tobytes() == clean[:, ::2].tobytes(), f"{joint[0]} changes another game"
+        after = triples[:, 1]
+        assert (after["ply"] - states["ply"] == legal).all()
+        assert after[~legal].tobytes() == states[~legal].tobytes(), f"{joint[0]} is not legal, and changes a game"
+        exists = ((joint >= -1) & (joint < game.num_actions)).all(axis=1)
+        first = np.flatnonzero(~exists | ~(legal | states["done"]))
+        found = loops.find_illegal(clean.reshape(-1), middle, joint, scratch)
+        assert found == (middle[first[0]] if len(first) else -1)
+    masks, seen = np.empty((n, 3, game.num_actions), np.bool_), np.empty((n, 3, game.observation_size), np.int8)
+    for player in strange_players(game):
+        masks[:], seen[:] = True, 7
+        triples = clean.copy()
+        for i in range(n):
+            players = np.full(1, player)
+            loops.mask_rows(states[i : i + 1], players, masks[i, 1:2])
+            loops.observe_rows(states[i : i + 1], players, seen[i, 1:2])
+            loops.resample_rows(triples[i, 1:2], players, np.ones(1, np.uint64))
+        assert masks[:, ::2].all()
+        assert (seen[:, ::2] == 7).all()
+        assert not masks[:, 1].any()
+        assert not seen[:, 1].any()
+        assert triples[:, ::2].tobytes() == clean[:, ::2].tobytes()
+
+
+needs_jit = pytest.mark.skipif(jit.DISABLED, reason="of compiled code")
+
+
+@needs_jit
+@pytest.mark.parametrize("game", FIRST, ids=lambda game: game.id)
+def test_compiled_kernels(game: Game) -> None:
+    within(SECONDS, lambda: check_compiled(game, positions(game, 40)))
+
+
+@needs_jit
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ALL, ids=repr)
+def test_compiled_kernels_in_many_positions(game: Game) -> None:
+    within(6 * SECONDS, lambda: check_compiled(game, positions(game, 2000)))
+
+
+@needs_jit
+@pytest.mark.slow
+def test_kernels_with_numbas_own_check_of_indices(tmp_path: Path) -> None:
+    """All of the compiled kernels once more, where an index out of bounds raises."""
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "-k", "test_compiled_kernels"]
+    done = subprocess.run([*words, __file__], env=environment, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert f"{len(FIRST) + len(ALL)} passed" in done.stdout

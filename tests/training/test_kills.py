@@ -1,0 +1,127 @@
+"""`kill -9` at random moments: files on disk are whole, and going on loses at most the piece in hand."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_training import GAME
+
+from training.checkpoint import CONFIG, RESUME, RESUME_FORMAT
+from training.curves import read_rows
+from training.probes import ScoreRow
+from ttt_envs.agents.policy import load_policy, read_tensors
+from ttt_envs.core.files import is_empty
+from ttt_envs.games.operation_tic_tac_toe.solver import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS, SEED = 20, 0
+
+pytestmark = pytest.mark.slow
+
+
+def holds(process: subprocess.Popen, folder: Path) -> bool:
+    """Whether the process has locked the folder, or a file in it."""
+    with suppress(FileNotFoundError):  # released meanwhile
+        return any(f"process {process.pid} " in lock.read_text() for lock in folder.glob(".*lock"))
+    return False
+
+
+def written(path: Path | None) -> int:
+    """When a file was written; 0 if there is none."""
+    return path.stat().st_mtime_ns if path is not None and path.exists() else 0
+
+
+def killed(words: list[str], seconds: float, folder: Path, until: Path | None = None) -> bool:
+    """Run a Python command, kill it some seconds after it has locked the folder, and give whether it was at work.
+
+    `until`: wait until it has written this file too.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TTT_ENVS_CACHE": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    before = written(until)
+    while process.poll() is None and not (holds(process, folder) and (until is None or written(until) != before)):
+        time.sleep(0.01)
+    try:
+        _, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return True
+    assert process.returncode == 0, said
+    return False
+
+
+def test_training(tmp_path: Path) -> None:
+    out, draw, steps = tmp_path / "x", random.Random(SEED), -1
+    words = [
+        "-m",
+        "training.ppo",
+        GAME,
+        "--out",
+        str(out),
+        "--steps",
+        "100000000",
+        "--num-envs",
+        "64",
+        "--rollout",
+        "4",
+    ]
+    words += ["--hidden", "16", "--eval-games", "2", "--eval-every", "256", "--snapshot-every", "256"]
+    for kill in range(KILLS):
+        resumes = (out / RESUME).exists()
+        now = ["-m", "training.ppo", "--resume", "--out", str(out)] if resumes else words
+        # In turn while it starts, and while it trains and writes.
+        assert killed(now, draw.uniform(0, 2), out, out / "policy.safetensors" if kill % 2 else None)
+        for path in out.rglob("[!.]*.safetensors"):
+            if path.name != RESUME:
+                load_policy(path)
+        read_rows(out / "curve.csv", ScoreRow)
+        if (out / RESUME).exists():
+            facts, _ = read_tensors(out / RESUME, RESUME_FORMAT)
+            assert facts["steps"] >= steps
+            steps = facts["steps"]
+            assert json.loads((out / CONFIG).read_text())["settings"]["game"] == GAME
+    assert steps > 0
+    resume = ["-m", "training.ppo", "--resume", "--out", str(out), "--steps", str(steps + 256)]
+    assert not killed(resume, 100, out)
+    assert load_policy(out / "policy.safetensors")[0].steps == steps + 256
+    assert not [path for path in out.rglob(".*") if path.is_file()], "neither locks nor unfinished files"
+
+
+def test_a_tournament(tmp_path: Path) -> None:
+    out, draw = tmp_path / "x", random.Random(SEED)
+    words = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "2000", "--out", str(out)]
+    for _ in range(KILLS):
+        killed(words, draw.uniform(0, 2), out)
+        for path in out.glob("*.json"):
+            json.loads(path.read_text())
+        if not is_empty(out):
+            shutil.rmtree(out)
+    assert not killed(words, 100, out)
+    assert {path.name for path in out.glob("[!.]*")} == {"report.md", "results.json", "games.npz"}
+    assert json.loads((out / "results.json").read_text())["complete"]
+    assert np.load(out / "games.npz")["length"].shape == (2000,)
+
+
+def test_a_table(tmp_path: Path) -> None:
+    folder, draw, built = tmp_path / "cache", random.Random(SEED), 0
+    code = f"import {tables.__name__} as t; t.POINTS = 33; t.load_tables(1, False)"
+    for _ in range(KILLS):
+        built += not killed(["-c", code], draw.uniform(0, 1.5), folder)
+        path = folder / "operation_tic_tac_toe-1.table"
+        if path.exists():
+            tables.read_tables(path, 1, False)
+            path.unlink()
+    assert built < KILLS
+    assert not killed(["-c", code], 100, folder)
+    assert list(folder.iterdir()) == [path]

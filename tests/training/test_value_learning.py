@@ -1,0 +1,139 @@
+"""Value learning: what it learns from, what it writes, resuming."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ttt_envs
+from training import value_learning
+from training.value_learning import Buffer, Config, train
+from ttt_envs import agents
+from ttt_envs.agents.networks import load_network
+
+TINY: dict[str, Any] = {
+    "game": "super_tic_tac_toe",
+    "num_envs": 16,
+    "steps": 512,
+    "warm_up": 64,
+    "batch": 32,
+    "hidden": (16,),
+    "eval_every": 256,
+    "eval_games": 4,
+    "save_every": 128,
+    "quiet": True,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "x"
+    result = train(Config(**TINY, out=path))
+    assert result.finished
+    assert result.steps == 512
+    return path
+
+
+def test_run_folder(folder):
+    files = {"config.json", "curve.csv", "curve.png", "network.safetensors", "resume.safetensors"}
+    assert {path.name for path in folder.iterdir()} == files
+    info = load_network(folder).info
+    assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "q", (16,), 512)
+    assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64
+    for spec in (f"network:{folder}", f"lookahead:{folder}"):
+        batch = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 4, seed=0)
+        batch.step(agents.load(spec).act(batch.view()))
+
+
+def test_the_same_seed_learns_the_same(folder, tmp_path):
+    train(Config(**TINY, out=tmp_path / "y"))
+    one, two = (load_network(path)(np.eye(190, dtype=np.int8))["q"] for path in (folder, tmp_path / "y"))
+    assert np.array_equal(one, two)
+
+
+def test_a_run_is_resumed(tmp_path):
+    first = train(Config(**{**TINY, "steps": 256}, out=tmp_path / "x"))
+    before = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(Config(**TINY, out=tmp_path / "x"))
+    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
+    assert (first.steps, second.steps) == (256, 512)
+    assert {row.steps for row in second.rows["score"]} == {0, 256, 512}
+    after = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
+    assert 0 < np.abs(after - before).max() < 0.5, "it goes on from what was learned"
+
+
+def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
+    rounds, add = [], Buffer.add
+
+    def added(self, *given):
+        rounds.append(1)
+        add(self, *given)
+
+    def interrupted(self):
+        if len(rounds) == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Buffer, "add", added)
+    monkeypatch.setattr(value_learning.Interrupts, "check", interrupted)
+    result = train(Config(**{**TINY, "eval_every": 512}, out=tmp_path / "x"))
+    assert not result.finished
+    assert result.steps == 12 * 16
+    assert load_network(tmp_path / "x").info.steps == result.steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "operation_tic_tac_toe"}, "two sides that move one at a time"),
+        ({"buffer": 3}, "buffer must be at least num_envs"),
+        ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
+        ({"hidden": ()}, "hidden must be"),
+        ({"warm_up": 0}, "warm_up must be a whole number from 1"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_buffer_keeps_the_latest():
+    buffer = Buffer(ttt_envs.load("super_tic_tac_toe"), 5)
+    for k in range(4):
+        buffer.add(np.full((2, 190), k, np.int8), np.full((2, 81), k, np.float32))
+    assert sorted(buffer.values[:, 0].tolist()) == [1, 2, 2, 3, 3]
+    observations, values = buffer.sample(50, np.random.default_rng(0))
+    assert (observations[:, 0] == values[:, 0]).all()
+    assert set(values[:, 0].tolist()) == {1, 2, 3}
+
+
+def test_it_learns_who_wins_at_once(tmp_path):
+    """After a few thousand positions, actions that end a round are valued much as what they pay."""
+    config = Config(
+        game="tic_tac_dice",
+        options={"rounds": "single"},
+        num_envs=128,
+        steps=40_000,
+        warm_up=1000,
+        batch=512,
+        updates=2,
+        hidden=(64,),
+        eval_every=40_000,
+        eval_games=2,
+        average=0.05,
+        quiet=True,
+        out=tmp_path / "x",
+    )
+    train(config)
+    game, network = config.load(), load_network(tmp_path / "x")
+    batch, player = ttt_envs.Batch(game, 600, seed=9), agents.load("random")
+    for _ in range(5):
+        batch.step(player.act(batch.view()))
+    view = batch.view(rows=np.flatnonzero(~batch.done))
+    exact = game.oracle().action_values(view.sample_worlds(), view.players)
+    found = network(view.observations)["q"]
+    assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.6
+    torch.set_num_threads(1)

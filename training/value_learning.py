@@ -1,0 +1,298 @@
+"""Learn the values of actions by full-width sampled temporal differences.
+
+    python -m training.value_learning tic_tac_match --steps 2000000 --out runs/x
+
+The network Q(observation, action) estimates what each action is worth to the player to move. In every position that is
+met, all legal actions are played once by the rules, chance and hidden information drawn anew; an action is worth the
+reward if it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it.
+The network is regressed on all of these at once. There is no policy gradient and no variance from the choice of an
+action: the rules are exact and fast, and this uses them.
+
+For games of two sides that move one at a time, with any chance and hidden information. Where optimal play is mixed, the
+greedy policy of such values is no equilibrium; a temperature at play softens it. The run folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x"
+    resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+
+Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
+et al., "A theoretical and empirical analysis of expected Sarsa", 2009.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+import ttt_envs
+from training import checkpoint
+from training.interrupts import Interrupts
+from training.probes import Probes
+from training.progress import Bar
+from training.settings import Settings, command_line
+from ttt_envs.agents.full_width import action_values, check_full_width
+from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.networks import Network, NetworkInfo, save_network
+from ttt_envs.cli.shell import DONE, INTERRUPTED, run
+from ttt_envs.core.files import locked_folder, reason_of
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+
+NAME = "training.value_learning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of a run of value learning; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "num_envs": (1, 2**20),
+        "buffer": (1, 10**9),
+        "warm_up": (1, 10**9),
+        "batch": (1, 2**24),
+        "updates": (1, 10**6),
+        "learning_rate": (0.0, 1e6),
+        "exploration": (0.0, 1.0),
+        "gamma": (0.0, 1.0),
+        "average": (0.0, 1.0),
+        "worlds": (0, 10**6),
+        "save_every": (1, 10**15),
+    }
+
+    out: Path = Path("runs/value")
+    """Run folder."""
+    num_envs: int = 512
+    """Games that run side by side; each round labels a position of each."""
+    buffer: int = 200_000
+    """Latest positions that are learned from."""
+    warm_up: int = 10_000
+    """Positions to collect before learning begins."""
+    batch: int = 1024
+    """Positions in a gradient step."""
+    updates: int = 1
+    """Gradient steps a round."""
+    learning_rate: float = 2e-3
+    """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
+    exploration: float = 0.1
+    """Share of random actions in the games that are learned from."""
+    gamma: float = 1.0
+    """Discount factor for each ply."""
+    average: float = 0.005
+    """Share by which the average of the networks, which plays and makes the targets, moves at each gradient step."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the hidden layers."""
+    worlds: int = 0
+    """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
+    save_every: int = 100_000
+    """Positions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        if self.buffer < self.num_envs:
+            raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
+        if not 1 <= len(self.hidden) <= 100:
+            raise ValueError(f"hidden must be one or more sizes, at most 100, not {len(self.hidden)}")
+        for size in self.hidden:
+            within(1, 2**16, hidden=size)
+
+
+@dataclass
+class Result:
+    """The result of a call of `train`.
+
+    Attributes:
+        folder: the run folder.
+        steps: positions labelled, earlier calls included.
+        steps_per_second: speed of this call, measurements left out.
+        finished: False if it was interrupted.
+        rows: the rows of each curve, such as rows["score"], earlier calls included; see `training.probes`.
+    """
+
+    folder: Path
+    steps: int
+    steps_per_second: float
+    finished: bool
+    rows: dict[str, list[Any]]
+
+
+class QNet(torch.nn.Module):
+    """A multilayer perceptron; its tensors have the names of `ttt_envs.agents.networks`."""
+
+    def __init__(self, inputs: int, actions: int, hidden: Sequence[int]) -> None:
+        super().__init__()
+        sizes = (inputs, *hidden)
+        layers: list[torch.nn.Module] = []
+        for k, size in enumerate(hidden):
+            layers += [torch.nn.Linear(sizes[k], size), torch.nn.ReLU()]
+        self.body = torch.nn.Sequential(*layers)
+        self.heads = torch.nn.ModuleDict({"q": torch.nn.Linear(sizes[-1], actions)})
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (n, inputs) -> values of the actions (n, actions)."""
+        values: torch.Tensor = self.heads["q"](self.body(observations))
+        return values
+
+
+class Buffer:
+    """The latest positions with the values of their actions; a ring."""
+
+    def __init__(self, game: Game, size: int) -> None:
+        self.observations = np.zeros((size, game.observation_size), np.int8)
+        self.values = np.full((size, game.num_actions), np.nan, np.float32)
+        self.size, self.added = size, 0
+
+    def add(self, observations: np.ndarray, values: np.ndarray) -> None:
+        """observations int8 (n, size), values float (n, num_actions), NaN for illegal actions."""
+        rows = (self.added + np.arange(len(observations))) % self.size
+        self.observations[rows], self.values[rows] = observations, values
+        self.added += len(observations)
+
+    def sample(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """n positions with replacement."""
+        rows = generator.integers(0, min(self.added, self.size), n)
+        return self.observations[rows], self.values[rows]
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Raises:
+        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
+            option or agent; a game or an agent that does not fit.
+        FileExistsError: the folder holds a run, and `resume` is not set.
+        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        InUse: another process is writing the folder.
+        OSError: a file cannot be written; what was saved before can be resumed.
+    """
+    config.check()
+    with locked_folder(config.out):
+        return _train(config)
+
+
+def _train(config: Config) -> Result:
+    """Train in a folder that is locked."""
+    this = checkpoint.Run(config, NAME)
+    game, folder = config.load(), config.out
+    check_full_width(game, NAME)
+    torch.set_num_threads(1)  # small networks get slower with more
+    torch.manual_seed(config.seed)
+    sizes = game.observation_size, game.num_actions, config.hidden
+    net, average = QNet(*sizes), QNet(*sizes)
+    average.load_state_dict(net.state_dict())
+    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
+    parts: checkpoint.Parts = {"net": net, "average": average, "optimizer": optimizer}
+    start = checkpoint.restore(folder, parts) if config.resume else 0
+    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    generator = np.random.default_rng([config.seed, start])
+    batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
+    buffer = Buffer(game, config.buffer)
+    turns = [(turn.features, turn.actions) for turn in game.symmetries]
+    turns = turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
+
+    def q_values(observations: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return np.asarray(average(torch.from_numpy(observations.astype(np.float32))).numpy())
+
+    def worth(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        return config.gamma * np.where(masks, q_values(observations), -np.inf).max(axis=1)
+
+    def play_round() -> None:
+        """Label the positions that the games have come to, and play on."""
+        view = batch.view()
+        masks, observations = view.masks, view.observations
+        seeds = generator.integers(0, 2**64, config.num_envs, np.uint64)
+        buffer.add(observations, action_values(game, batch.states, masks, seeds, worth))
+        best = np.where(masks, q_values(observations), -np.inf).argmax(axis=1)
+        at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
+        batch.step(np.where(generator.random(config.num_envs) < config.exploration, at_random, best))
+
+    def learn(done: float) -> None:
+        """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
+        for group in optimizer.param_groups:
+            group["lr"] = config.learning_rate * max(1 - done, 0.01)
+        found, values = buffer.sample(config.batch, generator)
+        features, actions = turns[generator.integers(len(turns))]
+        target = torch.from_numpy(values[:, actions])
+        legal = ~target.isnan()
+        loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())[legal], target[legal])
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        optimizer.step()
+        with torch.no_grad():
+            for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
+                mean.lerp_(latest, config.average)
+
+    def network(steps: int) -> Network:
+        """The average of the networks as it plays."""
+        info = NetworkInfo(game.id, dict(game.options), "q", *sizes, steps)
+        return Network(info, {name: tensor.numpy().copy() for name, tensor in average.state_dict().items()})
+
+    def save(steps: int) -> None:
+        """Bring the folder up to date."""
+        this.write_config()
+        tensors = {name: tensor.numpy() for name, tensor in average.state_dict().items()}
+        save_network(folder / "network.safetensors", network(steps).info, tensors)
+        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
+
+    interrupts = Interrupts()
+    bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
+    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
+
+    def measure(steps: int, last: bool = False) -> None:
+        found = network(steps)
+        agent = Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
+        probes.measure(agent, steps, last=last)
+
+    steps = saved = start
+    try:
+        with interrupts, bar:
+            if not config.resume:
+                save(0)
+            while steps < config.steps:
+                measure(steps)
+                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
+                with bar.training():
+                    while steps < until:
+                        interrupts.check()
+                        play_round()
+                        steps += config.num_envs
+                        for _ in range(config.updates if buffer.added >= config.warm_up else 0):
+                            learn(steps / config.steps)
+                        if steps - saved >= config.save_every:
+                            save(steps)
+                            saved = steps
+                        bar.update(steps)
+                save(steps)
+                saved = steps
+            measure(steps, last=True)
+    except KeyboardInterrupt:
+        save(steps)
+        bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
+        return Result(folder, steps, bar.speed, False, probes.rows)
+    except OSError as error:
+        if not (folder / checkpoint.RESUME).exists():
+            raise
+        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
+    bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as lookahead:{folder}")
+    return Result(folder, steps, bar.speed, True, probes.rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""One ply of full width: every legal action is played once, and valued by what the next player makes of it."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+
+#: Values positions for the player to move: (observations int8 (n, size), masks bool (n, num_actions)) -> float (n,).
+Worth = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def check_full_width(game: Game, name: str) -> None:
+    """Raise ValueError unless one player moves at a time, and there are two sides: one's gain is the other's loss."""
+    if game.simultaneous or len(game.teams) != 2:
+        raise ValueError(f"{name} needs a game of two sides that move one at a time; {game!r} does not fit")
+
+
+def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.ndarray, worth: Worth) -> np.ndarray:
+    """The value of every legal action to the player to move, from one sample of what they cannot know.
+
+    Args:
+        game: a game that passes `check_full_width`.
+        states: structured (n,), none finished. They are not changed.
+        masks: bool (n, num_actions), the legal actions of the players to move.
+        seeds: uint64 (n,); by them chance and hidden information are redrawn, the same for all actions of a position,
+            so that the actions are compared in one world.
+        worth: values the positions that follow for the players to move there, between -1 and 1.
+
+    Returns:
+        float64 (n, num_actions): the reward if the action ends the game, otherwise plus or minus the worth of the
+        position that follows; NaN for illegal actions.
+    """
+    parents, actions = np.nonzero(masks)
+    children = states[parents]
+    movers = children["to_move"].astype(np.int64)
+    if game.stochastic or game.hidden_information:
+        game.loops.resample_rows(children, movers, seeds[parents])
+    game.loops.step_rows(children, np.arange(len(children)), actions[:, None])
+    found = children["rewards"][np.arange(len(children)), movers].astype(np.float64)
+    going = np.flatnonzero(~children["done"])
+    if len(going):
+        children = children[going]
+        answering = children["to_move"].astype(np.int64)
+        observations = np.empty((len(going), game.observation_size), np.int8)
+        answers = np.empty((len(going), game.num_actions), np.bool_)
+        game.loops.observe_rows(children, answering, observations)
+        game.loops.mask_rows(children, answering, answers)
+        side = np.empty(game.num_players, np.int64)
+        for number, players in enumerate(game.teams):
+            side[list(players)] = number
+        sign = np.where(side[answering] == side[movers[going]], 1.0, -1.0)
+        found[going] = sign * worth(observations, answers)
+    values = np.full(masks.shape, np.nan)
+    values[parents, actions] = found
+    return values

@@ -1,0 +1,133 @@
+"""Agents that play by a trained network: by itself, or with one ply of search."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.agents.full_width import action_values, check_full_width
+from ttt_envs.agents.networks import Network, load_network
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+from ttt_envs.core.rng import Stream, stream_seeds
+from ttt_envs.core.view import View
+
+
+def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
+    """Probabilities float64 (n, num_actions) of legal actions by their values; temperature 0 shares among the best."""
+    if temperature <= 0:
+        return uniform(best_of(values, masks))
+    known = np.where(masks, np.asarray(values, np.float64) / temperature, -np.inf)
+    top = known.max(axis=1, keepdims=True)
+    weights = np.exp(known - np.where(np.isfinite(top), top, 0))
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
+
+
+class NetworkAgent(Agent):
+    """Plays a network file of kind policy, q or policy+value, in NumPy."""
+
+    name = "network"
+
+    def __init__(self, path: str | Path | Network, temperature: float | None = None, symmetric: bool = False) -> None:
+        """Load the network.
+
+        Args:
+            path: a run folder of a learner, or a network file (.safetensors).
+            temperature: divides values or logits before a softmax; 0 plays the best action. By default 0 for a network
+                that gives values, and 1 for one that gives logits.
+            symmetric: average over the board's symmetries: stronger, and slower by their number.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadNetworkFile: the file is damaged, or no network.
+            ValueError: a negative temperature, or a network that has a value alone, which `lookahead` can play.
+        """
+        self.network = path if isinstance(path, Network) else load_network(Path(path))
+        kind = self.network.info.kind
+        if kind == "value":
+            raise ValueError(f"{path} gives values of positions, not of actions: lookahead plays it")
+        self.head = "q" if kind == "q" else "policy"
+        if temperature is None:
+            temperature = 0.0 if self.head == "q" else 1.0
+        within(0.0, 1e6, temperature=temperature)
+        self.temperature, self.symmetric = temperature, symmetric
+
+    def check(self, game: Game) -> None:
+        """Raise BadNetworkFile unless the network was trained for this game's actions and observations."""
+        super().check(game)
+        self.network.check(game)
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
+        self.network.check(view.game)
+        values = self.network.evaluate(view.game, view.observations, self.symmetric)[self.head]
+        return softmax_rows(values, view.masks, self.temperature)
+
+
+class Lookahead(Agent):
+    """Plays every legal action once in its thoughts and takes the one after which a network likes the position best."""
+
+    name = "lookahead"
+
+    def __init__(
+        self,
+        path: str | Path | Network,
+        worlds: int = 8,
+        mix: float = 1.0,
+        temperature: float = 0.0,
+        symmetric: bool = False,
+    ) -> None:
+        """Load the network.
+
+        Args:
+            path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
+            worlds: samples of what the player cannot know, averaged over; one where nothing is left to chance.
+            mix: share of the values found by looking ahead; the rest are those of a q network itself.
+            temperature: divides the values before a softmax; 0 plays the best action.
+            symmetric: average the network over the board's symmetries: stronger, and slower by their number.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadNetworkFile: the file is damaged, or no network.
+            ValueError: a parameter out of range, or a network that has no values.
+        """
+        self.network = path if isinstance(path, Network) else load_network(Path(path))
+        if self.network.info.kind == "policy":
+            raise ValueError(f"{path} gives no values to look ahead with; network plays it")
+        within(1, 10**6, worlds=worlds)
+        within(0.0, 1.0, mix=mix)
+        within(0.0, 1e6, temperature=temperature)
+        if mix < 1 and self.network.info.kind != "q":
+            raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
+        self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError unless the game has two sides that move one at a time, and the network is for it."""
+        super().check(game)
+        check_full_width(game, self.name)
+        self.network.check(game)
+
+    def values(self, view: View) -> np.ndarray:
+        """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal."""
+        game = view.game
+        self.check(game)
+
+        def worth(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+            found = self.network.evaluate(game, observations, self.symmetric)
+            return found["value"][:, 0] if "value" in found else np.where(masks, found["q"], -np.inf).max(axis=1)
+
+        certain = not (game.stochastic or game.hidden_information)
+        masks, total = view.masks, np.zeros(view.masks.shape)
+        worlds = 1 if certain else self.worlds
+        for world in range(worlds):
+            seeds = stream_seeds(view.seeds, Stream.FUTURE, world)
+            total += action_values(game, view.sample_worlds(world), masks, seeds, worth)
+        total /= worlds
+        if self.mix < 1:
+            own = self.network.evaluate(game, view.observations, self.symmetric)["q"]
+            total = self.mix * total + (1 - self.mix) * own
+        return total
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed."""
+        return softmax_rows(self.values(view), view.masks, self.temperature)
