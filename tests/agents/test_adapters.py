@@ -283,6 +283,10 @@ def test_a_module_plays_its_softmax() -> None:
     for i in np.flatnonzero(view.masks.any(axis=1)):
         weights = np.exp(logits[i]) * view.masks[i]
         assert np.allclose(policy[i], weights / weights.sum(), atol=1e-5)
+    sharper = agents.from_torch(module, temperature=0.5).policy(view)
+    for i in np.flatnonzero(view.masks.any(axis=1)):
+        weights = np.exp(2 * logits[i].astype(float)) * view.masks[i]
+        assert np.allclose(sharper[i], weights / weights.sum(), atol=1e-5)
     sharp = agents.from_torch(module, temperature=0, name="sharp")
     assert sharp.name == "sharp"
     rows = view.masks.any(axis=1)

@@ -437,10 +437,12 @@ def test_greedy_knows_no_better_than_to_look_one_move_ahead() -> None:
     assert len(chosen("greedy", position(X_WINS_IN_3, 300))) == 7
 
 
-def test_greedy_with_three_players() -> None:
+@pytest.mark.parametrize("player", range(3))
+def test_greedy_with_three_players(player: int) -> None:
     # Of three stones, one leaves two to the next player, who wins, and two leave the last one.
     game = make_race(lucky=False)
     states = np.repeat(game.new_state(0), 4)
+    states["to_move"] = player
     states["stones"] = 2, 1, 3, 5
     view = View(game, states, states["to_move"], np.arange(4, dtype=np.uint64))
     policy = agents.load("greedy").policy(view)
@@ -524,6 +526,16 @@ def test_mcts_does_not_know_the_luck_to_come() -> None:
     view = View(game, states, states["to_move"], np.zeros(50, np.uint64))
     found = thoughts(agents.load("mcts:simulations=50"), view)
     assert (found == found[0]).all()
+
+
+def test_each_simulation_meets_luck_of_its_own() -> None:
+    # Of two stones, one leads to a win in three games of ten.
+    states = np.repeat(make_race().new_state(0), 8)
+    states["stones"] = 2
+    view = View(make_race(), states, states["to_move"], np.arange(8, dtype=np.uint64))
+    visits, values = agents.load("mcts:simulations=150").search(view)
+    assert (np.abs(values[:, 0] / visits[:, 0] - 0.65) < 0.14).all()
+    assert (values[:, 1] == visits[:, 1]).all()
 
 
 def test_mcts_by_time() -> None:

@@ -12,6 +12,7 @@ import toy_coin
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.expectimax import Expectimax
+from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Game
@@ -27,6 +28,31 @@ SPECS = (
     "expectimax:samples=8",
     "expectimax:depth=3,samples=2",
 )
+
+# --- how positions are recognised ---
+
+
+def test_a_position_is_recognised_by_every_word() -> None:
+    tree, index = np.zeros(40, mcts.NODE), np.zeros(40, mcts.INDEX)
+    memories = [np.arange(6, dtype=np.uint64)]
+    for word in range(6):
+        for bit in (0, 63):
+            memories.append(memories[0].copy())
+            memories[-1][word] ^= np.uint64(1) << np.uint64(bit)
+    places = []
+    for number, memory in enumerate(memories):
+        tree[0]["visits"] = number
+        places.append(mcts.recognise(0, tree, index, 0, memory))
+    assert places == [number + 1 for number in range(len(memories))]
+    assert [mcts.recognise(0, tree, index, 0, memory) for memory in memories] == places
+
+
+def test_of_the_most_visited_actions_the_best_is_played() -> None:
+    masks = np.array([[True, True, True, False]])
+    visits, values = np.array([[5.0, 5, 2, 0]]), np.array([[1.0, 2, 2, 0]])
+    assert mcts.most_visited(masks, visits, values).tolist() == [[False, True, False, False]]
+    assert mcts.most_visited(masks, visits, np.ones((1, 4))).tolist() == [[True, True, False, False]]
+
 
 # --- what tests need ---
 

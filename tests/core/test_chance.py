@@ -83,6 +83,16 @@ def test_the_tosses_of_the_coin():
     assert after["done"].tolist() == [False, False, True]
 
 
+def test_equal_rows_have_outcomes_of_their_own():
+    game = toy_coin.make(tosses=1)
+    states = np.repeat(chance_of(game).starts()[1][:1], 3)
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    rows, probabilities, after = chance_of(game).outcomes(states, np.full((3, 2), toy_coin.TOSS_AGAIN))
+    assert rows.tolist() == [0, 0, 1, 1, 2, 2]
+    assert probabilities.tolist() == [0.5] * 6
+    assert len({each.tobytes() for each in after}) == 2
+
+
 def test_dice_where_any_roll_fits():
     """With all numbers of a die unclaimed no roll is repeated: 36 rolls, 21 different ones."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")

@@ -148,6 +148,12 @@ def test_a_table_of_small_seeds_finds_no_seed_of_the_system(game: Game) -> None:
         assert not set(batch.view(player).seeds.tolist()) & set(known)
 
 
+def test_no_two_streams_of_a_decision_are_the_same() -> None:
+    seeds = np.arange(100, dtype=np.uint64)
+    found = np.concatenate([stream_seeds(seeds, stream, index) for stream in Stream for index in range(3)])
+    assert len(np.unique(found)) == len(found)
+
+
 def test_128_bits_make_a_key() -> None:
     game = games()[0]
     one, two = Batch(game, 3, seed=5), Batch(game, 3, seed=5 + 2**64)

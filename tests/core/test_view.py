@@ -43,11 +43,20 @@ def test_what_a_view_gives_is_read_only(game: Game, part: str) -> None:
         assert not array.flags.writeable, name
 
 
-@pytest.mark.parametrize("rows", [slice(0, 3), slice(None), np.arange(3), np.array([True, True, True, False, False])])
-def test_a_view_does_not_move_with_the_batch(rows: slice | np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "rows", [None, slice(0, 3), slice(None), np.arange(3), np.array([True, True, True, False, False])]
+)
+def test_a_view_does_not_move_with_the_batch(rows: slice | np.ndarray | None) -> None:
     batch = Batch(ttt_envs.load("super_tic_tac_toe"), 5, seed=0)
     view = batch.view(rows=rows)
     before = view.text()
     batch.step(batch.masks().argmax(axis=1))
     assert view.text() == before
     assert len(view.masks) == len(view)
+
+
+def test_worlds_of_other_numbers_are_other_ones() -> None:
+    view = Batch(ttt_envs.load("tic_tac_match"), 5, seed=0).view()
+    first, again, second = (view.sample_worlds(number) for number in (0, 0, 1))
+    assert first.tobytes() == again.tobytes()
+    assert (first["hand"] != second["hand"]).any(axis=(1, 2)).all()

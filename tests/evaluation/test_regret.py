@@ -1,5 +1,6 @@
 """Regret: against a game small enough to be solved by hand, and against the identities that it must obey."""
 
+import importlib
 import json
 import re
 from dataclasses import replace
@@ -17,9 +18,12 @@ from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
 from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.evaluation.regret import Mistake, measure, ratio
+from ttt_envs.evaluation.regret import Mistake, Tally, measure, ratio
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
+
+# `evaluation.regret` is the function.
+regret_module = importlib.import_module("ttt_envs.evaluation.regret")
 
 # --- a game to solve by hand ---
 #
@@ -463,6 +467,19 @@ def test_report_and_files(tmp_path):
     with pytest.raises(FileExistsError, match="choose another folder"):
         evaluation.regret(DICE, "greedy", games=1, out=tmp_path / "r")
     assert "held by the agent too" in evaluation.regret(DICE, "greedy", games=1, quiet=True).markdown()
+
+
+def test_each_seed_is_played_from_every_side(monkeypatch):
+    given = []
+
+    def noted(game, lineup, seats, seeds, **_):
+        given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
+        return iter(())
+
+    monkeypatch.setattr(regret_module, "iter_games", noted)
+    Tally(DICE, agents.load("random"), 6, 5, agents.load("greedy")).play()
+    # The sides of a seed follow each other: they are one unit of the interval.
+    assert given == [(seats, seed) for seed in game_seeds(5, 3).tolist() for seats in ((0, 1), (1, 0))]
 
 
 def test_agents_are_measured_alike_in_any_company(registered):

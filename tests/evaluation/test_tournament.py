@@ -120,6 +120,15 @@ def test_adding_an_agent_leaves_other_games_alone():
     np.testing.assert_array_equal(two.pairings[0].games.moves, three.pairings[1].games.moves)
 
 
+def test_wins_are_counted_for_both_sides(toy):
+    report = small(game="toy_coin", agents=[Stubborn(name="a"), Stubborn(last=True, name="b")], games=40, options={})
+    (pairing,) = report.pairings
+    first = pairing.games.rewards[np.arange(40), pairing.seats.argmin(axis=1)]
+    assert 0 < (first > 0).mean() != 0.5
+    assert report.ratings.score[0, 1] == (first > 0).mean()
+    assert report.ratings.score[1, 0] == (first < 0).mean()
+
+
 def test_three_players(toy):
     report = small(game="toy_coin", agents=["random", "greedy"], games=600, options={"players": 3})
     assert len(report.pairings[0].games) == 600

@@ -3,20 +3,17 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-from mutants import rules_with, slow_if_compiled
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.games.martian_tic_tac_toe import rules
-from ttt_envs.testing.positions import after, masks_of, observations_of
+from ttt_envs.testing.positions import after, masks_of
 
 ID = "martian_tic_tac_toe"
 
@@ -29,7 +26,7 @@ CHESSBOARD = {"size": 8, "players": 4, "max_plies": 400}
 
 @pytest.fixture
 def load() -> Callable[..., Game]:
-    """Called with options; a mutant takes its place below."""
+    """Called with options."""
     return partial(ttt_envs.load, ID)
 
 
@@ -745,185 +742,3 @@ def test_defaults(load):
     assert [load(size=size).prototype["pieces"][0] for size in range(3, 9)] == [3, 4, 5, 5, 5, 5]
     assert load(repetition_limit=None).options["repetition_limit"] is None
     assert load(size=np.int64(4)).options["size"] == 4
-
-
-# --- the observation ---
-
-
-def slow_observation(game: Game, slow: SlowMartianTicTacToe, player: int) -> np.ndarray:
-    """From what the blocks are said to mean."""
-    turns = [(player + k) % slow.players for k in range(slow.players)]
-    cells, pieces = range(slow.size**2), range(min(slow.size, 5))
-    occurred = slow.occurrences() if slow.repetition_limit else 0
-    parts = {
-        "pieces": [slow.board.get(cell) == (whose, size) for whose in turns for size in SIZES for cell in cells],
-        "stashes": [slow.stash(whose)[size - 1] > count for whose in turns for size in SIZES for count in pieces],
-        "to move": [not slow.done and slow.to_move == whose for whose in turns],
-        "first turn": [not slow.done and slow.to_move not in slow.had_a_turn],
-        "stage": [min(slow.ply * 16 // slow.max_plies, 15) == part for part in range(16)],
-        "occurred": [occurred == times for times in range(1, (slow.repetition_limit or 0) + 1)],
-    }
-    if not slow.repetition_limit:
-        del parts["occurred"]
-    assert [(block.name, block.size) for block in game.observation] == [(k, len(part)) for k, part in parts.items()]
-    return np.array([feature for part in parts.values() for feature in part], np.int8)
-
-
-@pytest.mark.parametrize("options", [{}, {"repetition_limit": 4, "same_size_swap": True}, THREE, FOUR], ids=str)
-@pytest.mark.parametrize("choose", [at_random, shuffling])
-def test_the_observation_is_what_it_is_said_to_be(load, options, choose):
-    def watch(game: Game, states: np.ndarray, slows: list[SlowMartianTicTacToe]) -> None:
-        for player in range(game.num_players):
-            expected = np.stack([slow_observation(game, slow, player) for slow in slows])
-            assert np.array_equal(observations_of(game, states, player), expected)
-
-    compare_with_slow(load(**options), 2 if jit.DISABLED else 12, seed=3, choose=choose, watch=watch)
-
-
-# --- games broken in one place: the tests above must notice ---
-
-
-@jit.kernel
-def one_diagonal(state, piece, at, way):
-    """The diagonals up to the right are no lines."""
-    return 0 if way[0] * way[1] < 0 else rules.run(state, piece, at, way)
-
-
-@jit.kernel
-def any_size_in_a_row(state, piece, at, way):
-    """A row is one of a colour, of whatever sizes."""
-    size, count = state["size"], 0
-    row, column = at[0] + way[0], at[1] + way[1]
-    while 0 <= row < size and 0 <= column < size:
-        other = state["piece"][row * size + column]
-        if other == 0 or rules.owner_of(other) != rules.owner_of(piece):
-            break
-        count += 1
-        row, column = row + way[0], column + way[1]
-    return count
-
-
-@jit.kernel
-def equal_captures(state, player, cell):
-    """Pieces of the same size capture too."""
-    piece, allowed = state["piece"][cell], rules.sizes_allowed(state, player, cell)
-    if piece > 0 and rules.owner_of(piece) != player and allowed > 0:
-        allowed |= 1 << rules.size_of(piece)
-    return allowed
-
-
-@jit.kernel
-def to_the_captor(state, actions):
-    """A captured piece becomes the captor's: what counts as his is one more in his stash."""
-    player = state["to_move"]
-    replaced = state["piece"][actions[player] // 3]
-    rules.step(state, actions)
-    if replaced > 0 and rules.owner_of(replaced) != player:
-        state["stash"][rules.owner_of(replaced), rules.size_of(replaced) - 1] -= 1
-        state["stash"][player, rules.size_of(replaced) - 1] += 1
-
-
-@jit.kernel
-def whoever_moves(state):
-    """Positions are the same whoever is to move."""
-    found, differ = 1, 0
-    pieces = state["piece"].copy()
-    for k in range(state["logged"] - 1, -1, -1):
-        _, was, where = rules.read_entry(state, k)
-        pieces[where] = was
-        differ = 0
-        for cell in range(pieces.shape[0]):
-            differ += pieces[cell] != state["piece"][cell]
-        found += differ == 0
-    return found
-
-
-@jit.kernel
-def once(state):
-    """Every position is a new one."""
-    return 1
-
-
-@jit.kernel
-def never_first(state):
-    """First turns are like all others."""
-    return False
-
-
-@jit.kernel
-def next_in_turn(state):
-    """The turn goes round, also to who cannot move."""
-    state["to_move"] = (state["to_move"] + 1) % state["stash"].shape[0]
-
-
-def spoilt(changes: dict[str, Callable], **options) -> Game:
-    """`ttt_envs.load` with those changes."""
-    game = ttt_envs.load(ID, **options)
-    return replace(game, rules=game.rules._replace(**rules_with(rules, **changes)))
-
-
-def random_games(load):
-    compare_with_slow(load(), 20, seed=0)
-
-
-def repeating_games(load):
-    compare_with_slow(load(same_size_swap=True), 20, seed=0, choose=shuffling)
-
-
-#: Mutant -> the kernels changed, and tests that notice it.
-MUTANTS: dict[str, tuple[dict[str, Callable], list[Callable]]] = {
-    "a diagonal missing": (
-        {"run": one_diagonal},
-        [random_games, partial(test_every_line_wins_whichever_piece_comes_last, options={}, size=2)],
-    ),
-    "mixed sizes win": (
-        {"run": any_size_in_a_row},
-        [random_games, partial(test_other_rows_do_not_win, board="R1 R2 . / B1 B2 . / . . .")],
-    ),
-    "equal sizes capture": (
-        {"sizes_allowed": equal_captures},
-        [random_games, test_all_that_can_be_done_with_each_kind_of_piece],
-    ),
-    "captured pieces go to the captor": (
-        {"step": to_the_captor},
-        [
-            random_games,
-            partial(
-                test_one_action,
-                action="a2=2",
-                board="R1 R2 R3 / R2 B2 B3 / . . .",
-                red=[2, 1, 2],
-                blue=[3, 2, 2],
-            ),
-        ],
-    ),
-    "repetition whoever is to move": (
-        {"occurrences": whoever_moves},
-        [
-            repeating_games,
-            test_the_same_board_with_another_player_to_move_is_another_position,
-            test_a_swap_for_the_same_size_gives_the_turn_away_and_then_repeats,
-        ],
-    ),
-    "repetition never counted": (
-        {"occurrences": once},
-        [repeating_games, partial(test_the_position_that_has_occurred_too_often_is_a_draw, limit=3)],
-    ),
-    "first turns like all others": (
-        {"is_first_turn": never_first},
-        [random_games, test_first_turns_are_small_pieces_into_empty_cells],
-    ),
-    "nobody is passed over": (
-        {"next_player": next_in_turn},
-        [test_who_alone_can_move_moves_again, partial(test_a_draw_where_nobody_can_move, cell="f5")],
-    ),
-}
-
-
-@slow_if_compiled
-@pytest.mark.parametrize(("changes", "noticing"), MUTANTS.values(), ids=MUTANTS)
-def test_a_mutant_is_noticed(load, changes, noticing):
-    for test in noticing:
-        with pytest.raises((AssertionError, ValueError)):  # a text that cannot be read back is a ValueError
-            test(partial(spoilt, changes))
-        test(load)

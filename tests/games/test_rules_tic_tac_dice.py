@@ -1,22 +1,20 @@
 """The rules of the Tic-Tac-Dice family against a slow second version, written from the rule text alone.
 
-A `check_` function takes a Game and asserts; the mutants at the end show that each one notices what it is for. Chance
-is tested by counting, with fixed seeds. An entry of a table may be 5 standard deviations off what is expected: by
-accident one entry in 1.7 million is, one in 100,000 where the count is small. The largest table has 200 entries, so
-that with other seeds a test would raise a false alarm once in some thousand runs at most.
+A `check_` function takes a Game and asserts. Chance is tested by counting, with fixed seeds. An entry of a table may be
+5 standard deviations off what is expected: by accident one entry in 1.7 million is, one in 100,000 where the count is
+small. The largest table has 200 entries, so that with other seeds a test would raise a false alarm once in thousands of
+runs at most.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
 from math import comb
 
 import numpy as np
 import pytest
-from mutants import slow_if_compiled
 from slow_rng import Replay
 from slow_tic_tac_dice import (
     LISTED,
@@ -30,7 +28,7 @@ from slow_tic_tac_dice import (
 )
 
 import ttt_envs
-from ttt_envs.core import jit, rng
+from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, derive
@@ -1025,154 +1023,3 @@ def test_resampled_futures_are_as_likely_as_the_dice_say(text, cell, left, rolle
     for count in (one, two):
         assert chi_square_is_usual(((count - expected) ** 2 / expected).sum(), len(expected) - 1)
     assert chi_square_is_usual(((one - two) ** 2 / (one + two)).sum(), len(expected) - 1)
-
-
-# --- broken rules, which the checks above must notice ---
-
-
-@jit.kernel
-def a_diagonal_missing(state, mark):
-    """Seven lines of the 3x3 board."""
-    owner = state["owner"]
-    for k in range(3):
-        if owner[3 * k] == mark and owner[3 * k + 1] == mark and owner[3 * k + 2] == mark:
-            return True
-        if owner[k] == mark and owner[k + 3] == mark and owner[k + 6] == mark:
-            return True
-    return owner[0] == mark and owner[4] == mark and owner[8] == mark
-
-
-@jit.kernel
-def rows_round_the_edge(state, mark):
-    """Any three cells that follow each other."""
-    for cell in range(7):
-        if state["owner"][cell] == mark and state["owner"][cell + 1] == mark and state["owner"][cell + 2] == mark:
-            return True
-    return rules.has_row(state, mark)
-
-
-@jit.kernel
-def never_doubles(state):
-    """Who has claimed a card never rolls again."""
-    return False
-
-
-@jit.kernel
-def useless_doubles_pass(state, unclaimed):
-    """Who can claim nothing passes the dice on, even after doubles."""
-    while True:
-        one, two = rules.die(state), rules.die(state)
-        if rules.ranks_of(one, two) & unclaimed:
-            state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
-            return
-        state["to_move"] = 1 - state["to_move"]
-
-
-@jit.kernel
-def no_sums(one, two):
-    """Only the two numbers count. Then nobody can claim a seven or an eight, so that these count as ones."""
-    return np.int64(1) << one | np.int64(1) << two | (np.int64(0b110000000) if one == 1 else np.int64(0))
-
-
-@jit.kernel
-def with_replacement(state):
-    """Each card from a full deck."""
-    for cell in range(state["rank"].shape[0]):
-        state["rank"][cell] = rng.below(state, rules.DECK) // rules.CARDS_OF_A_RANK + 1
-        state["owner"][cell] = rules.EMPTY
-
-
-@jit.kernel
-def x_starts(state):
-    """Each round is begun by X."""
-    state["to_move"] = 0
-    rules.deal(state)
-    rules.roll(state, rules.unclaimed_ranks(state))
-
-
-@jit.kernel
-def ties_for_x(state):
-    """Totals that are equal are not rolled again."""
-    first = rules.die(state) + rules.die(state)
-    second = rules.die(state) + rules.die(state)
-    state["to_move"] = 0 if first >= second else 1
-    rules.deal(state)
-    rules.roll(state, rules.unclaimed_ranks(state))
-
-
-@jit.kernel
-def markers_of_the_other(state, mark):
-    """The point on count goes to the player with fewer markers."""
-    return rules.markers(state, 3 - mark)
-
-
-@jit.kernel
-def exactly_the_target(state, player, points):
-    """A match ends only if the target is hit."""
-    if state["target"] == 0 or state["points"][player] + points <= state["target"]:
-        rules.end_round(state, player, points)
-    else:
-        state["points"][player] += points
-        rules.begin_round(state)
-
-
-def plain(kernel: Callable) -> Callable:
-    """The Python function of a kernel."""
-    return getattr(kernel, "py_func", kernel)
-
-
-#: Caller -> the kernels that it calls, in such an order that what is called comes before its callers.
-CALLS = {
-    "allowed_ranks": ("ranks_of",),
-    "roll": ("ranks_of",),
-    "begin_round": ("deal", "roll"),
-    "end_round": ("begin_round",),
-    "reset": ("begin_round",),
-    "legal_mask": ("allowed_ranks",),
-    "step": ("end_round", "roll", "has_row", "doubles", "markers"),
-}
-
-
-def broken(game: Game, **kernels: Callable) -> Game:
-    """The game with some kernels changed, and all that calls them."""
-    for caller, called in CALLS.items():
-        bound = {name: kernels[name] for name in called if name in kernels}
-        if bound:
-            kernels[caller] = jit.specialise(plain(getattr(rules, caller)), **bound)
-    return replace(game, rules=game.rules._replace(**{n: k for n, k in kernels.items() if n in game.rules._fields}))
-
-
-def few_compared(game: Game) -> None:
-    compare_with_slow(game, 40 if jit.DISABLED else 200, seed=0)
-
-
-#: What is broken -> the kernel, what stands in its place, and the check that must notice, beside the comparison.
-MUTANTS: dict[str, tuple[str, Callable, Callable[[Game], None]]] = {
-    "a diagonal missing": ("has_row", a_diagonal_missing, check_rows),
-    "rows round the edge": ("has_row", rows_round_the_edge, check_rows),
-    "doubles do not roll again": ("doubles", never_doubles, check_doubles),
-    "useless doubles pass": ("roll", useless_doubles_pass, check_next_decisions),
-    "no sums": ("ranks_of", no_sums, check_claims),
-    "dealt with replacement": ("deal", with_replacement, check_deals),
-    "X always starts": ("begin_round", x_starts, check_starts),
-    "ties are X's": ("begin_round", ties_for_x, check_starts),
-    "the count's point to the wrong player": ("markers", markers_of_the_other, check_count_points),
-    "the target to be hit exactly": ("end_round", exactly_the_target, check_match_ends),
-}
-
-
-#: What takes more counting than is possible with the JIT off.
-STATISTICS = (check_next_decisions, check_starts)
-
-
-@slow_if_compiled
-@pytest.mark.parametrize("name", list(MUTANTS))
-def test_the_checks_notice_a_mutant(name):
-    kernel, instead, check = MUTANTS[name]
-    sound = SINGLE if check is check_rows else MATCH
-    mutant = broken(sound, **{kernel: instead})
-    checks = [few_compared] if check in STATISTICS and jit.DISABLED else [check, few_compared]
-    for each in checks:
-        with pytest.raises(AssertionError):
-            each(mutant)
-        each(sound)

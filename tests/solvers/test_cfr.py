@@ -272,6 +272,21 @@ def test_it_begins_uniform_and_improves(kuhn):
     assert values[-1] < 1e-3
 
 
+def test_three_iterations_by_hand(kuhn):
+    """Players are updated in turn, against what the other has just learned; the n-th policy counts n times."""
+    solver = cfr.Solver(kuhn)
+    mine, other = solver._learners
+    total = np.zeros(mine.mine.sequences)
+    for iteration in (1, 2, 3):
+        regrets, policy = other.regrets.copy(), other.policy.copy()
+        solver.run(1)
+        total += iteration * mine.plan
+        cfr.update_regrets(other.mine.sets, sequence.payoffs(other.mine, mine.plan), policy, regrets)
+        assert np.array_equal(other.regrets, regrets)
+        assert (other.regrets >= 0).all()
+    assert np.array_equal(mine.total, total)
+
+
 @pytest.mark.parametrize(("tosses", "value"), [(0, 0), (1, 1 / 2), (2, 3 / 4)])
 def test_choices_at_once_are_solved(tosses, value):
     """The teller says anything, and tosses again while the guess is right, which it is half of the time."""

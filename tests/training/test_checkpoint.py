@@ -7,6 +7,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,12 +43,23 @@ def test_a_command_with_every_kind_of_setting() -> None:
     assert command_line(Config, "x", None, [*words[3:], "--quiet"]) == config
 
 
-def test_resume_continues(tmp_path: Path) -> None:
-    config = tiny(tmp_path / "x", steps=256)
+def test_resume_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    episodes, reset = [], ppo.SB3SeatEnv.reset
+
+    def noted(env: ppo.SB3SeatEnv) -> Any:
+        found = reset(env)
+        episodes.append(set(env.games.batch.episode_seeds.tolist()))
+        return found
+
+    monkeypatch.setattr(ppo.SB3SeatEnv, "reset", noted)
+    config = tiny(tmp_path / "x", steps=256, snapshot_every=256)
     train(config)
     seconds = json.loads((config.out / "config.json").read_text())["seconds"]
     result = train(replace(config, resume=True, steps=512))
     assert result.steps == 512
+    assert len(episodes) == 2
+    assert not episodes[0] & episodes[1], "the games of the beginning are played again"
+    assert sorted(int(path.stem) for path in (config.out / "snapshots").iterdir()) == [0, 256, 512]
     curve = read_rows(config.out / "curve.csv", ScoreRow)
     assert curve == result.rows["score"]
     assert [e.steps for e in curve] == [0, 0, 256, 256, 512, 512]

@@ -73,6 +73,15 @@ def test_policy_changes_while_it_learns(run: Path) -> None:
     assert any(not torch.equal(first[name], last[name]) for name in first)
 
 
+def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
+    model = ppo.make_model(tiny(tmp_path), ttt_envs.load(GAME))
+    actor, seen = ppo.ActorNet(model.policy), torch.zeros(1, 190)
+    with torch.no_grad():
+        before = actor(seen)
+        model.policy.action_net.bias += 1
+        assert torch.allclose(actor(seen), before + 1)
+
+
 def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
     train(tiny(tmp_path / "again", steps=256))
     train(tiny(tmp_path / "other", steps=256, seed=1))

@@ -1,7 +1,7 @@
 """Probes: when they are due, their files, and their use by a learner of one's own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from PIL import Image
 from small_training import SMALL_DECK
 
 import ttt_envs
+from training import probes
 from training.curves import read_rows, write_picture, write_rows
 from training.probes import (
     Exploitability,
@@ -220,6 +221,20 @@ def test_score_counts_each_seat_equally() -> None:
     (row,) = Score(game, every=1, agents=["greedy"], games=200).measure(agents.load("greedy"), 3)
     assert abs(row.score - 0.5) < 3 * row.half_width
     assert 0.03 < row.half_width < 0.08
+
+
+def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, given, rewards = ttt_envs.load("super_tic_tac_toe"), [], np.array([[1, -1], [0, 0], [-1, 1], [-1, 1]])
+
+    def noted(game: Any, lineup: Any, seats: np.ndarray, seeds: np.ndarray, **_: Any) -> Any:
+        given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
+        return replace(play_games(game, lineup, seats, seeds), rewards=rewards.astype(np.float32))
+
+    monkeypatch.setattr(probes, "play_games", noted)
+    (row,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)
+    assert sorted(given) == [(seats, seed) for seats in ((0, 1), (1, 0)) for seed in sorted(game_seeds(0, 2).tolist())]
+    # A win and a draw as player 0, two wins as player 1.
+    assert (row.win, row.draw, row.loss, row.score) == (0.75, 0.25, 0, 0.875)
 
 
 @pytest.mark.parametrize("values", [(1.0, 0.05), (1.0, 0.5), (1.0, np.nan), (0.0, 0.0)])

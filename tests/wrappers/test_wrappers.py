@@ -724,3 +724,10 @@ def test_a_viewer_sees_no_other_hand(make) -> None:
     image.reset(seed=1)
     assert (image.render() != image.render(viewer="player_0")).any()
     assert image.text("player_1") == env.text("player_1")
+
+
+def test_a_learner_s_picture_shows_no_other_hand() -> None:
+    env = ttt_envs.make_single("tic_tac_match", opponent="random", seat=1, render_mode="ansi")
+    env.reset(seed=1)
+    assert env.render().count("hand 0: 4 hidden") == 1
+    assert "hand 1: 4 hidden" not in env.render()

@@ -38,7 +38,7 @@ def observe(state, player, out):
         out[_OWN_BOARDS + board] = state["owner"][board] == me
         out[_OPPONENT_BOARDS + board] = state["owner"][board] == other
         if state["target"] == ANYWHERE:
-            out[_TARGET + board] = playable(state, board)
+            out[_TARGET + board] = not state["done"] and playable(state, board)
         else:
             out[_TARGET + board] = state["target"] == board
-    out[_TO_MOVE] = state["to_move"] == player
+    out[_TO_MOVE] = not state["done"] and state["to_move"] == player

@@ -1,0 +1,112 @@
+"""The list of mutants and the tool that tests them, on a project of two lines."""
+
+from pathlib import Path
+
+import pytest
+
+from tools import mutants
+from tools.mutants import ROOT, Settings, read, run
+
+LIST = """
+file = "product.py"
+tests = "tests/test_product.py -k number"
+
+[[mutant]]
+breaks = "the number is another one"
+old = "NUMBER = 1"
+new = "NUMBER = 2"
+
+[[mutant]]
+breaks = "a word that nobody tests"
+old = "one"
+new = "two"
+
+[[mutant]]
+breaks = "what always fails"
+old = "one"
+new = "three"
+tests = "tests/test_product.py -k always"
+
+[[mutant]]
+breaks = "what no test is selected for"
+old = "one"
+new = "four"
+tests = "tests/test_product.py -k nothing"
+
+[[mutant]]
+breaks = "a text that is gone"
+old = "NUMBER = 3"
+new = "NUMBER = 4"
+
+[[mutant]]
+breaks = "a text that stands twice"
+old = "R"
+new = "r"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "tests" / "mutants").mkdir(parents=True)
+    (folder / "product.py").write_text('NUMBER = 1\nWORD = "one"\n')
+    (folder / "tests" / "test_product.py").write_text(
+        "import product\n\ndef test_number():\n    assert product.NUMBER == 1\n\ndef test_always():\n    assert False\n"
+    )
+    (folder / "tests" / "mutants" / "part.toml").write_text(LIST)
+    return folder
+
+
+def test_the_report_says_what_became_of_each(project):
+    said: list[str] = []
+    assert run(project, Settings(), said.append) == 1
+    verdicts = {line.partition("part: ")[2].splitlines()[0]: line for line in said[:6]}
+    assert "killed" in verdicts["the number is another one"]
+    assert "by tests/test_product.py::test_number" in verdicts["the number is another one"]
+    assert "SURVIVED" in verdicts["a word that nobody tests"]
+    assert "no test was selected" in verdicts["what no test is selected for"]
+    assert "no longer stands in product.py" in verdicts["a text that is gone"]
+    assert "stands 2 times in product.py" in verdicts["a text that stands twice"]
+    assert "test_always fails without the mutant too" in said[-2]
+    assert said[-1].startswith("1 of 6 mutants killed")
+    assert (project / "product.py").read_text() == 'NUMBER = 1\nWORD = "one"\n'
+
+
+def test_all_killed_is_success(project):
+    said: list[str] = []
+    assert run(project, Settings(only="another one"), said.append) == 0
+    assert said[-1].startswith("1 of 1 mutants killed")
+
+
+def test_a_list_of_nothing_is_no_success(project):
+    assert run(project, Settings(only="no such mutant"), lambda text: None) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[mutant]]\nbreaks = "x"\nold = "a"\nnew = "b"\n', "'x': wrong keys, file, tests"),
+        (LIST.replace("a text that is gone", "a text that stands twice"), "two mutants have one name"),
+    ],
+)
+def test_a_wrong_list_is_refused(project, text, words):
+    (project / "tests" / "mutants" / "part.toml").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read(project)
+    with pytest.raises(ValueError, match="no list nowhere; known: part"):
+        read(project, ["nowhere"])
+
+
+def test_the_command_line(capsys):
+    assert mutants.main(["nowhere"]) == 2
+    assert "no list nowhere" in capsys.readouterr().err
+
+
+def test_every_mutant_stands_in_the_sources():
+    found = read(ROOT)
+    assert len(found) >= 60
+    for each in found:
+        assert each.source(ROOT) != (ROOT / each.file).read_text(), each
+        files = [word for word in each.tests.split() if word.startswith("tests/")]
+        assert files, f"{each.part}: {each.breaks}: its tests must be a few files, not all"
+        assert all((ROOT / file).is_file() for file in files), each.tests
