@@ -225,7 +225,14 @@ def some_games() -> list[Game]:
     ]
 
 
-@pytest.mark.parametrize("game", some_games(), ids=repr)
+@pytest.mark.parametrize(
+    "game",
+    [
+        # Another number of players is compiled anew, for a long time.
+        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if game.num_players == 4 else [])
+        for game in some_games()
+    ],
+)
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     view = test_agents.some_view(game, 18, seed=3)

@@ -193,7 +193,7 @@ def compare_with_slow(
     return seen
 
 
-#: (matches, options, how they are played): 20,000 in twenty parts, of which the default suite has one.
+#: (matches, options, how they are played): 20,000 in fifty parts, of which the default suite has one.
 MATCHES = [
     (6000, {}, at_random),
     (2500, {}, stubborn),
@@ -216,7 +216,8 @@ def all_starts(hands: list[tuple[str, ...]]) -> list[Position]:
     return [start(placer, pair) for pair in product(hands, repeat=2) for placer in (0, 1)]
 
 
-#: (how often, starts, options, how they are played): 50,000 rounds in twenty parts, of which the default suite has one.
+#: (how often, starts, options, how they are played): 50,000 rounds in fifty parts, of which the default suite
+#: has one.
 ROUNDS = [
     (140, all_starts(HANDS), {}, at_random),
     (120, all_starts(HANDS), {"max_idle_turns": 7}, stubborn),
@@ -240,15 +241,15 @@ def test_there_are_20000_matches_and_50000_rounds():
 
 
 @pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
-@in_parts(20)
+@in_parts(50)
 def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
-    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 20, part, choose)
+    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 50, part, choose)
 
 
 @pytest.mark.parametrize(("often", "starts", "options", "choose"), ROUNDS)
-@in_parts(20)
+@in_parts(50)
 def test_fast_and_slow_agree_on_rounds(load, often, starts, options, choose, part):
-    starts = random.Random(0).sample(starts * often, len(starts) * often)[part::20]
+    starts = random.Random(0).sample(starts * often, len(starts) * often)[part::50]
     starts = starts[:60] if jit.DISABLED else starts
     compare_with_slow(load(mode="round", **options), len(starts), part, choose, starts)
 
