@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 EXTRAS := dev
+MINUTES := 10
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -22,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-numba-range mutants check format bench clean
+.PHONY: help demo test test-all test-numba-range mutants fuzz check format bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -41,6 +42,9 @@ test-all: check ## check, then all tests with the long proofs
 
 mutants: $(READY) ## break the sources in over 200 places, one at a time: tests must notice each; PARTS="core wrappers"
 	$(VPYTHON) -m tools.mutants $(PARTS)
+
+fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
+	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)
 
 # Environments of their own, with the library's dependencies only. The oldest is what pyproject.toml allows.
 NUMBA_OLDEST = numba==$(shell sed -n 's/^ *"numba>=\([0-9.]*\),.*/\1/p' pyproject.toml)

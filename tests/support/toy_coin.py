@@ -11,6 +11,7 @@ two players or three.
 When the coin is kept, the guessers who are right win, or the teller if nobody is.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import whole
-from ttt_envs.core.state import SIMULTANEOUS, state_dtype
+from ttt_envs.core.state import SIMULTANEOUS, between, state_dtype
 from ttt_envs.core.symmetry import Symmetry
 
 HEADS, TAILS, STAY, SWITCH, KEEP, TOSS_AGAIN = range(6)
@@ -32,10 +33,11 @@ STATE = {
     players: state_dtype(
         players=players,
         fields=[
-            ("coin", np.int8),  # HEADS or TAILS; the teller's secret until the end
-            ("said", np.int8, (players,)),  # the teller's claim and the others' guesses: HEADS, TAILS or NONE
-            ("phase", np.int8),
-            ("tosses", np.int8),  # option of that name: how often the teller may still toss again
+            ("coin", np.int8, between(HEADS, TAILS)),  # HEADS or TAILS; the teller's secret until the end
+            # The teller's claim and the others' guesses: HEADS, TAILS or NONE.
+            ("said", np.int8, (players,), between(NONE, TAILS)),
+            ("phase", np.int8, between(CLAIM, TOSS)),
+            ("tosses", np.int8, between(0, 5)),  # option of that name: how often the teller may still toss again
         ],
     )
     for players in (2, 3)
@@ -230,6 +232,12 @@ def draw(state: Any, viewer: int | None = None) -> str:
     )
 
 
+def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+    """What holds between the fields; see `core.validity.Invariants`."""
+    at_once = states["to_move"] == SIMULTANEOUS
+    yield states["done"] | (at_once == (states["phase"] != TOSS)), "all act at once but for the toss"
+
+
 # --- the game ---
 
 
@@ -257,6 +265,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         read_state=partial(parse_state, prototype=prototype),
         draw=draw,
         factory=make,
+        invariants=invariants,
         make_symmetries=partial(_symmetries, players),
         seats_differ="player 0 tells, the others guess",
     )
