@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_envs.agents.policy import BadPolicyFile, PolicyAgent, load_policy, network
+from ttt_envs.core.extras import require
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
@@ -35,6 +36,7 @@ class PPO(PolicyAgent):
             BadPolicyFile: the file is damaged, or no policy.
             ValueError: a negative temperature, or a share that is not from 0 to 1.
         """
+        require("train", "torch", "safetensors")
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
         where = existing(path, "policy file")

@@ -365,9 +365,16 @@ def are_legal(state, actions):
 @kernel
 def step(state, actions):
     """Carry out the choices of this phase; then begin the next phase, turn or round."""
-    if not are_legal(state, actions):
+    if are_legal(state, actions):
+        resolve(state, actions)
+    else:
         refuse(state)
-    elif state["phase"] == TURN:
+
+
+@kernel
+def resolve(state, actions):
+    """Carry out choices that are not looked at: a solver also asks what follows if nothing is predicted."""
+    if state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
         use_ability(state, actions[state["placer"]])

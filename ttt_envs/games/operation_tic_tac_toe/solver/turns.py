@@ -133,7 +133,7 @@ def play(trial, actions, action, prediction):
     """Step trial[0]: a placement against a prediction, or the use of an ability. A PASS predicts nothing."""
     placer = np.int64(trial[0]["placer"])
     actions[placer], actions[1 - placer] = action, prediction
-    rules.step(trial[0], actions)
+    rules.resolve(trial[0], actions)
 
 
 @kernel
