@@ -40,11 +40,11 @@ test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
+mutants: $(READY) ## break the sources in over 200 places, one at a time, and see that tests notice each; PARTS="core wrappers"
+	$(VPYTHON) -m tools.mutants $(PARTS)
+
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
 	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)
-
-mutants: $(READY) ## break the sources in over 200 places, one at a time: tests must notice each; PARTS="core wrappers"
-	$(VPYTHON) -m tools.mutants $(PARTS)
 
 # Environments of their own, with the library's dependencies only. The oldest is what pyproject.toml allows.
 NUMBA_OLDEST = numba==$(shell sed -n 's/^ *"numba>=\([0-9.]*\),.*/\1/p' pyproject.toml)

@@ -192,7 +192,12 @@ def failing(places: Places, verdicts: Iterable[Verdict], seconds: float) -> set[
     return found
 
 
-def run(root: Path, settings: Settings, say: Callable[[str], None] = print) -> int:
+def tell(text: str) -> None:
+    """Print at once, also into a file."""
+    print(text, flush=True)
+
+
+def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> int:
     """Test the mutants of the checkout at `root`, and report; returns the exit status, 0 if all were killed."""
     mutants = [each for each in read(root, settings.parts) if settings.only in each.breaks]
     verdicts: list[Verdict] = []
