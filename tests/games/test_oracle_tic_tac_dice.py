@@ -309,7 +309,7 @@ def test_who_is_behind_plays_for_the_row():
     """At 4 to 4 any point wins, so that a round is played differently from one for points."""
     states = play(SINGLE, 200, seed=8)
     matches = np.repeat(MATCH.prototype, len(states))
-    for name in ("rank", "owner", "dice", "to_move"):
+    for name in ("rank", "owner", "dice", "to_move", "ply"):
         matches[name] = states[name]
     matches["points"] = 4
     single = SINGLE.oracle().policy(states, states["to_move"])

@@ -44,12 +44,12 @@ class Layout:
         for one in range(1, 7):
             for two in range(one, 7):
                 states["dice"] = one, two
-                after = oracle.action_values(states, 0)[0]
-                if np.isnan(after).all():
+                if not np.isin(ranks, (one, two, one + two)).any():
                     lines.append(f"{one} {two}: nothing to claim")
-                else:
-                    best = int(np.nanargmax(after))
-                    lines.append(f"{one} {two}: {names[best]} ({ranks[best]}), {after[best]:+.6f}")
+                    continue
+                after = oracle.action_values(states, 0)[0]
+                best = int(np.nanargmax(after))
+                lines.append(f"{one} {two}: {names[best]} ({ranks[best]}), {after[best]:+.6f}")
         return "\n".join(lines)
 
 
