@@ -586,4 +586,4 @@ def test_crafted_positions_are_not_let_in():
             assert env.get_state() == before
     env = ttt_envs.make_aec(SUPER)
     wrong_choice = pack_state(game, good[0], np.array([500, -1]), np.uint64(0))
-    fails(ValueError, lambda: env.set_state(wrong_choice), "no position of the game")
+    fails(ValueError, lambda: env.set_state(wrong_choice), "[500, -1] are no actions")
