@@ -41,7 +41,7 @@ def command(seed: int, *more: str) -> list[str]:
 
 
 def counted(output: str) -> Counter[str]:
-    """What a pass tried, from its line "fuzzed: ..."."""
+    """The counts of a pass, from its line "fuzzed: ..."."""
     found = re.search(r"^fuzzed: (.*)$", output, re.MULTILINE)
     return Counter({name: int(count) for name, count in re.findall(r"(\w+) (\d+)", found[1] if found else "")})
 

@@ -71,7 +71,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         mutant: the mutant.

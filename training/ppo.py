@@ -43,7 +43,7 @@ from training.interrupts import Interrupts
 from training.opponents import Opponents
 from training.probes import Probes, due
 from training.progress import Bar
-from training.settings import Agents, Settings, command_line
+from training.settings import Agents, Result, Settings, check_sizes, command_line
 from ttt_envs.agents import Agent
 from ttt_envs.agents.policy import ACTIVATIONS, PolicyAgent, PolicyInfo, load_policy, network, save_policy
 from ttt_envs.agents.ppo import PPO
@@ -51,7 +51,7 @@ from ttt_envs.agents.random import RandomAgent
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice, within
+from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold
 from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
@@ -130,30 +130,8 @@ class Config(Settings):
             raise ValueError("num_envs * rollout must be at least 2, or there is nothing to average over")
         if self.num_envs * self.rollout > MOST_DECISIONS:
             raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
-        if not 1 <= len(self.hidden) <= 100:
-            raise ValueError(f"hidden must be one or more sizes, at most 100, not {len(self.hidden)}")
-        for size in self.hidden:
-            within(1, 2**16, hidden=size)
+        check_sizes(hidden=self.hidden)
         choice("activation", self.activation, tuple(ACTIVATIONS))
-
-
-@dataclass
-class Result:
-    """The result of a call of `train`.
-
-    Attributes:
-        folder: the run folder.
-        steps: decisions trained on, earlier calls included.
-        steps_per_second: speed of this call, measurements left out.
-        finished: False if it was interrupted.
-        rows: the rows of each curve, such as rows["score"], earlier calls included; see `training.probes`.
-    """
-
-    folder: Path
-    steps: int
-    steps_per_second: float
-    finished: bool
-    rows: dict[str, list[Any]]
 
 
 class ActorNet(torch.nn.Module):

@@ -146,6 +146,34 @@ def _is_a(value: Any, kind: Any) -> bool:
     return isinstance(value, origin or kind)
 
 
+@dataclass
+class Result:
+    """The result of a call of `train`.
+
+    Attributes:
+        folder: the run folder.
+        steps: steps trained on, in the unit of the script, earlier calls included.
+        steps_per_second: speed of this call, measurements left out.
+        finished: False if it was interrupted.
+        rows: the rows of each curve, such as rows["score"], earlier calls included; see `training.probes`.
+    """
+
+    folder: Path
+    steps: int
+    steps_per_second: float
+    finished: bool
+    rows: dict[str, list[Any]]
+
+
+def check_sizes(**layers: tuple[int, ...]) -> None:
+    """Raise ValueError, naming the setting, unless each is the sizes of one to a hundred layers."""
+    for name, sizes in layers.items():
+        if not 1 <= len(sizes) <= 100:
+            raise ValueError(f"{name} must be one or more sizes, at most 100, not {len(sizes)}")
+        for size in sizes:
+            within(1, 2**16, **{name: size})
+
+
 AnySettings = TypeVar("AnySettings", bound=Settings)
 
 

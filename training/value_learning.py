@@ -26,7 +26,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -37,14 +37,13 @@ from training import checkpoint
 from training.interrupts import Interrupts
 from training.probes import Probes
 from training.progress import Bar
-from training.settings import Settings, command_line
+from training.settings import Result, Settings, check_sizes, command_line
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import within
 
 NAME = "training.value_learning"
 
@@ -100,29 +99,7 @@ class Config(Settings):
         super().check()
         if self.buffer < self.num_envs:
             raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
-        if not 1 <= len(self.hidden) <= 100:
-            raise ValueError(f"hidden must be one or more sizes, at most 100, not {len(self.hidden)}")
-        for size in self.hidden:
-            within(1, 2**16, hidden=size)
-
-
-@dataclass
-class Result:
-    """The result of a call of `train`.
-
-    Attributes:
-        folder: the run folder.
-        steps: positions labelled, earlier calls included.
-        steps_per_second: speed of this call, measurements left out.
-        finished: False if it was interrupted.
-        rows: the rows of each curve, such as rows["score"], earlier calls included; see `training.probes`.
-    """
-
-    folder: Path
-    steps: int
-    steps_per_second: float
-    finished: bool
-    rows: dict[str, list[Any]]
+        check_sizes(hidden=self.hidden)
 
 
 class QNet(torch.nn.Module):
@@ -233,16 +210,15 @@ def _train(config: Config) -> Result:
             for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
                 mean.lerp_(latest, config.average)
 
-    def network(steps: int) -> Network:
-        """The average of the networks as it plays."""
+    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+        """The average of the networks, as `Network` and `save_network` take it."""
         info = NetworkInfo(game.id, dict(game.options), "q", *sizes, steps)
-        return Network(info, {name: tensor.numpy().copy() for name, tensor in average.state_dict().items()})
+        return info, {name: tensor.numpy() for name, tensor in average.state_dict().items()}
 
     def save(steps: int) -> None:
         """Bring the folder up to date."""
         this.write_config()
-        tensors = {name: tensor.numpy() for name, tensor in average.state_dict().items()}
-        save_network(folder / "network.safetensors", network(steps).info, tensors)
+        save_network(folder / "network.safetensors", *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
     interrupts = Interrupts()
@@ -250,7 +226,7 @@ def _train(config: Config) -> Result:
     probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
 
     def measure(steps: int, last: bool = False) -> None:
-        found = network(steps)
+        found = Network(*network(steps))
         agent = Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
         probes.measure(agent, steps, last=last)
 

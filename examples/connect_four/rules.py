@@ -94,7 +94,7 @@ def resample(state, player, seed):
 
 
 def invariants(states):
-    """What holds in each state beside the ranges of fields: pairs of bool (n,) and what must hold."""
+    """Invariants beside the ranges of fields: pairs of bool (n,) and a text that says what must hold."""
     filled = states["cells"] != EMPTY
     yield ~(filled[:, :-1] & ~filled[:, 1:]).any(axis=(1, 2)), "each disc must lie on another one, or at the bottom"
     yield states["ply"] == filled.sum(axis=(1, 2)), "there must be as many discs as plies"

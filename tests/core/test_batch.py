@@ -1,4 +1,4 @@
-"""What a Batch is given is checked before a kernel sees it, and an action that is not legal changes nothing."""
+"""Batch checks its arguments before a kernel sees them, and an illegal action changes nothing."""
 
 import copy
 import pickle

@@ -296,7 +296,7 @@ def test_a_text_must_be_a_position() -> None:
 
 
 def foreign(game: Game) -> dict[str, tuple[Any, str]]:
-    """What is no state of the game, and what the message must say."""
+    """Records that are no state of the game, and the words of the message."""
     states = game.new_state(0)
     other = toy_kuhn.make() if game.id != toy_kuhn.make().id else load(SUPER)
     plain = game.state_dtype

@@ -70,7 +70,7 @@ def changed(draw: st.DrawFn, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse(call: Callable[[], Any], path: Path, kind: type[Exception]) -> Any:
-    """What the call returns, or None if it raises this error, whose message names the file and is not endless."""
+    """The result of the call, or None if it raises this error, whose message names the file and is not endless."""
     CALLS["files"] += 1
     found, reason = refused(call, kind)
     if reason:

@@ -27,7 +27,7 @@ SECONDS = 600.0  # far more than any of this takes, compiling included
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns or raises; a failure if it takes longer, also in a kernel, which runs without the GIL."""
+    """The result of `work`; a failure if it takes longer, also in a kernel, which runs without the GIL."""
     found: list[Any] = []
 
     def run() -> None:

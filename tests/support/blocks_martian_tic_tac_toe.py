@@ -1,4 +1,4 @@
-"""What each observation block of Martian Tic-Tac-Toe means, worked out from the text of a position alone."""
+"""The meaning of each observation block of Martian Tic-Tac-Toe, worked out from the text of a position alone."""
 
 import re
 from collections.abc import Callable

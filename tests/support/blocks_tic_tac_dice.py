@@ -1,4 +1,4 @@
-"""What each observation block of the Tic-Tac-Dice family means, worked out from the text of a position alone."""
+"""The meaning of each observation block of the Tic-Tac-Dice family, worked out from the text of a position alone."""
 
 import re
 from collections.abc import Callable

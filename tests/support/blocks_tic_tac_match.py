@@ -1,4 +1,4 @@
-"""What each observation block of Tic-Tac Match means, worked out from the text that the player sees."""
+"""The meaning of each observation block of Tic-Tac Match, worked out from the text that the player sees."""
 
 import re
 from collections import Counter

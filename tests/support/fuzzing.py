@@ -1,4 +1,4 @@
-"""What the tests with arbitrary input share: the games, and strategies for what may be passed by mistake."""
+"""Shared by the tests with arbitrary input: the games, and strategies for what may be passed by mistake."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +63,7 @@ entries = st.tuples(
 
 
 def refused(call: Callable[[], Any], *kinds: type[Exception]) -> tuple[Any, str]:
-    """What the call returns and "", or None and the message if it raises one of these errors."""
+    """The result of the call and "", or None and the message if it raises one of these errors."""
     try:
         return call(), ""
     except kinds as error:

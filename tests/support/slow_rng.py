@@ -5,7 +5,7 @@ Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 
 
 
 class Replay:
-    """What `rng.start` and `rng.below` draw from `seed`, in plain Python.
+    """The draws of `rng.start` and `rng.below` from `seed`, in plain Python.
 
     Attributes:
         state: the generator's 64 bits, which count the draws.

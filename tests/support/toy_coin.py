@@ -233,7 +233,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """What holds between the fields; see `core.validity.Invariants`."""
+    """Invariants between the fields; see `core.validity.Invariants`."""
     at_once = states["to_move"] == SIMULTANEOUS
     yield states["done"] | (at_once == (states["phase"] != TOSS)), "all act at once but for the toss"
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import ttt_envs
 from training import value_learning
@@ -136,4 +135,3 @@ def test_it_learns_who_wins_at_once(tmp_path):
     exact = game.oracle().action_values(view.sample_worlds(), view.players)
     found = network(view.observations)["q"]
     assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.6
-    torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""What the models share: values to pass by mistake, the errors that they should raise, and checks."""
+"""Shared by the models: values to pass by mistake, the errors that they should raise, and checks."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def check(holds: Any, what: str) -> None:
 
 
 def attempt(call: Callable[[], Any], wanted: type[Exception] | None, what: str) -> Any:
-    """What the call returns; AssertionError unless it raises `wanted`, or nothing where that is None."""
+    """The result of the call; AssertionError unless it raises `wanted`, or nothing where that is None."""
     try:
         found = call()
     except Exception as error:

@@ -15,7 +15,7 @@ from ttt_envs.wrappers.parallel import ParallelGame
 
 
 class _Single:
-    """What the models of AEC and Parallel share."""
+    """The base of the models of AEC and Parallel."""
 
     env: AECGame | ParallelGame
 

@@ -65,7 +65,7 @@ class NetworkAgent(Agent):
 
 
 class Lookahead(Agent):
-    """Plays every legal action once in its thoughts and takes the one after which a network likes the position best."""
+    """Tries every legal action by the rules, and takes the one after which a network values the position highest."""
 
     name = "lookahead"
 

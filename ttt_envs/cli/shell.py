@@ -50,7 +50,7 @@ def run(function: Callable[[], int | None]) -> int:
 
 
 def _text_of(error: Exception) -> str:
-    """What is wrong, for people."""
+    """The error as text for people."""
     if isinstance(error, OSError):
         return reason_of(error)
     if isinstance(error, MemoryError):

@@ -310,7 +310,7 @@ class Batch:
         return int(self.game.loops.find_illegal(self.states, rows, joint, mask))
 
     def _refusal(self, i: int, rows: np.ndarray, joint: np.ndarray) -> ValueError:
-        """What is wrong with the actions for game i, which is one of `rows`."""
+        """The error in the actions for game i, which is one of `rows`."""
         mover, actions = int(self.states["to_move"][i]), joint[np.flatnonzero(rows == i)[0]]
         if mover == SIMULTANEOUS and len(actions) < self.game.num_players:
             shape = (len(rows), self.game.num_players)

@@ -1,4 +1,4 @@
-"""What holds in each state of Martian Tic-Tac-Toe."""
+"""Invariants of the states of Martian Tic-Tac-Toe."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What holds in each state of Operation Tic-Tac-Toe."""
+"""Invariants of the states of Operation Tic-Tac-Toe."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _roles(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """Who acts in each phase, and what about."""
+    """Invariants of the phases: the acting players and their choices."""
     phase, placer, to_move, going = states["phase"], states["placer"], states["to_move"], ~states["done"]
     deciding = phase == ROLE
     rule = "nobody is the Placer, or was first, while the roles are decided; after that somebody is"
@@ -88,7 +88,7 @@ def _scores(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _last_turn(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """What was submitted in the last turn of the round."""
+    """Invariants of the submissions of the last turn."""
     rows, last, phase = np.arange(len(states)), states["last"], states["phase"]
     known = (last != NONE).all(axis=1)
     rule = "`last` must have both players' submissions in a turn of this round, or none"

@@ -1,4 +1,4 @@
-"""What holds in each state of Super Tic-Tac-Toe."""
+"""Invariants of the states of Super Tic-Tac-Toe."""
 
 from collections.abc import Iterator
 

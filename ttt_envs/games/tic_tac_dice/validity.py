@@ -1,4 +1,4 @@
-"""What holds in each state of the Tic-Tac-Dice family."""
+"""Invariants of the states of the Tic-Tac-Dice family."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What holds in each state of Tic-Tac Match."""
+"""Invariants of the states of Tic-Tac Match."""
 
 from collections.abc import Iterator
 
