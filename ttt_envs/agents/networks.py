@@ -85,7 +85,7 @@ class Network:
         return {head: x @ weight + bias for head, (weight, bias) in self._heads.items()}
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """The heads as from a call; with `symmetric` their mean over the symmetries, which takes so many times longer."""
+        """The heads as from a call; with `symmetric` their mean over the symmetries, which multiplies the time."""
         found = self(observations)
         if symmetric:
             # The identity is counted above, whether the game names it or not.
