@@ -24,7 +24,7 @@ et al., "A theoretical and empirical analysis of expected Sarsa", 2009.
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,12 +35,13 @@ from torch.nn import functional
 import ttt_envs
 from training import checkpoint
 from training.interrupts import Interrupts
+from training.nets import Net
 from training.probes import Probes
 from training.progress import Bar
 from training.settings import Result, Settings, check_sizes, command_line
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
-from ttt_envs.agents.networks import Network, NetworkInfo, save_network
+from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
@@ -102,24 +103,6 @@ class Config(Settings):
         check_sizes(hidden=self.hidden)
 
 
-class QNet(torch.nn.Module):
-    """A multilayer perceptron; its tensors have the names of `ttt_envs.agents.networks`."""
-
-    def __init__(self, inputs: int, actions: int, hidden: Sequence[int]) -> None:
-        super().__init__()
-        sizes = (inputs, *hidden)
-        layers: list[torch.nn.Module] = []
-        for k, size in enumerate(hidden):
-            layers += [torch.nn.Linear(sizes[k], size), torch.nn.ReLU()]
-        self.body = torch.nn.Sequential(*layers)
-        self.heads = torch.nn.ModuleDict({"q": torch.nn.Linear(sizes[-1], actions)})
-
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """float32 (n, inputs) -> values of the actions (n, actions)."""
-        values: torch.Tensor = self.heads["q"](self.body(observations))
-        return values
-
-
 class Buffer:
     """The latest positions with the values of their actions; a ring."""
 
@@ -161,10 +144,13 @@ def _train(config: Config) -> Result:
     this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     check_full_width(game, NAME)
+    if len(game.teams) != 2:
+        raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     sizes = game.observation_size, game.num_actions, config.hidden
-    net, average = QNet(*sizes), QNet(*sizes)
+    info = NetworkInfo(game.id, dict(game.options), "q", *sizes, 0)
+    net, average = Net(info), Net(info)
     average.load_state_dict(net.state_dict())
     optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
     parts: checkpoint.Parts = {"net": net, "average": average, "optimizer": optimizer}
@@ -178,10 +164,11 @@ def _train(config: Config) -> Result:
 
     def q_values(observations: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return np.asarray(average(torch.from_numpy(observations.astype(np.float32))).numpy())
+            return np.asarray(average(torch.from_numpy(observations).float())["q"].numpy())
 
-    def worth(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        return config.gamma * np.where(masks, q_values(observations), -np.inf).max(axis=1)
+    def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
+        best = np.where(masks, q_values(observations), -np.inf).max(axis=1, keepdims=True)
+        return for_all_players(game, config.gamma * best, players)
 
     def play_round() -> None:
         """Label the positions that the games have come to, and play on."""
@@ -201,7 +188,7 @@ def _train(config: Config) -> Result:
         features, actions = turns[generator.integers(len(turns))]
         target = torch.from_numpy(values[:, actions])
         legal = ~target.isnan()
-        loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())[legal], target[legal])
+        loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())["q"][legal], target[legal])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
@@ -212,8 +199,7 @@ def _train(config: Config) -> Result:
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
-        info = NetworkInfo(game.id, dict(game.options), "q", *sizes, steps)
-        return info, {name: tensor.numpy() for name, tensor in average.state_dict().items()}
+        return replace(info, steps=steps), average.tensors()
 
     def save(steps: int) -> None:
         """Bring the folder up to date."""

@@ -11,7 +11,16 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.network import Lookahead, NetworkAgent
-from ttt_envs.agents.networks import KINDS, BadNetworkFile, Network, NetworkInfo, load_network, save_network
+from ttt_envs.agents.networks import (
+    KINDS,
+    BadNetworkFile,
+    Network,
+    NetworkInfo,
+    as_seen,
+    for_all_players,
+    load_network,
+    save_network,
+)
 from ttt_envs.core.game import Game
 
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
@@ -91,18 +100,44 @@ def test_bad_files_are_refused(tmp_path):
         load_network(path)
 
 
-def test_the_same_numbers_as_torch():
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "form",
+    [{}, {"residual": True}, {"separate": True, "activation": "tanh"}, {"squash": True, "values": 3}],
+    ids=["plain", "residual", "separate", "squashed"],
+)
+def test_the_same_numbers_as_torch(kind, form):
     torch = pytest.importorskip("torch")
-    from training.value_learning import QNet
+    from training.nets import Net
 
     torch.manual_seed(0)
-    net = QNet(GAME.observation_size, GAME.num_actions, (8, 6))
+    info = replace(info_for(GAME, kind, (8, 8, 6)), **form)
+    net = Net(info)
     observations = view_of(GAME).observations
     with torch.inference_mode():
-        expected = net(torch.from_numpy(observations.astype(np.float32))).numpy()
-    tensors = {name: tensor.numpy() for name, tensor in net.state_dict().items()}
-    assert set(tensors) == set(info_for(GAME).shapes())
-    assert np.abs(Network(info_for(GAME), tensors)(observations)["q"] - expected).max() < 1e-6
+        expected = net(torch.from_numpy(observations.astype(np.float32)))
+    tensors = net.tensors()
+    assert {name: tensor.shape for name, tensor in tensors.items()} == info.shapes()
+    found = Network(info, tensors)(observations)
+    assert list(found) == list(expected)
+    for head, values in found.items():
+        assert np.abs(values - expected[head].numpy()).max() < 1e-6
+    plain = Network(replace(info, residual=False, squash=False), tensors)(observations)
+    changed = any(np.abs(found[head] - plain[head]).max() > 1e-4 for head in found)
+    assert changed == (bool(form.get("residual")) or (bool(form.get("squash")) and "value" in found))
+
+
+def test_values_in_turn_order_are_those_of_all_players():
+    """Sides share their value; players on their own have one each, the observing player's first."""
+    teams = ttt_envs.load("tic_tac_match", players=4)
+    found = for_all_players(teams, np.array([[0.5], [-0.25]]), np.array([1, 2]))
+    assert [[found[0, p] for p in team] for team in teams.teams] == [[-0.5, -0.5], [0.5, 0.5]]
+    assert [[found[1, p] for p in team] for team in teams.teams] == [[-0.25, -0.25], [0.25, 0.25]]
+    three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
+    rewards, players = np.array([[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [0.0, 0.25, 0.5]]), np.array([0, 2, 1])
+    seen = as_seen(three, rewards, players)
+    assert seen.tolist() == [[1.0, -0.5, -0.5], [-0.5, -0.5, 1.0], [0.25, 0.5, 0.0]]
+    assert np.array_equal(for_all_players(three, seen, players), rewards)
 
 
 @pytest.mark.parametrize("kind", ["q", "policy+value"])
@@ -144,11 +179,11 @@ def test_every_legal_action_is_played_and_valued_by_the_next_player():
     """Deterministic, so that no sample comes between the fast and the slow version."""
     view, known = view_of(GAME, 30, 62), {}
 
-    def worth(observations, masks):
+    def worth(observations, masks, players):
         assert masks.any(axis=1).all()
         found = np.random.default_rng(0).uniform(-1, 1, len(observations))
         known.update(zip((row.tobytes() for row in observations), found, strict=True))
-        return np.array([known[row.tobytes()] for row in observations])
+        return for_all_players(GAME, np.array([[known[row.tobytes()]] for row in observations]), players)
 
     states = view.sample_worlds()
     before = states.tobytes()
@@ -164,7 +199,11 @@ def test_every_legal_action_is_played_and_valued_by_the_next_player():
 def test_a_second_turn_is_not_the_other_player_s():
     """Doubles let the same player claim again: the position is then worth to them what it is to the next mover."""
     view = view_of(DICE, 60, 2)
-    found = action_values(DICE, view.sample_worlds(), view.masks, view.seeds, lambda o, m: np.full(len(o), 0.5))
+
+    def half(observations, masks, players):
+        return for_all_players(DICE, np.full((len(players), 1), 0.5), players)
+
+    found = action_values(DICE, view.sample_worlds(), view.masks, view.seeds, half)
     values = found[view.masks]
     assert {-0.5, 0.5} <= set(values.tolist()) <= {-1.0, -0.5, 0.0, 0.5, 1.0}
     assert (values == -0.5).sum() > (values == 0.5).sum() > 0
@@ -176,7 +215,7 @@ def test_lookahead_wins_at_once_and_does_not_let_others_win():
     view = view_of(GAME, 300, 60)
     chosen = Lookahead(small).act(view)
     greedy = agents.load("greedy").policy(view)
-    rewards = action_values(GAME, view.sample_worlds(), view.masks, view.seeds, lambda o, m: np.zeros(len(o)))
+    rewards = action_values(GAME, view.sample_worlds(), view.masks, view.seeds, lambda o, m, p: np.zeros((len(o), 2)))
     wins = (rewards == 1).any(axis=1)
     assert wins.sum() > 5
     assert (rewards[wins, chosen[wins]] == 1).all()

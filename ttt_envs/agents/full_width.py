@@ -6,14 +6,15 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 
-#: Values positions for the player to move: (observations int8 (n, size), masks bool (n, num_actions)) -> float (n,).
-Worth = Callable[[np.ndarray, np.ndarray], np.ndarray]
+#: What each player will get: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the
+#: players to move, -> float (n, num_players).
+Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def check_full_width(game: Game, name: str) -> None:
-    """Raise ValueError unless one player moves at a time, and there are two sides: one's gain is the other's loss."""
-    if game.simultaneous or len(game.teams) != 2:
-        raise ValueError(f"{name} needs a game of two sides that move one at a time; {game!r} does not fit")
+    """Raise ValueError unless one player moves at a time."""
+    if game.simultaneous:
+        raise ValueError(f"{name} needs a game in which one player moves at a time; {game!r} does not fit")
 
 
 def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.ndarray, worth: Worth) -> np.ndarray:
@@ -25,11 +26,11 @@ def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.n
         masks: bool (n, num_actions), the legal actions of the players to move.
         seeds: uint64 (n,); by them chance and hidden information are redrawn, the same for all actions of a position,
             so that the actions are compared in one world.
-        worth: values the positions that follow for the players to move there, between -1 and 1.
+        worth: values the positions that follow, for all players.
 
     Returns:
-        float64 (n, num_actions): the reward if the action ends the game, otherwise plus or minus the worth of the
-        position that follows; NaN for illegal actions.
+        float64 (n, num_actions): the reward if the action ends the game, otherwise what the position that follows is
+        worth to the player; NaN for illegal actions.
     """
     parents, actions = np.nonzero(masks)
     children = states[parents]
@@ -46,11 +47,8 @@ def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.n
         answers = np.empty((len(going), game.num_actions), np.bool_)
         game.loops.observe_rows(children, answering, observations)
         game.loops.mask_rows(children, answering, answers)
-        side = np.empty(game.num_players, np.int64)
-        for number, players in enumerate(game.teams):
-            side[list(players)] = number
-        sign = np.where(side[answering] == side[movers[going]], 1.0, -1.0)
-        found[going] = sign * worth(observations, answers)
+        expected = worth(observations, answers, answering)
+        found[going] = expected[np.arange(len(going)), movers[going]]
     values = np.full(masks.shape, np.nan)
     values[parents, actions] = found
     return values

@@ -102,7 +102,7 @@ class Lookahead(Agent):
         self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the game has two sides that move one at a time, and the network is for it."""
+        """Raise ValueError unless one player moves at a time in the game, and the network is for it."""
         super().check(game)
         check_full_width(game, self.name)
         self.network.check(game)
@@ -112,9 +112,8 @@ class Lookahead(Agent):
         game = view.game
         self.check(game)
 
-        def worth(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-            found = self.network.evaluate(game, observations, self.symmetric)
-            return found["value"][:, 0] if "value" in found else np.where(masks, found["q"], -np.inf).max(axis=1)
+        def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
+            return self.network.expected_rewards(game, observations, masks, players, self.symmetric)
 
         certain = not (game.stochastic or game.hidden_information)
         masks, total = view.masks, np.zeros(view.masks.shape)

@@ -5,23 +5,31 @@ game, options and kind that it was trained for, so that a foreign or damaged fil
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from ttt_envs.core.extras import require
 from ttt_envs.core.files import existing, write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, within
+from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.wrappers.common import ENCODINGS
 
 FORMAT = "ttt-envs network 1"
 
 #: Kind of network -> its heads. "policy" gives logits (n, num_actions); "q" the value of each action to the observing
-#: player (n, num_actions); "value" that of the position to them (n, 1).
+#: player (n, num_actions); "value" that of the position, see `NetworkInfo.values`.
 KINDS = {"policy": ("policy",), "q": ("q",), "value": ("value",), "policy+value": ("policy", "value")}
+
+#: Activation function of the hidden layers; it works in place.
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda x: np.maximum(x, 0, out=x),
+    "tanh": lambda x: np.tanh(x, out=x),
+}
 
 
 class BadNetworkFile(ValueError):
@@ -36,10 +44,17 @@ class NetworkInfo:
         game: id of the game.
         options: the game's options at training.
         kind: one of `KINDS`.
-        inputs: features of a flat observation.
+        inputs: features of an observation, in its encoding.
         actions: number of actions.
-        hidden: sizes of the hidden layers, each followed by a ReLU.
-        steps: positions it was trained on.
+        hidden: sizes of the hidden layers.
+        steps: positions or decisions it was trained on.
+        encoding: "flat" or "planes".
+        activation: that of the hidden layers, one of `ACTIVATIONS`.
+        residual: a hidden layer as large as its input adds its input to its output.
+        separate: each head has hidden layers of its own; otherwise they share them.
+        squash: the values pass through tanh at the end.
+        values: numbers that the value head gives: 1, the expected reward of the observing player, in a game of two
+            sides; or one for each player, in turn order from the observing player.
     """
 
     game: str
@@ -49,20 +64,53 @@ class NetworkInfo:
     actions: int
     hidden: tuple[int, ...]
     steps: int
+    encoding: str = "flat"
+    activation: str = "relu"
+    residual: bool = False
+    separate: bool = False
+    squash: bool = False
+    values: int = 1
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The names of its heads."""
+        return KINDS[self.kind]
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The names of its stacks of hidden layers: one for all heads, or one for each."""
+        return tuple(f"bodies.{head}" for head in self.heads) if self.separate else ("body",)
+
+    def outputs(self, head: str) -> int:
+        """Numbers that a head gives for a position."""
+        return self.values if head == "value" else self.actions
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors of such a network and their shapes; names as in a torch module of `body` and `heads`."""
+        """The tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
         found: dict[str, tuple[int, ...]] = {}
         sizes = (self.inputs, *self.hidden)
-        layers = [(f"body.{2 * k}", sizes[k], size) for k, size in enumerate(self.hidden)]
-        layers += [(f"heads.{head}", sizes[-1], 1 if head == "value" else self.actions) for head in KINDS[self.kind]]
+        layers = [(f"{body}.{k}", sizes[k], size) for body in self.bodies for k, size in enumerate(self.hidden)]
+        layers += [(f"heads.{head}", sizes[-1], self.outputs(head)) for head in self.heads]
         for name, inputs, outputs in layers:
             found[f"{name}.weight"], found[f"{name}.bias"] = (outputs, inputs), (outputs,)
         return found
 
+    def check(self) -> None:
+        """Raise TypeError or ValueError, naming what is wrong, for metadata that describe no network."""
+        if not isinstance(self.game, str) or not isinstance(self.options, dict):
+            raise TypeError("game must be a text, and options names with values")
+        choice("kind", self.kind, tuple(KINDS))
+        choice("encoding", self.encoding, ENCODINGS)
+        choice("activation", self.activation, tuple(ACTIVATIONS))
+        if not all(isinstance(each, bool) for each in (self.residual, self.separate, self.squash)):
+            raise TypeError("residual, separate and squash must be true or false")
+        sizes = {f"hidden[{k}]": size for k, size in enumerate(self.hidden)}
+        within(1, MOST, inputs=self.inputs, actions=self.actions, values=self.values, **sizes)
+        within(0, 10**18, steps=self.steps)
+
 
 class Network:
-    """A multilayer perceptron with ReLU, in NumPy."""
+    """A multilayer perceptron, in NumPy."""
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray]) -> None:
         """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32."""
@@ -72,26 +120,44 @@ class Network:
             weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
             return np.ascontiguousarray(weight.T, np.float32), np.asarray(bias, np.float32)
 
-        self._body = [layer(f"body.{2 * k}") for k in range(len(info.hidden))]
-        self._heads = {head: layer(f"heads.{head}") for head in KINDS[info.kind]}
+        self._bodies = [[layer(f"{body}.{k}") for k in range(len(info.hidden))] for body in info.bodies]
+        self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Flat observations int8 (n, inputs) -> float32 arrays by head; see `KINDS`."""
+        """Encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`."""
         x = np.asarray(observations, np.float32)
-        for weight, bias in self._body:
-            x = x @ weight
-            x += bias
-            np.maximum(x, 0, out=x)
-        return {head: x @ weight + bias for head, (weight, bias) in self._heads.items()}
+        hidden = [self._through(body, x) for body in self._bodies]
+        # zip would stop at the shorter: heads that share a body take the last one.
+        found = {
+            head: hidden[min(k, len(hidden) - 1)] @ weight + bias
+            for k, (head, (weight, bias)) in enumerate(self._heads.items())
+        }
+        if self.info.squash and "value" in found:
+            np.tanh(found["value"], out=found["value"])
+        return found
+
+    def _through(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], x: np.ndarray) -> np.ndarray:
+        activate = ACTIVATIONS[self.info.activation]
+        for weight, bias in layers:
+            y = x @ weight
+            y += bias
+            activate(y)
+            if self.info.residual and weight.shape[0] == weight.shape[1]:
+                y += x
+            x = y
+        return x
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """The heads as from a call; with `symmetric` their mean over the symmetries, which multiplies the time."""
-        found = self(observations)
+        """The heads for flat observations int8 (n, size); with `symmetric` their mean over the board's symmetries.
+
+        The mean takes as many times longer as there are symmetries.
+        """
+        found = self(self._encoded(game, observations))
         if symmetric:
             # The identity is counted above, whether the game names it or not.
             turns = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
             for turn in turns:
-                for head, values in self(observations[:, turn.features]).items():
+                for head, values in self(self._encoded(game, observations[:, turn.features])).items():
                     if head == "value":
                         found[head] += values
                     else:
@@ -100,25 +166,71 @@ class Network:
                 values /= 1 + len(turns)
         return found
 
+    def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
+        if self.info.encoding == "planes":
+            return game.to_planes(observations).reshape(len(observations), game.plane_index.size)
+        return observations
+
+    def expected_rewards(
+        self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False
+    ) -> np.ndarray:
+        """What each player will get, float64 (n, num_players), in order of their numbers.
+
+        Args:
+            game: a game that the network was trained for.
+            observations: int8 (n, size), flat, as `players` int64 (n,) see the positions.
+            masks: bool (n, num_actions), their legal actions; only a q network reads them.
+            players: the observing players.
+            symmetric: as for `evaluate`.
+        """
+        found = self.evaluate(game, observations, symmetric)
+        if "value" in found:
+            values = np.clip(found["value"].astype(np.float64), -1, 1)
+        else:
+            values = np.where(masks, found["q"], -np.inf).max(axis=1).astype(np.float64)[:, None]
+        return for_all_players(game, values, players)
+
     def check(self, game: Game) -> None:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
 
         Other options of the same game are accepted: how well a network transfers is worth measuring.
         """
         info = self.info
-        if (info.game, info.inputs, info.actions) != (game.id, game.observation_size, game.num_actions):
+        inputs = game.plane_index.size if info.encoding == "planes" else game.observation_size
+        if (info.game, info.inputs, info.actions) != (game.id, inputs, game.num_actions):
             raise BadNetworkFile(
                 f"the network was trained for {info.game} with options {info.options} ({info.inputs} features, "
-                f"{info.actions} actions), not for {game!r} ({game.observation_size} features, "
+                f"{info.actions} actions), not for {game!r} ({inputs} features, "
                 f"{game.num_actions} actions)"
             )
+        if "value" in info.heads and info.values != (found := values_of(game)):
+            raise BadNetworkFile(f"the network gives {info.values} values of a position; {game!r} needs {found}")
+
+
+def values_of(game: Game) -> int:
+    """Numbers that the value of a position has: 1 in a game of two sides, else one for each player."""
+    return 1 if len(game.teams) == 2 else game.num_players
+
+
+def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.ndarray:
+    """Values (n, `values_of(game)`) as the `players` (n,) see them -> (n, num_players), in order of their numbers."""
+    if values.shape[1] == 1:
+        side = np.empty(game.num_players, np.int64)
+        for number, members in enumerate(game.teams):
+            side[list(members)] = number
+        return np.asarray(np.where(side[players][:, None] == side, values, -values))
+    order = (np.arange(game.num_players) - players[:, None]) % game.num_players
+    return np.take_along_axis(values, order, axis=1)
+
+
+def as_seen(game: Game, rewards: np.ndarray, players: np.ndarray) -> np.ndarray:
+    """The reverse of `for_all_players`: rewards (n, num_players) -> values (n, `values_of(game)`)."""
+    order = (np.arange(values_of(game)) + players[:, None]) % game.num_players
+    return np.take_along_axis(rewards, order, axis=1)
 
 
 def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray]) -> None:
     """Write a network file, whole or not at all. `tensors` as in `info.shapes()`."""
-    require("train", "safetensors")
-    from safetensors.numpy import save
-
     # One entry, because safetensors puts several in a random order: the same contents are the same bytes.
     metadata = {"ttt_envs": json.dumps({"format": FORMAT, **asdict(info)})}
     write_whole(path, save({name: np.ascontiguousarray(tensors[name]) for name in info.shapes()}, metadata))
@@ -126,9 +238,6 @@ def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray
 
 def load_network(path: Path) -> Network:
     """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
-    require("train", "safetensors")
-    from safetensors import SafetensorError, safe_open
-
     path = existing(path, "network file")
     path = path / "network.safetensors" if path.is_dir() else path
     if not path.is_file():
@@ -144,13 +253,9 @@ def load_network(path: Path) -> Network:
         raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
     try:
         info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"])})
-        sizes = {f"hidden[{k}]": size for k, size in enumerate(info.hidden)}
-        within(1, MOST, inputs=info.inputs, actions=info.actions, **sizes)
-        within(0, 10**18, steps=info.steps)
-        if not isinstance(info.game, str) or not isinstance(info.options, dict):
-            raise TypeError("game must be a text, and options names with values")
+        info.check()
         shapes = info.shapes()
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BadNetworkFile(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
     for name, shape in shapes.items():
         found = tensors.get(name)
