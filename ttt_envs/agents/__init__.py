@@ -36,6 +36,7 @@ AGENTS: dict[str, str] = {
     "mcts": "ttt_envs.agents.search.mcts:MCTS",
     "ismcts": "ttt_envs.agents.search.ismcts:ISMCTS",
     "smmcts": "ttt_envs.agents.search.smmcts:SMMCTS",
+    "alphabeta": "ttt_envs.agents.search.alphabeta:AlphaBeta",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
     "network": "ttt_envs.agents.network:NetworkAgent",

@@ -21,6 +21,9 @@ from ttt_envs.wrappers.common import ENCODINGS
 
 FORMAT = "ttt-envs network 1"
 
+#: The name of the file in a run folder.
+FILE = "network.safetensors"
+
 #: Kind of network -> its heads. "policy" gives logits (n, num_actions); "q" the value of each action to the observing
 #: player (n, num_actions); "value" that of the position, see `NetworkInfo.values`.
 KINDS = {"policy": ("policy",), "q": ("q",), "value": ("value",), "policy+value": ("policy", "value")}
@@ -147,6 +150,11 @@ class Network:
             x = y
         return x
 
+    def layers(self, head: str) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on."""
+        body = self.info.heads.index(head) if self.info.separate else 0
+        return [*self._bodies[body], self._heads[head]]
+
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
         """The heads for flat observations int8 (n, size); with `symmetric` their mean over the board's symmetries.
 
@@ -231,15 +239,23 @@ def as_seen(game: Game, rewards: np.ndarray, players: np.ndarray) -> np.ndarray:
 
 def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray]) -> None:
     """Write a network file, whole or not at all. `tensors` as in `info.shapes()`."""
+    write_tensors(path, FORMAT, asdict(info), {name: tensors[name] for name in info.shapes()})
+
+
+def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+    """Write arrays and facts (for JSON) as safetensors, whole or not at all; `form` tells kinds of files apart."""
     # One entry, because safetensors puts several in a random order: the same contents are the same bytes.
-    metadata = {"ttt_envs": json.dumps({"format": FORMAT, **asdict(info)})}
-    write_whole(path, save({name: np.ascontiguousarray(tensors[name]) for name in info.shapes()}, metadata))
+    metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
+    write_whole(path, save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, metadata))
 
 
-def load_network(path: Path) -> Network:
-    """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
+def read_tensors(path: Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+    """Form, facts and arrays of a file by `write_tensors`, or of that of a run folder.
+
+    Raises FileNotFoundError, or BadNetworkFile if it is damaged or of another origin.
+    """
     path = existing(path, "network file")
-    path = path / "network.safetensors" if path.is_dir() else path
+    path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(f"no network file at {path}")
     try:
@@ -249,6 +265,14 @@ def load_network(path: Path) -> Network:
     except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         raise BadNetworkFile(f"{path} is damaged, or is no network file ({error})") from None
     form = facts.pop("format", None) if isinstance(facts, dict) else None
+    if not isinstance(form, str):
+        raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
+    return form, facts, tensors
+
+
+def load_network(path: Path) -> Network:
+    """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
+    form, facts, tensors = read_tensors(path)
     if form != FORMAT:
         raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
     try:
@@ -258,9 +282,13 @@ def load_network(path: Path) -> Network:
     except (KeyError, TypeError, ValueError) as error:
         raise BadNetworkFile(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
     for name, shape in shapes.items():
-        found = tensors.get(name)
-        if found is None or found.shape != shape or found.dtype not in (np.float16, np.float32):
-            raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
-        if not np.isfinite(found).all():
-            raise BadNetworkFile(f"{path}: tensor {name} holds numbers that are not finite")
+        check_tensor(path, name, tensors.get(name), shape)
     return Network(info, tensors)
+
+
+def check_tensor(path: Path, name: str, found: np.ndarray | None, shape: tuple[int, ...]) -> None:
+    """Raise BadNetworkFile unless it is float16 or float32 of that shape, and all its numbers are finite."""
+    if found is None or found.shape != shape or found.dtype not in (np.float16, np.float32):
+        raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
+    if not np.isfinite(found).all():
+        raise BadNetworkFile(f"{path}: tensor {name} holds numbers that are not finite")

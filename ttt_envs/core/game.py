@@ -12,6 +12,7 @@ import numpy as np
 
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
+from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
@@ -58,6 +59,7 @@ class Game:
         rules: the kernels.
         simultaneous: some states let several players act at once.
         stochastic: chance plays a part, in the start or later.
+        chance_at_start_only: chance plays a part in the start alone.
         hidden_information: some player does not know the whole position.
         max_plies: no game has more steps.
         teams: the players of each side; sides share their reward.
@@ -79,6 +81,7 @@ class Game:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
         seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
         make_oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
+        make_patterns: gives the patterns that n-tuple networks look up, where the game has some.
         make_solve_commands: gives what its solver can work out, by name; the same whatever the options.
     """
 
@@ -109,6 +112,8 @@ class Game:
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
     make_oracle: Callable[[], Oracle] | None = None
+    make_patterns: Callable[[], Patterns] | None = None
+    chance_at_start_only: bool = False
     make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
 
     def __post_init__(self) -> None:
@@ -169,6 +174,11 @@ class Game:
     def oracle(self) -> Oracle:
         """Best play for this game and these options; raises NotImplementedError where there is none."""
         return self._oracle
+
+    @cached_property
+    def patterns(self) -> Patterns | None:
+        """The patterns that n-tuple networks look up; None if the game has none."""
+        return None if self.make_patterns is None else self.make_patterns()
 
     @cached_property
     def solve_commands(self) -> Mapping[str, type[SolveCommand]]:

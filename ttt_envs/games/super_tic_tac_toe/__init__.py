@@ -19,6 +19,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.super_tic_tac_toe.drawing import draw
@@ -75,7 +76,15 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         make_symmetries=lambda: tuple(symmetry.symmetries()),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
+        make_patterns=_patterns,
+        chance_at_start_only=True,
     )
+
+
+def _patterns() -> Patterns:
+    from ttt_envs.games.super_tic_tac_toe.patterns import PATTERNS
+
+    return PATTERNS
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:

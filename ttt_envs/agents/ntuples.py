@@ -1,0 +1,79 @@
+"""N-tuple networks as files: a table of weights that a game's patterns are looked up in.
+
+Source: Lucas, "Learning to play Othello with n-tuple systems", Australian Journal of Intelligent Information Processing
+Systems 9(4), 2008.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
+from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, read_tensors, write_tensors
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, within
+
+FORMAT = "ttt-envs ntuple 1"
+
+
+@dataclass(frozen=True)
+class NTuplesInfo:
+    """The metadata of a file.
+
+    Attributes:
+        game: id of the game.
+        options: the game's options at training.
+        size: number of weights.
+        count: patterns in a position.
+        steps: plies it was trained on.
+    """
+
+    game: str
+    options: dict[str, Any]
+    size: int
+    count: int
+    steps: int
+
+
+class NTuples:
+    """The value of a position to the player who has just moved: tanh of the sum of its patterns' weights."""
+
+    def __init__(self, info: NTuplesInfo, weights: np.ndarray) -> None:
+        """`weights`: float16 or float32 (info.size,); computed with as float32."""
+        self.info, self.weights = info, np.asarray(weights, np.float32)
+
+    def check(self, game: Game) -> None:
+        """Raise BadNetworkFile unless the weights are for this game's patterns; other options are accepted."""
+        info, patterns = self.info, game.patterns
+        if patterns is None or (info.game, info.size, info.count) != (game.id, patterns.size, patterns.number):
+            has = "which has none" if patterns is None else f"{patterns.size} patterns, {patterns.number} in a position"
+            raise BadNetworkFile(
+                f"the weights were trained for {info.game} with options {info.options} ({info.size} patterns, "
+                f"{info.count} in a position), not for {game!r} ({has})"
+            )
+
+
+def save_ntuples(path: Path, info: NTuplesInfo, weights: np.ndarray) -> None:
+    """Write a file, whole or not at all; weights float16 or float32 (info.size,)."""
+    write_tensors(path, FORMAT, asdict(info), {"weights": weights})
+
+
+def load_values(path: Path) -> Network | NTuples:
+    """Read the network or n-tuple network in a file or run folder; raises FileNotFoundError or BadNetworkFile."""
+    form, facts, tensors = read_tensors(path)
+    if form == NETWORK_FORMAT:
+        return load_network(path)
+    if form != FORMAT:
+        raise BadNetworkFile(f"{path} is of the form {form!r}, and must be {NETWORK_FORMAT!r} or {FORMAT!r}")
+    try:
+        info = NTuplesInfo(**facts)
+        if not isinstance(info.game, str) or not isinstance(info.options, dict):
+            raise TypeError("game must be a text, and options names with values")
+        within(1, MOST, size=info.size, count=info.count)
+        within(0, 10**18, steps=info.steps)
+    except (TypeError, ValueError) as error:
+        raise BadNetworkFile(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
+    check_tensor(path, "weights", tensors.get("weights"), (info.size,))
+    return NTuples(info, tensors["weights"])

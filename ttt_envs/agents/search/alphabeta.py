@@ -1,0 +1,494 @@
+"""Alpha-beta search: for games of perfect information without chance, between two sides.
+
+Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
+iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
+position after each. At the horizon a position is worth what a value function says: an n-tuple network, or any network
+that has values.
+
+`evaluate_*`, `expand` and `search` are templates, compiled for one game's rules; in them `legal_mask`, `step`,
+`observe` and `find` stand for the game's kernels, and `evaluate` for one of the value functions.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined, assignment"
+
+import math
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.agents.networks import Network
+from ttt_envs.agents.ntuples import NTuples, load_values
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import within
+from ttt_envs.core.state import position_start
+from ttt_envs.core.view import View
+
+#: One position on the way from the root to the one that is searched.
+FRAME = np.dtype(
+    [
+        ("alpha", np.float64),
+        ("beta", np.float64),
+        ("low", np.float64),  # alpha at the beginning
+        ("best", np.float64),
+        ("key", np.uint64),
+        ("mover", np.int32),
+        ("move", np.int32),  # the best action so far, or -1
+        ("count", np.int32),  # legal actions
+        ("next", np.int32),  # actions that were taken up
+    ],
+    align=True,
+)
+
+#: An entry of the transposition table; the newest position stays.
+ENTRY = np.dtype(
+    [("key", np.uint64), ("value", np.float64), ("move", np.int32), ("depth", np.int16), ("bound", np.int16)],
+    align=True,
+)
+_EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
+_ENTRIES = 1 << 17
+
+#: A result of the game is worth twice its reward, which no estimate reaches, and more the sooner it comes.
+_CERTAIN = 2.0
+_SOONER = 1e-3
+_INFINITE = 1e9
+
+#: The deepest search.
+MOST_PLIES = 64
+
+# Positions between two looks at the clock.
+_CHUNK = 20_000
+
+
+@jit.allocates_nothing
+def evaluate_patterns(state, mover, sides, weights, form, found, features, units, legal):
+    """The value to `mover` of the position after their move, by an n-tuple network."""
+    find(state, mover, found)
+    total = 0.0
+    for k in range(found.shape[0]):
+        total += weights[found[k]]
+    return math.tanh(total)
+
+
+@jit.allocates_nothing
+def evaluate_network(state, mover, sides, weights, form, found, features, units, legal):
+    """The value to `mover` of the position after their move, by a multilayer perceptron; see `_flattened`."""
+    player = state["to_move"]
+    observe(state, player, features)
+    layers = form[0]
+    place, now = 0, 0
+    for layer in range(layers):
+        inputs, outputs = form[4 + layer], form[5 + layer]
+        new = 1 - now
+        bias = place + inputs * outputs
+        for j in range(outputs):
+            units[new, j] = weights[bias + j]
+        for i in range(inputs):
+            x = np.float32(features[i]) if layer == 0 else units[now, i]
+            if x != 0:
+                for j in range(outputs):
+                    units[new, j] += x * weights[place + i * outputs + j]
+        if layer < layers - 1:
+            for j in range(outputs):
+                y = units[new, j]
+                y = np.float32(math.tanh(y)) if form[3] & 1 else max(y, np.float32(0))
+                if form[3] & 2 and layer > 0 and inputs == outputs:
+                    y += units[now, j]
+                units[new, j] = y
+        place = bias + outputs
+        now = new
+    value = np.float64(units[now, 0])
+    if form[1]:
+        legal_mask(state, player, legal)
+        value = -_INFINITE
+        for j in range(legal.shape[0]):
+            if legal[j]:
+                value = max(value, np.float64(units[now, j]))
+    if form[2]:
+        value = math.tanh(value)
+    value = min(max(value, -1.0), 1.0)
+    return value if sides[player] == sides[mover] else -value
+
+
+@jit.allocates_nothing
+def evaluate_nothing(state, mover, sides, weights, form, found, features, units, legal):
+    """Every position is worth as much."""
+    return 0.0
+
+
+@jit.kernel
+@jit.allocates_nothing
+def digest_of(memory, start):
+    """The number of a position, uint64, from its record as uint64 (words,); `start` tells searches apart."""
+    digest = start
+    for k in range(memory.shape[0]):
+        digest = rng.mix(digest ^ memory[k])
+    return digest
+
+
+def expand(stack, level, remaining, sides, weights, form, found, features, units, legal, answers, joint, order, guess):
+    """Play every legal action of stack[level]: write the actions to order[level], the values after them to guess.
+
+    guess float64 (levels, 2, num_actions): the value to the player to move, and whether the game is over. Returns the
+    number of actions.
+    """
+    state, child = stack[level], stack[level + 1]
+    mover = np.int64(state["to_move"])
+    legal_mask(state, mover, legal)
+    count = 0
+    for action in range(legal.shape[0]):
+        if legal[action]:
+            stack[level + 1] = stack[level]
+            joint[mover] = action
+            step(child, joint)
+            if child["done"]:
+                guess[level, 0, action] = child["rewards"][mover] * (_CERTAIN + _SOONER * remaining)
+                guess[level, 1, action] = 1.0
+            else:
+                guess[level, 0, action] = evaluate(child, mover, sides, weights, form, found, features, units, answers)
+                guess[level, 1, action] = 0.0
+            order[level, count] = action
+            count += 1
+    return count
+
+
+@jit.kernel
+@jit.allocates_nothing
+def sort_actions(order, count, values, first, killers):
+    """Sort order[:count] by falling values; `first` stands before all others, and `killers` count a little more."""
+    for k in range(1, count):
+        action = order[k]
+        worth = rank(action, values, first, killers)
+        j = k - 1
+        while j >= 0 and rank(order[j], values, first, killers) < worth:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = action
+
+
+@jit.kernel
+@jit.allocates_nothing
+def rank(action, values, first, killers):
+    """What an action counts in the order."""
+    if action == first:
+        return _INFINITE
+    bonus = 0.1 if action in (killers[0], killers[1]) else 0.0
+    return values[action] + bonus
+
+
+@jit.kernel
+@jit.allocates_nothing
+def improve(frame, action, value):
+    """Take note of the value of an action."""
+    if value > frame["best"]:
+        frame["best"], frame["move"] = value, action
+        frame["alpha"] = max(frame["alpha"], value)
+
+
+def search(
+    stack, memory, depth, start, frames, place, table, killers, order, guess, scores,
+    sides, weights, form, found, features, units, legal, answers, joint, budget,
+):  # fmt: skip
+    """Search the root, stack[0], to a depth of at least 2, or go on with it; returns whether it came to its end.
+
+    Args:
+        stack: states (depth + 1,), the root first.
+        memory: the positions of `stack` as uint64 (depth + 1, words).
+        depth: plies.
+        start: uint64, tells this root's entries of the table from others'.
+        frames: FRAME (depth,). The root's is filled in by the caller.
+        place: int64 (1,): the level that is searched.
+        table: ENTRY (a power of two,).
+        killers: int32 (depth + 1, 2): the latest actions that were refutations.
+        order: int32 (depth + 1, num_actions): the actions of each level; the root's are filled in.
+        guess: float64 (depth + 1, 2, num_actions), see `expand`; the root's are filled in.
+        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
+        sides: int64 (players,), the number of each player's side.
+        weights, form, found, features, units: what `evaluate` needs.
+        legal, answers: bool (num_actions,), joint: int64 (players,): room to work.
+        budget: positions after which it returns, to be called again.
+    """
+    size = np.uint64(table.shape[0] - 1)
+    level = place[0]
+    while budget > 0:
+        frame = frames[level]
+        if frame["next"] == frame["count"] or frame["best"] >= frame["beta"]:
+            entry = table[np.int64(frame["key"] & size)]
+            entry["key"], entry["value"], entry["move"] = frame["key"], frame["best"], frame["move"]
+            entry["depth"] = depth - level
+            entry["bound"] = _EXACT
+            if frame["best"] >= frame["beta"]:
+                entry["bound"] = _AT_LEAST
+                if killers[level, 0] != frame["move"]:
+                    killers[level, 1] = killers[level, 0]
+                    killers[level, 0] = frame["move"]
+            elif frame["best"] <= frame["low"]:
+                entry["bound"] = _AT_MOST
+            if level == 0:
+                return True
+            value = frame["best"]
+            level -= 1
+            if sides[frames[level + 1]["mover"]] != sides[frames[level]["mover"]]:
+                value = -value
+            action = order[level, frames[level]["next"] - 1]
+            improve(frames[level], action, value)
+            if level == 0:
+                scores[action] = value
+            continue
+        action = order[level, frame["next"]]
+        frame["next"] += 1
+        if guess[level, 1, action] > 0:
+            improve(frame, action, guess[level, 0, action])
+            if level == 0:
+                scores[action] = guess[level, 0, action]
+            continue
+        below = level + 1
+        stack[below] = stack[level]
+        joint[frame["mover"]] = action
+        step(stack[below], joint)
+        mover = np.int64(stack[below]["to_move"])
+        same = sides[mover] == sides[frame["mover"]]
+        alpha = frame["alpha"] if same else -frame["beta"]
+        beta = frame["beta"] if same else -frame["alpha"]
+        remaining = depth - below
+        key = digest_of(memory[below], start)
+        entry = table[np.int64(key & size)]
+        known, first = False, -1
+        value = 0.0
+        if entry["key"] == key:
+            first = entry["move"]
+            value = entry["value"]
+            if entry["depth"] >= remaining:
+                bound = entry["bound"]
+                known = (
+                    bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
+                )
+        if not known:
+            count = expand(
+                stack,
+                below,
+                remaining,
+                sides,
+                weights,
+                form,
+                found,
+                features,
+                units,
+                legal,
+                answers,
+                joint,
+                order,
+                guess,
+            )
+            budget -= count
+            if remaining == 1:
+                known = True
+                value = -_INFINITE
+                for k in range(count):
+                    value = max(value, guess[below, 0, order[below, k]])
+        if known:
+            value = value if same else -value
+            improve(frame, action, value)
+            if level == 0:
+                scores[action] = value
+            continue
+        sort_actions(order[below], count, guess[below, 0], first, killers[below])
+        inner = frames[below]
+        inner["alpha"], inner["beta"], inner["low"], inner["best"] = alpha, beta, alpha, -_INFINITE
+        inner["key"], inner["mover"], inner["move"] = key, mover, -1
+        inner["count"], inner["next"] = count, 0
+        level = below
+    place[0] = level
+    return False
+
+
+class _Kernels(NamedTuple):
+    """The templates, compiled for one game and one kind of value function."""
+
+    expand: Callable[..., Any]
+    search: Callable[..., Any]
+
+
+@cache
+def _kernels(rules: Rules, kind: str, find: Callable[..., Any] | None) -> _Kernels:
+    kernels: dict[str, Any] = {"legal_mask": rules.legal_mask, "step": advance_for(rules), "observe": rules.observe}
+    template = {"patterns": evaluate_patterns, "network": evaluate_network, "nothing": evaluate_nothing}[kind]
+    kernels["evaluate"] = jit.specialise(template, **kernels, **({} if find is None else {"find": find}))
+    kernels["expand"] = jit.specialise(expand, **kernels)
+    return _Kernels(kernels["expand"], jit.specialise(search, **kernels))
+
+
+def _flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
+    info = network.info
+    head = "q" if info.kind == "q" else "value"
+    layers = network.layers(head)
+    sizes = [layers[0][0].shape[0], *(bias.size for _, bias in layers)]
+    flags = (info.activation == "tanh") + 2 * info.residual
+    form = np.array([len(layers), head == "q", info.squash and head == "value", flags, *sizes], np.int64)
+    return np.concatenate([part.ravel() for layer in layers for part in layer]).astype(np.float32), form
+
+
+class AlphaBeta(Agent):
+    """Searches to a fixed depth, or for a fixed time, and values the positions there by a trained file.
+
+    Plays games of two sides with perfect information in which one player acts at a time and nothing is left to chance
+    after the start.
+    """
+
+    name = "alphabeta"
+    plays = {"simultaneous": False, "hidden_information": False}
+
+    def __init__(self, path: str | Path | Network | NTuples = "", depth: int = 5, seconds: float | None = None) -> None:
+        """Load the value function.
+
+        Args:
+            path: a run folder or file of an n-tuple network, or of a network with values; without one, positions at
+                the horizon are worth nothing, so that the search sees decided games alone.
+            depth: plies to look ahead; the most with `seconds`.
+            seconds: time for each decision; without one, all of `depth` is searched. Such a search is not reproducible:
+                how far it gets depends on the machine and its load.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadNetworkFile: the file is damaged, or is none.
+            ValueError: a parameter out of range, or a network without values.
+        """
+        within(1, MOST_PLIES, depth=depth)
+        if seconds is not None:
+            within(1e-6, 1e6, seconds=seconds)
+        self.depth, self.seconds = depth, seconds
+        self.values: Network | NTuples | None = None
+        if isinstance(path, (Network, NTuples)):
+            self.values = path
+        elif str(path):
+            self.values = load_values(Path(path))
+        if isinstance(self.values, Network):
+            info = self.values.info
+            if info.kind == "policy" or info.encoding != "flat":
+                raise ValueError(f"{path}: alphabeta needs values, of flat observations; this network has no such ones")
+        self._game: Game | None = None
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError, naming the reason, unless the game is of the kind that it plays."""
+        super().check(game)
+        if len(game.teams) != 2:
+            raise ValueError(f"agent {self.name} plays games of two sides; {game!r} does not fit")
+        if game.stochastic and not game.chance_at_start_only:
+            raise ValueError(f"agent {self.name} plays only games without chance; {game!r} does not fit")
+        if self.values is not None:
+            self.values.check(game)
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): 1 for the best action; of equals, the seed chooses."""
+        scores = self.action_values(view)
+        out = np.zeros(scores.shape)
+        rows = np.flatnonzero(view.masks.any(axis=1))
+        out[rows, np.nanargmax(scores[rows], axis=1)] = 1
+        return out
+
+    def action_values(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions), NaN where illegal: the value of the best action; all others are at most theirs.
+
+        A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more.
+        """
+        game = view.game
+        if self._game is not game:
+            self.check(game)
+            self._game, self._search = game, _Search(game, self.values, self.depth)
+        out = np.full(view.masks.shape, np.nan)
+        worlds = view.sample_worlds()
+        seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
+        for i in np.flatnonzero(view.masks.any(axis=1)):
+            self._search(worlds[i : i + 1], int(seeds[i]), self.depth, self.seconds, out[i])
+        return out
+
+
+class _Search:
+    """The room that searches of one game need, used again for each decision."""
+
+    def __init__(self, game: Game, values: Network | NTuples | None, depth: int) -> None:
+        actions = game.num_actions
+        self.stack = np.repeat(game.prototype, depth + 1)
+        words = self.stack.view(np.uint64).reshape(depth + 1, -1)
+        self.memory = words[:, position_start(game.state_dtype) // 8 :]
+        self.frames, self.table = np.zeros(depth + 1, FRAME), np.zeros(_ENTRIES, ENTRY)
+        self.killers = np.full((depth + 1, 2), -1, np.int32)
+        self.order = np.zeros((depth + 1, actions), np.int32)
+        self.guess = np.zeros((depth + 1, 2, actions))
+        sides = np.zeros(game.num_players, np.int64)
+        for number, players in enumerate(game.teams):
+            sides[list(players)] = number
+        find, count = None, 0
+        weights, form, kind = np.zeros(1, np.float32), np.zeros(1, np.int64), "nothing"
+        if isinstance(values, NTuples):
+            patterns = game.patterns
+            assert patterns is not None  # checked before
+            weights, kind, find, count = values.weights, "patterns", patterns.find, patterns.number
+        elif values is not None:
+            weights, form = _flattened(values)
+            kind = "network"
+        units = np.zeros((2, int(form[4:].max(initial=1))), np.float32)
+        self.evaluation = (
+            sides,
+            weights,
+            form,
+            np.zeros(count, np.int64),
+            np.zeros(game.observation_size, np.int8),
+            units,
+            np.zeros(actions, np.bool_),
+            np.zeros(actions, np.bool_),
+            np.zeros(game.num_players, np.int64),
+        )
+        self.kernels = _kernels(game.rules, kind, find)
+        self.searches = 0
+
+    def __call__(self, root: np.ndarray, seed: int, depth: int, seconds: float | None, out: np.ndarray) -> None:
+        """Write the values of the root's actions, deepening until `depth` or the time is reached."""
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        self.searches += 1
+        start = np.uint64(rng.mix(np.uint64(self.searches)))
+        stack, guess = self.stack, self.guess
+        stack[0] = root[0]
+        self.killers[:] = -1
+        count = self.kernels.expand(stack, 0, depth, *self.evaluation, self.order, guess)
+        actions = self.order[0, :count].copy()
+        scores = guess[0, 0].copy()
+        # Among equals, chance decides: the first in the order is taken.
+        actions = np.random.default_rng(seed).permutation(actions)
+        out[actions] = scores[actions]
+        for plies in range(2, depth + 1):
+            best = scores[actions].max()
+            if count == 1 or best > 1.5 or time.monotonic() >= deadline:
+                break
+            actions = actions[np.argsort(-scores[actions], kind="stable")]
+            self.order[0, :count] = actions
+            frame = self.frames[0]
+            frame["alpha"] = frame["low"] = frame["best"] = -_INFINITE
+            frame["beta"], frame["key"], frame["mover"] = _INFINITE, start, root["to_move"][0]
+            frame["move"], frame["count"], frame["next"] = -1, count, 0
+            found, place = np.full(len(out), -_INFINITE), np.zeros(1, np.int64)
+            done = False
+            while not done and time.monotonic() < deadline:
+                done = self.kernels.search(
+                    stack, self.memory, plies, start, self.frames, place, self.table, self.killers, self.order, guess,
+                    found, *self.evaluation, _CHUNK,
+                )  # fmt: skip
+            # Actions that were not searched to this depth are behind the best of those that were.
+            if not done and found.max() == -_INFINITE:
+                break
+            scores = found
+            out[actions] = np.where(found[actions] == -_INFINITE, -_CERTAIN - 1, found[actions])
+            if not done:
+                break
+        # The first of the best is the one that was found: all others are bounds, which may be equal to it.
+        best_action = actions[np.argmax(out[actions])]
+        others = actions[actions != best_action]
+        out[others] = np.minimum(out[others], np.nextafter(out[best_action], -np.inf))

@@ -1,0 +1,149 @@
+"""Patterns of Super Tic-Tac-Toe, for n-tuple networks.
+
+In each position these are found, as the player sees them who has just moved:
+
+- of each small board: its nine cells, whether the next mark must or may go there, and whether owning it would win the
+  game for one player, for the other, or for both: 9 patterns;
+- the owners of the small boards, with the board that must be played in: 1 pattern;
+- of each row, column and diagonal of small boards: what its three boards are worth to either player: 8 patterns.
+
+Boards that the symmetries of the square turn into each other share their patterns.
+"""
+
+# mypy: disable-error-code="no-untyped-def, assignment"
+
+import numpy as np
+
+from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.patterns import Patterns
+from ttt_envs.core.symmetry import dihedral
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, THROUGH
+
+_POWERS = 3 ** np.arange(9)
+_TURNS = np.array(list(dihedral(3).values()))
+_LINES = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]])
+
+#: Digits of a number of nine cells: 0 empty, 1 the player's, 2 the other's.
+_DIGITS = np.arange(3**9)[:, None] // _POWERS % 3
+
+# Whether a mark must go into a board: no, must, may.
+_ROLES = 3
+# Whether owning a board wins the game: for neither, the player, the other, both.
+_STAKES = 4
+# What a board is worth on a line: 0 to 3, what threats there are; 4 full; 5 the player's; 6 the other's; twice, the
+# second time if the next mark must go there.
+_WORTHS = 16
+
+
+def _ranks(keys: np.ndarray) -> tuple[np.ndarray, int]:
+    """The numbers of equal keys, from 0 on, and how many there are."""
+    different, ranks = np.unique(keys, return_inverse=True)
+    return ranks.reshape(keys.shape).astype(np.int32), len(different)
+
+
+def _of_boards() -> tuple[np.ndarray, int]:
+    """int32 (9, 3**9): the number of a board's cells at a place, the same for all places and cells turned alike."""
+    keys = np.full((9, 3**9), np.iinfo(np.int64).max)
+    for turn in _TURNS:
+        turned = _DIGITS[:, turn] @ _POWERS
+        where = np.argsort(turn)
+        keys = np.minimum(keys, where[:, None] * 3**9 + turned)
+    return _ranks(keys)
+
+
+def _of_owners() -> tuple[np.ndarray, int]:
+    """int32 (3**9, 10): the number of owners and target + 1, the same for all that are turned alike."""
+    keys = np.full((3**9, 10), np.iinfo(np.int64).max)
+    for turn in _TURNS:
+        turned = (_DIGITS[:, turn] @ _POWERS)[:, None]
+        where = np.concatenate([[0], 1 + np.argsort(turn)])
+        keys = np.minimum(keys, turned * 10 + where)
+    return _ranks(keys)
+
+
+def _of_lines() -> tuple[np.ndarray, int]:
+    """int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that are turned alike."""
+    worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
+    keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
+    for k, line in enumerate(_LINES):
+        for turn in _TURNS:
+            found = np.argsort(turn)[line]
+            order = np.argsort(found)
+            other = int(np.flatnonzero((found[order] == _LINES).all(axis=1))[0])
+            turned = worths[order]
+            keys[k] = np.minimum(keys[k], ((other * _WORTHS + turned[0]) * _WORTHS + turned[1]) * _WORTHS + turned[2])
+    ranks, size = _ranks(keys)
+    return ranks.reshape(8, _WORTHS, _WORTHS, _WORTHS), size
+
+
+def _threats() -> np.ndarray:
+    """int8 (3**9,): who would own a board with these cells by one more mark; bit 0 the player, bit 1 the other."""
+    found = np.zeros(3**9, np.int8)
+    for line in _LINES:
+        digits = _DIGITS[:, line]
+        one_empty = (digits == 0).sum(axis=1) == 1
+        for who in (1, 2):
+            found |= np.where(one_empty & ((digits == who).sum(axis=1) == 2), who, 0).astype(np.int8)
+    return found
+
+
+_BOARDS, _BOARD_KINDS = _of_boards()
+_OWNERS, _OWNER_KINDS = _of_owners()
+_ON_LINES, _LINE_KINDS = _of_lines()
+_THREATS = _threats()
+_SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
+
+
+@kernel
+@allocates_nothing
+def find(state, player, out):
+    """See `core.patterns.Patterns`."""
+    own, target = player + 1, state["target"]
+    owners = 0
+    for board in range(9):
+        owner = state["owner"][board]
+        if owner != EMPTY:
+            owners += _POWERS[board] * (1 if owner == own else 2)
+    out[9] = _SIZE_OF_BOARDS + _OWNERS[owners, target + 1]
+    for board in range(9):
+        cells = 0
+        for cell in range(9):
+            mark = state["cells"][board, cell]
+            if mark != EMPTY:
+                cells += _POWERS[cell] * (1 if mark == own else 2)
+        open_ = state["filled"][board] < 9 and not (state["closed"] and state["owner"][board] != EMPTY)
+        role = 0
+        if target == board:
+            role = 1
+        elif target == ANYWHERE and open_:
+            role = 2
+        stakes = 0
+        if state["owner"][board] == EMPTY:
+            for line in range(THROUGH.shape[1]):
+                one = state["owner"][THROUGH[board, line, 0]]
+                if one != EMPTY and one == state["owner"][THROUGH[board, line, 1]]:
+                    stakes |= 1 if one == own else 2
+        out[board] = (_BOARDS[board, cells] * _ROLES + role) * _STAKES + stakes
+        worth = 4
+        if state["owner"][board] != EMPTY:
+            worth = 5 if state["owner"][board] == own else 6
+        elif open_:
+            worth = np.int64(_THREATS[cells])
+        # Room for what the lines need, until the end of the function.
+        if board < 8:
+            out[10 + board] = worth + (8 if role == 1 else 0)
+        else:
+            last = worth + (8 if role == 1 else 0)
+    w0, w1, w2, w3, w4, w5, w6, w7 = out[10], out[11], out[12], out[13], out[14], out[15], out[16], out[17]
+    base = _SIZE_OF_BOARDS + _OWNER_KINDS
+    out[10] = base + _ON_LINES[0, w0, w1, w2]
+    out[11] = base + _ON_LINES[1, w3, w4, w5]
+    out[12] = base + _ON_LINES[2, w6, w7, last]
+    out[13] = base + _ON_LINES[3, w0, w3, w6]
+    out[14] = base + _ON_LINES[4, w1, w4, w7]
+    out[15] = base + _ON_LINES[5, w2, w5, last]
+    out[16] = base + _ON_LINES[6, w0, w4, last]
+    out[17] = base + _ON_LINES[7, w2, w4, w6]
+
+
+PATTERNS = Patterns(_SIZE_OF_BOARDS + _OWNER_KINDS + _LINE_KINDS, 18, find)
