@@ -193,10 +193,10 @@ class Network:
         """
         found = self.evaluate(game, observations, symmetric)
         if "value" in found:
-            values = np.clip(found["value"].astype(np.float64), -1, 1)
+            values = found["value"].astype(np.float64)
         else:
             values = np.where(masks, found["q"], -np.inf).max(axis=1).astype(np.float64)[:, None]
-        return for_all_players(game, values, players)
+        return for_all_players(game, np.clip(values, -1, 1), players)
 
     def check(self, game: Game) -> None:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations.

@@ -397,7 +397,8 @@ class AlphaBeta(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """float64 (n, num_actions), NaN where illegal: the value of the best action; all others are at most theirs.
 
-        A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more.
+        A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
+        action is not searched.
         """
         game = view.game
         if self._game is not game:
