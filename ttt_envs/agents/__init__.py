@@ -39,6 +39,7 @@ AGENTS: dict[str, str] = {
     "alphabeta": "ttt_envs.agents.search.alphabeta:AlphaBeta",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
+    "trained": "ttt_envs.agents.shipped:Trained",
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",
     "ppo": "ttt_envs.agents.ppo:PPO",

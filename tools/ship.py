@@ -1,0 +1,292 @@
+"""Make the agents that are shipped: train them, measure them, write their cards and the page of results.
+
+    python -m tools.ship super_tic_tac_toe/ntuple --runs runs/shipped
+    python -m tools.ship --render
+
+What each agent is stands in tools/recipes.toml. Training runs go to RUNS/GAME/NAME/seed-K; those that are there already
+are continued, or taken as they are if they are finished. The weights of the first seed are shipped, as float16. Without
+names, and with --render alone, only docs/results.md, the table in README.md and the cards' pages are written anew.
+"""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.networks import FILE, read_tensors, write_tensors
+from ttt_envs.agents.shipped import CARD, Card, Outcome, cards
+from ttt_envs.core.files import write_whole
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.evaluation import exploitability, regret, tournament
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAINED = ROOT / "agents" / "trained"
+RECIPES = Path(__file__).with_name("recipes.toml")
+RESULTS = ROOT / "docs" / "results.md"
+_BEGIN, _END = "<!-- results: made by python -m tools.ship --render -->", "<!-- end of results -->"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings."""
+
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[GAME/NAME ...]")] = ()
+    """Agents to make, as recipes.toml names them."""
+    runs: Path = Path("runs/shipped")
+    """Folder of the training runs."""
+    render: bool = False
+    """Write the pages anew from the cards that are there."""
+    seed: int = 1
+    """Seed of the measurements."""
+
+
+def recipes() -> dict[str, dict[str, Any]]:
+    """GAME/NAME -> the recipe."""
+    games = tomllib.loads(RECIPES.read_text())
+    return {f"{game}/{name}": recipe for game, named in games.items() for name, recipe in named.items()}
+
+
+def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
+    """The finished runs of all seeds, trained if they are not there yet."""
+    runs = []
+    for seed in recipe["seeds"]:
+        run = folder / f"seed-{seed}"
+        python, *words = shlex.split(recipe["train"])
+        assert python == "python"
+        command = [sys.executable, *words, "--seed", str(seed), "--out", str(run)]
+        if (run / "resume.safetensors").exists():
+            command = [sys.executable, *words[:2], "--resume", "--out", str(run)]
+        console.print(f"training: {shlex.join(command)}", highlight=False)
+        if subprocess.run(command, cwd=ROOT).returncode:
+            raise SystemExit(f"training in {run} ended with an error")
+        runs.append(run)
+    return runs
+
+
+def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
+    """Train and measure an agent, and write its folder."""
+    game_id, own = name.split("/")
+    runs = train(recipe, config.runs / game_id / own, console)
+    folder = TRAINED / game_id / own
+    folder.mkdir(parents=True, exist_ok=True)
+    form, facts, tensors = read_tensors(runs[0])
+    write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
+    run = json.loads((runs[0] / "config.json").read_text())
+    outcomes = []
+    for wanted in recipe["outcomes"]:
+        console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
+        outcomes.append(measured(game_id, own, recipe, wanted, folder, runs, config.seed))
+        console.print(f"    {outcomes[-1].value:.4f} ({outcomes[-1].low:.4f} to {outcomes[-1].high:.4f})")
+    card = Card(
+        game=game_id,
+        name=own,
+        title=recipe["title"],
+        best=recipe.get("best", False),
+        agent=recipe["agent"],
+        method=recipe["method"],
+        weaknesses=recipe["weaknesses"],
+        train=f"{recipe['train']} --seed {recipe['seeds'][0]}",
+        seed=recipe["seeds"][0],
+        steps=facts["steps"],
+        seconds=run["seconds"],
+        versions=run["versions"],
+        machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        outcomes=tuple(outcomes),
+    )
+    write_whole(folder / CARD, json.dumps(asdict(card), indent=2) + "\n")
+
+
+def measured(
+    game_id: str, own: str, recipe: dict[str, Any], wanted: dict[str, Any], folder: Path, runs: list[Path], seed: int
+) -> Outcome:
+    """One figure of the shipped weights, and of the other seeds' where that is asked for."""
+    options, games = wanted.get("options", {}), wanted.get("games", 0)
+    game, against = ttt_envs.load(game_id, **options), wanted.get("against", "")
+    text = wanted.get("agent", recipe["agent"])
+    value, low, high = figure(game, text.format(folder=folder), wanted["measure"], against, games, seed)
+    others = [
+        figure(game, text.format(folder=run), wanted["measure"], against, games, seed)[0]
+        for run in (runs[1:] if wanted.get("each_seed") else [])
+    ]
+    given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
+    shown = text.format(folder=f"agents/trained/{game_id}/{own}")
+    words = [f"ttt {'tournament' if wanted['measure'] == 'score' else wanted['measure']} {game_id}"]
+    words += [f"--option {given}"] if given else []
+    words += [f"--agents {shown} {against}".rstrip()]
+    words += [f"--games {games}"] if games else []
+    command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m tools.ship"
+    return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
+
+
+def figure(game: Game, text: str, measure: str, against: str, games: int, seed: int) -> tuple[float, float, float]:
+    """A figure and its interval."""
+    agent = agents.load(text)
+    if measure == "score":
+        ratings = tournament(game, [agent, against], games=games, seed=seed).ratings
+        return tuple(float(each[0, 1]) for each in (ratings.score, ratings.score_low, ratings.score_high))  # type: ignore[return-value]
+    if measure == "regret":
+        (found,) = regret(game, [agent], games=games, seed=seed).measurements
+        width = found.per_game_half_width
+        return found.per_game, found.per_game - width, found.per_game + width
+    if measure == "exploitability":
+        (known,) = exploitability(game, [agent], seed=seed).measurements
+        return known.exploitability, known.exploitability - known.half_width, known.exploitability + known.half_width
+    assert measure == "milliseconds", measure
+    return milliseconds(game, agent)
+
+
+def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
+    """Median time of a move in positions of random games, one at a time, and its quartiles."""
+    batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
+    generator = np.random.default_rng(0)
+    stop = generator.integers(0, 40, positions)
+    views = []
+    for ply in range(40):
+        for row in np.flatnonzero((stop == ply) & ~batch.done):
+            player = 0 if game.simultaneous else int(batch.to_move[row])
+            views.append(batch.view(player, np.array([row])) if game.simultaneous else batch.view(rows=np.array([row])))
+        if game.simultaneous:
+            actions = np.stack([other.act(batch.view(player)) for player in range(game.num_players)], axis=1)
+        else:
+            actions = other.act(batch.view())
+        batch.step(actions)
+    views = [view for view in views if view.masks.any()]
+    agent.act(views[0])  # compiles
+    seconds = []
+    for view in views:
+        start = time.perf_counter()
+        agent.act(view)
+        seconds.append(1e3 * (time.perf_counter() - start))
+    low, middle, high = np.percentile(seconds, (25, 50, 75))
+    return float(middle), float(low), float(high)
+
+
+# --- pages ---
+
+_MEANING = {
+    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from both sides",
+    "regret": "reward lost to best play in a game, {games} games",
+    "exploitability": "what a best response wins against it in a game",
+    "milliseconds": "milliseconds a move, median and quartiles",
+}
+
+
+def _value(outcome: Outcome) -> str:
+    digits = 3 if outcome.measure == "score" else 4 if outcome.measure != "milliseconds" else 1
+    text = f"{outcome.value:.{digits}f}"
+    return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
+
+
+def _options(outcome: Outcome) -> str:
+    return ", ".join(f"{key}={as_text(each)}" for key, each in outcome.options.items())
+
+
+def rows(card: Card) -> Iterator[str]:
+    """The rows of a card's table."""
+    yield "| measure | value | other training seeds | options |"
+    yield "|:--|--:|:--|:--|"
+    for each in card.outcomes:
+        meaning = _MEANING[each.measure].format(against=each.against, games=each.games)
+        others = ", ".join(f"{value:.3f}" for value in each.seeds) or "–"
+        yield f"| {meaning} | {_value(each)} | {others} | {_options(each) or '–'} |"
+
+
+def page(card: Card) -> str:
+    """The page beside a card."""
+    versions = ", ".join(f"{name} {version}" for name, version in card.versions.items())
+    commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
+    agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
+    also = f", also as `trained:{card.game}`" if card.best else ""
+    lines = [
+        f"# {card.game}/{card.name}: {card.title}",
+        "",
+        f"`trained:{card.game}/{card.name}`{also}. Plays as `{agent}`, with NumPy and Numba alone.",
+        "",
+        card.method,
+        "",
+        *rows(card),
+        "",
+        "Intervals are over games of the shipped weights, at 95 %.",
+        "",
+        f"**Weaknesses.** {card.weaknesses}",
+        "",
+        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a machine of {card.machine} "
+        f"with other work beside it; {versions}.",
+        "",
+        "**Commands of the figures.**",
+        "",
+        commands,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def results(found: list[Card]) -> str:
+    """The page of all results."""
+    lines = [
+        "# Results",
+        "",
+        "What the agents that come with the library reach, from their cards in `agents/trained`. `python -m tools.ship",
+        "--render` writes this page; `python -m tools.ship GAME/NAME` trains and measures an agent anew.",
+        "",
+    ]
+    for game_id in ttt_envs.GAMES:
+        of_game = [card for card in found if card.game == game_id]
+        if of_game:
+            lines += [f"## {ttt_envs.load(game_id).title}", ""]
+        for card in of_game:
+            lines += [f"### `trained:{card.game}/{card.name}`", "", f"{card.title}. {card.method}", "", *rows(card), ""]
+            lines += [f"Trained in {card.seconds:,.0f} s by `{card.train}`. {card.weaknesses}", ""]
+    return "\n".join(lines)
+
+
+def table(found: list[Card]) -> str:
+    """README's table: the best agent of each game."""
+    lines = ["| agent | what it is | figures | training |", "|:--|:--|:--|--:|"]
+    for card in found:
+        figures = "; ".join(
+            f"{each.against or each.measure} {_value(each)}" for each in card.outcomes if each.measure != "milliseconds"
+        )
+        lines.append(f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {card.seconds:,.0f} s |")
+    return "\n".join(lines)
+
+
+def render() -> None:
+    """Write the cards' pages, docs/results.md and README's table."""
+    found = cards()
+    for card in found:
+        write_whole(TRAINED / card.game / card.name / "README.md", page(card))
+    write_whole(RESULTS, results(found))
+    readme = (ROOT / "README.md").read_text()
+    before, rest = readme.split(_BEGIN)
+    _, after = rest.split(_END)
+    write_whole(ROOT / "README.md", f"{before}{_BEGIN}\n{table(found)}\n{_END}{after}")
+
+
+def main() -> None:
+    """Command line."""
+    config = tyro.cli(Config, prog="python -m tools.ship", description=__doc__)
+    console, known = Console(), recipes()
+    for name in config.names:
+        if name not in known:
+            raise SystemExit(f"unknown agent {name!r}; recipes.toml has {', '.join(known)}")
+        ship(name, known[name], config, console)
+    render()
+
+
+if __name__ == "__main__":
+    main()

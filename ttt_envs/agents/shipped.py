@@ -1,0 +1,140 @@
+"""The trained agents that come with the library, and the cards that say what they are."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import unknown
+from ttt_envs.core.view import View
+
+CARD = "card.json"
+
+#: In the installed package, and in a checkout.
+_PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2] / "agents" / "trained")
+
+
+def folder() -> Path:
+    """The folder of all shipped agents, GAME/NAME each."""
+    return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measured figure of a card.
+
+    Attributes:
+        measure: "score", "regret", "exploitability" or "milliseconds".
+        against: the opponent of a score; or what else is needed to say what was measured.
+        value: the figure: a share of the points from 0 to 1, the loss of a game, what a best response wins, or the time
+            of a move.
+        low, high: its 95 % interval over games, of the shipped weights; equal where the figure is exact.
+        games: number of games; 0 where none were played.
+        options: options of the game.
+        seeds: the same figure for the agents of other training seeds.
+        command: the command that measures it.
+    """
+
+    measure: str
+    against: str
+    value: float
+    low: float
+    high: float
+    games: int
+    options: dict[str, Any]
+    seeds: tuple[float, ...]
+    command: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a shipped agent is, how it was made, and how good it is.
+
+    Attributes:
+        game: id of the game.
+        name: its name among the agents of the game.
+        title: what it is, in some words.
+        best: whether it is the agent that "trained:GAME" gives; one of each game is.
+        agent: text for `agents.load`, in which {folder} stands for the agent's folder.
+        method: how it was trained, and what it does at play.
+        weaknesses: what it is bad at.
+        train: the command of its training.
+        seed: the training seed of the shipped weights.
+        steps: positions, plies or decisions it was trained on.
+        seconds: processor time of the training.
+        versions: versions of Python and the libraries.
+        machine: the machine that measured.
+        outcomes: the measured figures.
+    """
+
+    game: str
+    name: str
+    title: str
+    best: bool
+    agent: str
+    method: str
+    weaknesses: str
+    train: str
+    seed: int
+    steps: int
+    seconds: float
+    versions: dict[str, str]
+    machine: str
+    outcomes: tuple[Outcome, ...]
+
+
+def read_card(path: Path) -> Card:
+    """The card in an agent's folder; ValueError if it cannot be read."""
+    try:
+        found = json.loads((path / CARD).read_text())
+        outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in found.pop("outcomes"))
+        return Card(**found, outcomes=outcomes)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path / CARD} is damaged: {error}") from None
+
+
+def cards() -> list[Card]:
+    """The cards of all shipped agents, by game and name, the best of each game first."""
+    found = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
+    return sorted(found, key=lambda card: (card.game, not card.best, card.name))
+
+
+class Trained(Agent):
+    """Plays a trained agent that comes with the library."""
+
+    name = "trained"
+
+    def __init__(self, name: str) -> None:
+        """Load the agent.
+
+        Args:
+            name: id of a game, for its best agent; or GAME/NAME, as `docs/results.md` lists them.
+
+        Raises:
+            ValueError: there is no such agent; the known ones are named.
+        """
+        found = {f"{card.game}/{card.name}": card for card in cards()}
+        found.update({card.game: card for card in cards() if card.best})
+        if name not in found:
+            raise ValueError(unknown("trained agent", name, list(found)))
+        self.card = card = found[name]
+        # Imported here: the loader of agents stands above this module.
+        from ttt_envs.agents import load
+
+        self.agent = load(card.agent.format(folder=folder() / card.game / card.name))
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError if the agent cannot play `game`."""
+        self.agent.check(game)
+
+    def act(self, view: View) -> np.ndarray:
+        """One legal action a position, int64 (n,); -1 where the player has none."""
+        return self.agent.act(view)
+
+    def policy(self, view: View) -> np.ndarray:
+        """The probabilities of `act`'s answers, float64 (n, num_actions)."""
+        return self.agent.policy(view)
