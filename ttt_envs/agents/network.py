@@ -117,10 +117,12 @@ class Lookahead(Agent):
         """
         super().check(game)
         self.network.check(game)
+if self.network.info.kind == "q" and len(game.teams) != 2:
+            raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game!r}")
         if not game.simultaneous:
             return
         check_two_players(game, self.name)
-        if "value" not in self.network.info.heads or self.temperature:
+        if self.network.info.kind == "q" or self.temperature:
             raise ValueError(
                 f"{self.name} needs, where players choose at once, a network that gives values of positions, and a "
                 f"temperature of 0: not one of kind {self.network.info.kind} and {self.temperature}"
