@@ -83,7 +83,7 @@ class Config(Settings):
     num_envs: int = 512
     """Games that run side by side; each round labels a position of each."""
     buffer: int = 200_000
-    """Latest positions that are learned from."""
+    """Latest positions that are learned from; where players choose at once, each player's view counts."""
     warm_up: int = 10_000
     """Positions to collect before learning begins."""
     batch: int = 1024
@@ -242,7 +242,7 @@ def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
 
 def as_input(observations: np.ndarray) -> torch.Tensor:
     """Observations int8 as a network of torch takes them."""
-    return torch.from_numpy(observations).float()
+    return torch.from_numpy(observations.astype(np.float32))
 
 
 def evaluate(net: Net, observations: np.ndarray, head: str) -> np.ndarray:

@@ -117,8 +117,10 @@ class Lookahead(Agent):
         """
         super().check(game)
         self.network.check(game)
-if self.network.info.kind == "q" and len(game.teams) != 2:
-            raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game!r}")
+        if self.network.info.kind == "q" and len(game.teams) != 2:
+            raise ValueError(
+                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
+            )
         if not game.simultaneous:
             return
         check_two_players(game, self.name)
