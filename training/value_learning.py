@@ -1,15 +1,20 @@
-"""Learn the values of actions by full-width sampled temporal differences.
+"""Learn values by full-width sampled temporal differences: everything that can be chosen is played by the rules.
 
     python -m training.value_learning tic_tac_match --steps 2000000 --out runs/x
 
-The network Q(observation, action) estimates what each action is worth to the player to move. In every position that is
-met, all legal actions are played once by the rules, chance and hidden information drawn anew; an action is worth the
-reward if it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it.
-The network is regressed on all of these at once. There is no policy gradient and no variance from the choice of an
-action: the rules are exact and fast, and this uses them.
+There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
+them. In every position that is met, all that can be chosen is played once, chance and hidden information drawn anew,
+and a network is regressed on the result, its own average being the source of the values of what follows. The backup is
+that of the game:
 
-For games of two sides that move one at a time, with any chance and hidden information. Where optimal play is mixed, the
-greedy policy of such values is no equilibrium; a temperature at play softens it. The run folder holds:
+- Players move one at a time (`ActionValues`): the network is Q(observation, action). An action is worth the reward if
+  it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it. The
+  network is regressed on all legal actions at once. Where optimal play is mixed, the greedy policy of such values is no
+  equilibrium; a temperature at play softens it.
+- Two players choose at once (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions make a
+  matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
+
+For games of two sides, with any chance; with hidden information where players move one at a time. The run folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
     network.safetensors    the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x"
@@ -19,7 +24,8 @@ greedy policy of such values is no equilibrium; a temperature at play softens it
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
-et al., "A theoretical and empirical analysis of expected Sarsa", 2009.
+et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choices at once Shapley, "Stochastic games",
+1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
 """
 
 import sys
@@ -39,12 +45,14 @@ from training.nets import Net
 from training.probes import Probes
 from training.progress import Bar
 from training.settings import Result, Settings, check_sizes, command_line
-from ttt_envs.agents.full_width import action_values, check_full_width
+from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
 
 NAME = "training.value_learning"
 
@@ -64,6 +72,8 @@ class Config(Settings):
         "exploration": (0.0, 1.0),
         "gamma": (0.0, 1.0),
         "average": (0.0, 1.0),
+        "policy_weight": (0.0, 1e6),
+        "iterations": (1, 10**6),
         "worlds": (0, 10**6),
         "save_every": (1, 10**15),
     }
@@ -73,23 +83,32 @@ class Config(Settings):
     num_envs: int = 512
     """Games that run side by side; each round labels a position of each."""
     buffer: int = 200_000
-    """Latest positions that are learned from."""
+    """Latest positions that are learned from; where players choose at once, each player's view counts."""
     warm_up: int = 10_000
     """Positions to collect before learning begins."""
     batch: int = 1024
     """Positions in a gradient step."""
-    updates: int = 1
-    """Gradient steps a round."""
+    updates: int | None = None
+    """Gradient steps a round; None: 1, or 8 where players choose at once."""
     learning_rate: float = 2e-3
     """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
-    exploration: float = 0.1
-    """Share of random actions in the games that are learned from."""
+    exploration: float | None = None
+    """Share of random actions in the games that are learned from; None: 0.1, or 0.5 where players choose at once."""
     gamma: float = 1.0
     """Discount factor for each ply."""
     average: float = 0.005
     """Share by which the average of the networks, which plays and makes the targets, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
+    residual: bool = False
+    """A hidden layer as large as its input adds its input to its output."""
+    precision: str = "highest"
+    """Precision of matrix products: highest (float32), or medium, by bfloat16 where the processor has such instructions
+    (AMX): twice as fast."""
+    policy_weight: float = 0.1
+    """Where players choose at once: weight of the policy's loss, beside 1 for the value's."""
+    iterations: int = 150
+    """Where players choose at once: iterations of regret matching+ in each matrix game."""
     worlds: int = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: int = 100_000
@@ -101,30 +120,140 @@ class Config(Settings):
         if self.buffer < self.num_envs:
             raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
         check_sizes(hidden=self.hidden)
+        choice("precision", self.precision, ("highest", "medium"))
+
+
+#: Arrays by name; and a symmetry as permutations of features and of actions.
+Rows = dict[str, np.ndarray]
+Turn = tuple[np.ndarray, np.ndarray]
 
 
 class Buffer:
-    """The latest positions with the values of their actions; a ring."""
+    """The latest rows to learn from, arrays by name; a ring."""
 
-    def __init__(self, game: Game, size: int) -> None:
-        self.observations = np.zeros((size, game.observation_size), np.int8)
-        self.values = np.full((size, game.num_actions), np.nan, np.float32)
+    def __init__(self, size: int) -> None:
+        self.rows: Rows = {}
         self.size, self.added = size, 0
 
-    def add(self, observations: np.ndarray, values: np.ndarray) -> None:
-        """observations int8 (n, size), values float (n, num_actions), NaN for illegal actions."""
-        rows = (self.added + np.arange(len(observations))) % self.size
-        self.observations[rows], self.values[rows] = observations, values
-        self.added += len(observations)
+    def add(self, rows: Rows) -> None:
+        """Arrays (n, ...) by name, the same names and shapes each time."""
+        n = len(next(iter(rows.values())))
+        places = (self.added + np.arange(n)) % self.size
+        for name, values in rows.items():
+            if name not in self.rows:
+                self.rows[name] = np.zeros((self.size, *values.shape[1:]), values.dtype)
+            self.rows[name][places] = values
+        self.added += n
 
-    def sample(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """n positions with replacement."""
-        rows = generator.integers(0, min(self.added, self.size), n)
-        return self.observations[rows], self.values[rows]
+    def sample(self, n: int, generator: np.random.Generator) -> Rows:
+        """n rows with replacement."""
+        places = generator.integers(0, min(self.added, self.size), n)
+        return {name: values[places] for name, values in self.rows.items()}
+
+
+class ActionValues:
+    """The backup where players move one at a time: Q of all legal actions from the best Q of what follows.
+
+    `label` and `loss` are the interface of a backup; the constructor says what network it learns.
+    """
+
+    def __init__(self, config: Config, game: Game) -> None:
+        self.game, self.gamma = game, config.gamma
+        self.exploration = 0.1 if config.exploration is None else config.exploration
+        self.updates = config.updates or 1
+        self.info = _info(config, game, "q")
+
+    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        """The positions that the games have come to as rows to learn from, and the actions to play."""
+        view, n = batch.view(), batch.n
+        masks, observations = view.masks, view.observations
+
+        def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
+            best = np.where(masks, evaluate(average, observations, "q"), -np.inf).max(axis=1, keepdims=True)
+            return for_all_players(self.game, self.gamma * best, players)
+
+        values = action_values(self.game, batch.states, masks, generator.integers(0, 2**64, n, np.uint64), worth)
+        best = np.where(masks, evaluate(average, observations, "q"), -np.inf).argmax(axis=1)
+        at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
+        actions = np.where(generator.random(n) < self.exploration, at_random, best)
+        return {"observations": observations, "values": values.astype(np.float32)}, actions
+
+    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+        """The loss of a network on rows that are turned by a symmetry."""
+        features, actions = turn
+        target = torch.from_numpy(rows["values"][:, actions])
+        legal = ~target.isnan()
+        return functional.mse_loss(net(as_input(rows["observations"][:, features]))["q"][legal], target[legal])
+
+
+class MatrixGames:
+    """The backup where two players choose at once: the value and the equilibrium of the local matrix game.
+
+    Each position gives two rows, as both players see it.
+    """
+
+    def __init__(self, config: Config, game: Game) -> None:
+        """Raise ValueError for a game that does not fit."""
+        check_two_players(game, NAME)
+        self.game, self.config = game, config
+        self.exploration = 0.5 if config.exploration is None else config.exploration
+        self.updates = config.updates or 8
+        self.info = replace(_info(config, game, "policy+value"), squash=True)
+
+    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        """As `ActionValues.label`; the actions are those of both players."""
+        seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
+
+        def values(observations: np.ndarray) -> np.ndarray:
+            return self.config.gamma * evaluate(average, observations, "value")[:, 0]
+
+        found = equilibria(self.game, batch.states, seeds, from_both_seats(values), self.config.iterations)
+        masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
+        uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
+        explores = generator.random((batch.n, 2, 1)) < self.exploration
+        reached = np.where(explores, uniform, found.policies).cumsum(axis=2)
+        # The first action whose cumulative probability exceeds the draw; -1 if the player does not act.
+        drawn = reached > generator.random((batch.n, 2, 1)) * reached[:, :, -1:]
+        actions = np.where(masks.any(axis=2), drawn.argmax(axis=2), -1)
+        rows = {
+            "observations": np.concatenate([batch.observations(player) for player in range(2)]),
+            "values": np.concatenate([found.values, -found.values]).astype(np.float32),
+            # Not a number for illegal actions.
+            "policies": np.concatenate(list(np.where(masks, found.policies, np.nan).swapaxes(0, 1))).astype(np.float16),
+        }
+        return rows, actions
+
+    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+        """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
+        features, actions = turn
+        found = net(as_input(rows["observations"][:, features]))
+        target = torch.from_numpy(rows["policies"][:, actions]).float()
+        # A finite number, so that a player who does not act has a softmax too; their targets are all 0.
+        logits = found["policy"].masked_fill(target.isnan(), -1e9)
+        cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
+        squared = functional.mse_loss(found["value"][:, 0], torch.from_numpy(rows["values"]))
+        return squared + self.config.policy_weight * cross_entropy
+
+
+def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
+    sizes = game.observation_size, game.num_actions, config.hidden
+    return NetworkInfo(game.id, dict(game.options), kind, *sizes, 0, residual=config.residual)
+
+
+def as_input(observations: np.ndarray) -> torch.Tensor:
+    """Observations int8 as a network of torch takes them."""
+    return torch.from_numpy(observations.astype(np.float32))
+
+
+def evaluate(net: Net, observations: np.ndarray, head: str) -> np.ndarray:
+    """One head of a network for observations int8 (n, size)."""
+    with torch.inference_mode():
+        return np.asarray(net(as_input(observations))[head].numpy())
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of
+    threads (one).
 
     Raises:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
@@ -143,14 +272,13 @@ def _train(config: Config) -> Result:
     """Train in a folder that is locked."""
     this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
-    check_full_width(game, NAME)
     if len(game.teams) != 2:
         raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
+    backup = MatrixGames(config, game) if game.simultaneous else ActionValues(config, game)
     torch.set_num_threads(1)  # small networks get slower with more
+    torch.set_float32_matmul_precision(config.precision)
     torch.manual_seed(config.seed)
-    sizes = game.observation_size, game.num_actions, config.hidden
-    info = NetworkInfo(game.id, dict(game.options), "q", *sizes, 0)
-    net, average = Net(info), Net(info)
+    net, average = Net(backup.info), Net(backup.info)
     average.load_state_dict(net.state_dict())
     optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
     parts: checkpoint.Parts = {"net": net, "average": average, "optimizer": optimizer}
@@ -158,37 +286,21 @@ def _train(config: Config) -> Result:
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
-    buffer = Buffer(game, config.buffer)
+    buffer = Buffer(config.buffer)
     turns = [(turn.features, turn.actions) for turn in game.symmetries]
     turns = turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
 
-    def q_values(observations: np.ndarray) -> np.ndarray:
-        with torch.inference_mode():
-            return np.asarray(average(torch.from_numpy(observations).float())["q"].numpy())
-
-    def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
-        best = np.where(masks, q_values(observations), -np.inf).max(axis=1, keepdims=True)
-        return for_all_players(game, config.gamma * best, players)
-
     def play_round() -> None:
         """Label the positions that the games have come to, and play on."""
-        view = batch.view()
-        masks, observations = view.masks, view.observations
-        seeds = generator.integers(0, 2**64, config.num_envs, np.uint64)
-        buffer.add(observations, action_values(game, batch.states, masks, seeds, worth))
-        best = np.where(masks, q_values(observations), -np.inf).argmax(axis=1)
-        at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
-        batch.step(np.where(generator.random(config.num_envs) < config.exploration, at_random, best))
+        rows, actions = backup.label(average, batch, generator)
+        buffer.add(rows)
+        batch.step(actions)
 
     def learn(done: float) -> None:
         """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * max(1 - done, 0.01)
-        found, values = buffer.sample(config.batch, generator)
-        features, actions = turns[generator.integers(len(turns))]
-        target = torch.from_numpy(values[:, actions])
-        legal = ~target.isnan()
-        loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())["q"][legal], target[legal])
+        loss = backup.loss(net, buffer.sample(config.batch, generator), turns[generator.integers(len(turns))])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
@@ -199,7 +311,7 @@ def _train(config: Config) -> Result:
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
-        return replace(info, steps=steps), average.tensors()
+        return replace(backup.info, steps=steps), average.tensors()
 
     def save(steps: int) -> None:
         """Bring the folder up to date."""
@@ -229,7 +341,7 @@ def _train(config: Config) -> Result:
                         interrupts.check()
                         play_round()
                         steps += config.num_envs
-                        for _ in range(config.updates if buffer.added >= config.warm_up else 0):
+                        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
                             learn(steps / config.steps)
                         if steps - saved >= config.save_every:
                             save(steps)

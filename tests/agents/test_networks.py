@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import toy_coin
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.matrix_games import check_two_players
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import (
     KINDS,
@@ -301,8 +303,13 @@ def test_other_games_are_refused(folder):
     three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
     with pytest.raises(ValueError, match="a value for each player"):
         Lookahead(random_network(three)).check(three)
-    with pytest.raises(ValueError, match="one player moves at a time"):
-        Lookahead(random_network(GAME)).check(ttt_envs.load("operation_tic_tac_toe"))
+    at_once = ttt_envs.load("operation_tic_tac_toe")
+    with pytest.raises(ValueError, match="values of positions"):
+        Lookahead(random_network(at_once)).check(at_once)
+    with pytest.raises(ValueError, match="temperature of 0"):
+        Lookahead(random_network(at_once, "value"), temperature=0.1).check(at_once)
+    with pytest.raises(ValueError, match="two players and nothing else hidden"):
+        check_two_players(toy_coin.make(), "x")
     wrong = replace(info_for(GAME), actions=80)
     with pytest.raises(BadNetworkFile, match="80 actions"):
         NetworkAgent(Network(wrong, random_tensors(wrong))).check(GAME)

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import ttt_envs
 from training import value_learning
-from training.value_learning import Buffer, Config, train
+from training.nets import Net
+from training.value_learning import Buffer, Config, MatrixGames, train
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
 
@@ -86,7 +88,8 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"game": "operation_tic_tac_toe"}, "one player moves at a time"),
+        ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "a game of two sides"),
+        ({"precision": "low"}, "precision=.low. must be"),
         ({"buffer": 3}, "buffer must be at least num_envs"),
         ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
         ({"hidden": ()}, "hidden must be"),
@@ -100,13 +103,13 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
 
 
 def test_the_buffer_keeps_the_latest():
-    buffer = Buffer(ttt_envs.load("super_tic_tac_toe"), 5)
+    buffer = Buffer(5)
     for k in range(4):
-        buffer.add(np.full((2, 190), k, np.int8), np.full((2, 81), k, np.float32))
-    assert sorted(buffer.values[:, 0].tolist()) == [1, 2, 2, 3, 3]
-    observations, values = buffer.sample(50, np.random.default_rng(0))
-    assert (observations[:, 0] == values[:, 0]).all()
-    assert set(values[:, 0].tolist()) == {1, 2, 3}
+        buffer.add({"observations": np.full((2, 190), k, np.int8), "values": np.full(2, k, np.float32)})
+    assert sorted(buffer.rows["values"].tolist()) == [1, 2, 2, 3, 3]
+    found = buffer.sample(50, np.random.default_rng(0))
+    assert (found["observations"][:, 0] == found["values"]).all()
+    assert set(found["values"].tolist()) == {1, 2, 3}
 
 
 def test_it_learns_who_wins_at_once(tmp_path):
@@ -135,3 +138,80 @@ def test_it_learns_who_wins_at_once(tmp_path):
     exact = game.oracle().action_values(view.sample_worlds(), view.players)
     found = network(view.observations)["q"]
     assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.6
+
+
+# --- choices at once ---
+
+AT_ONCE: dict[str, Any] = {
+    **TINY,
+    "game": "operation_tic_tac_toe",
+    "options": {"mode": "round", "specialists": "none,none", "max_idle_turns": 1},
+}
+
+
+def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
+    """The same seed learns the same; a resumed run goes on; both agents mix."""
+    for name in ("x", "y"):
+        assert train(Config(**AT_ONCE, out=tmp_path / name)).finished
+    info = load_network(tmp_path / "x").info
+    assert (info.kind, info.squash, info.values, info.steps) == ("policy+value", True, 1, 512)
+    game = Config(**AT_ONCE).load()
+    view = ttt_envs.Batch(game, 4, seed=0).view(0)
+    one, two = (load_network(tmp_path / name)(view.observations) for name in ("x", "y"))
+    assert all(np.array_equal(one[head], two[head]) for head in ("policy", "value"))
+    second = train(Config(**{**AT_ONCE, "steps": 768}, out=tmp_path / "x", resume=True))
+    assert (second.steps, second.finished) == (768, True)
+    assert not np.array_equal(load_network(tmp_path / "x")(view.observations)["policy"], one["policy"])
+    for spec in ("network", "lookahead"):
+        policy = agents.load(f"{spec}:{tmp_path}/x").policy(view)
+        assert np.allclose(policy.sum(axis=1), 1)
+        assert ((policy > 0.01).sum(axis=1) > 1).all()
+
+
+def test_both_players_learn_from_their_own_views():
+    """Values are negated for player 1, and policies stand beside the observation of whom they are for."""
+    config = Config(**{**AT_ONCE, "num_envs": 64, "exploration": 0.0})
+    game = config.load()
+    backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 64, seed=0, auto_reset=True)
+    torch.manual_seed(0)
+    net, generator = Net(backup.info), np.random.default_rng(0)
+    for _ in range(6):
+        views = [batch.view(player) for player in range(2)]
+        rows, actions = backup.label(net, batch, generator)
+        batch.step(actions)
+        assert np.array_equal(rows["values"][:64], -rows["values"][64:])
+        for player, view in enumerate(views):
+            mine = slice(64 * player, 64 * player + 64)
+            assert np.array_equal(rows["observations"][mine], view.observations)
+            policies = rows["policies"][mine]
+            assert np.array_equal(~np.isnan(policies), view.masks)
+            assert np.abs(np.nansum(policies.astype(float), axis=1) - 1).max() < 1e-2
+            assert (policies[np.arange(64), actions[:, player]] > 0).all(), "without exploration: of the equilibrium"
+
+
+def test_exploration_meets_every_action():
+    config = Config(**{**AT_ONCE, "num_envs": 512, "exploration": 1.0})
+    game = config.load()
+    backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 512, seed=0)
+    _, actions = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+    for player in range(2):
+        counts = np.array([np.bincount(actions[:, player], minlength=game.num_actions)])
+        assert ((counts > 0) == batch.masks(player).any(axis=0)).all()
+        assert counts.max() < 4 * 512 / 9
+
+
+def test_it_learns_the_values_of_an_equilibrium(tmp_path):
+    """After a few thousand positions its values are much as those of the oracle."""
+    changes = {"options": {**AT_ONCE["options"], "max_idle_turns": 2}, "num_envs": 128, "batch": 512, "hidden": (64,)}
+    learning = {"steps": 16_000, "warm_up": 1000, "updates": 4, "average": 0.05, "eval_every": 16_000, "eval_games": 2}
+    config = Config(**{**AT_ONCE, **changes, **learning}, out=tmp_path / "x")
+    train(config)
+    game, network = config.load(), load_network(tmp_path / "x")
+    batch, player = ttt_envs.Batch(game, 400, seed=9), agents.load("random")
+    for _ in range(5):
+        batch.step(np.stack([player.act(batch.view(seat)) for seat in range(2)], axis=1))
+    rows = np.flatnonzero(~batch.done)
+    exact = game.oracle().value(batch.states[rows], 0)
+    for seat, sign in enumerate((1, -1)):
+        found = network(batch.observations(seat)[rows])["value"][:, 0]
+        assert np.corrcoef(found, sign * exact)[0, 1] > 0.6

@@ -6,6 +6,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.full_width import action_values, check_full_width
+from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
@@ -65,7 +66,10 @@ class NetworkAgent(Agent):
 
 
 class Lookahead(Agent):
-    """Tries every legal action by the rules, and takes the one after which a network values the position highest."""
+    """Tries every legal action by the rules, and takes the one after which a network values the position highest.
+
+    Where two players choose at once, it tries every pair of their actions, and plays the equilibrium of the matrix.
+    """
 
     name = "lookahead"
 
@@ -76,6 +80,7 @@ class Lookahead(Agent):
         mix: float = 1.0,
         temperature: float = 0.0,
         symmetric: bool = False,
+        iterations: int = 1000,
     ) -> None:
         """Load the network.
 
@@ -83,8 +88,10 @@ class Lookahead(Agent):
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
             worlds: samples of what the player cannot know, averaged over; one where nothing is left to chance.
             mix: share of the values found by looking ahead; the rest are those of a q network itself.
-            temperature: divides the values before a softmax; 0 plays the best action.
+            temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
+                choose at once.
             symmetric: average the network over the board's symmetries: stronger, and slower by their number.
+            iterations: iterations of regret matching+ in a matrix game, where two players choose at once.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -94,34 +101,49 @@ class Lookahead(Agent):
         self.network = path if isinstance(path, Network) else load_network(Path(path))
         if self.network.info.kind == "policy":
             raise ValueError(f"{path} gives no values to look ahead with; network plays it")
-        within(1, 10**6, worlds=worlds)
+        within(1, 10**6, worlds=worlds, iterations=iterations)
         within(0.0, 1.0, mix=mix)
         within(0.0, 1e6, temperature=temperature)
         if mix < 1 and self.network.info.kind != "q":
             raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
         self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
+        self.iterations = iterations
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless one player moves at a time in the game, and the network is for it."""
+        """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
+
+        In such a game one player moves at a time; or there are two players, and what they choose at once is all that
+        is hidden.
+        """
         super().check(game)
-        check_full_width(game, self.name)
         self.network.check(game)
         if self.network.info.kind == "q" and len(game.teams) != 2:
             raise ValueError(
                 f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
             )
+        if not game.simultaneous:
+            return
+        check_two_players(game, self.name)
+        if self.network.info.kind == "q" or self.temperature:
+            raise ValueError(
+                f"{self.name} needs, where players choose at once, a network that gives values of positions, and a "
+                f"temperature of 0: not one of kind {self.network.info.kind} and {self.temperature}"
+            )
 
     def values(self, view: View) -> np.ndarray:
-        """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal."""
+        """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
+
+        Raises ValueError for a game in which players choose at once.
+        """
         game = view.game
+        check_full_width(game, f"{self.name}.values")
         self.check(game)
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
             return self.network.expected_rewards(game, observations, masks, players, self.symmetric)
 
-        certain = not (game.stochastic or game.hidden_information)
         masks, total = view.masks, np.zeros(view.masks.shape)
-        worlds = 1 if certain else self.worlds
+        worlds = self._worlds(game)
         for world in range(worlds):
             seeds = stream_seeds(view.seeds, Stream.FUTURE, world)
             total += action_values(game, view.sample_worlds(world), masks, seeds, worth)
@@ -132,5 +154,22 @@ class Lookahead(Agent):
         return total
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed."""
-        return softmax_rows(self.values(view), view.masks, self.temperature)
+        """float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed.
+
+        Where players choose at once, the player's mixed strategy in the equilibrium of the mean matrix.
+        """
+        game = view.game
+        if not game.simultaneous:
+            return softmax_rows(self.values(view), view.masks, self.temperature)
+        self.check(game)
+
+        def values(observations: np.ndarray) -> np.ndarray:
+            return self.network.evaluate(game, observations, self.symmetric)["value"][:, 0]
+
+        seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
+        # With nothing hidden the sampled world is the position itself.
+        found = equilibria(game, view.sample_worlds(), seeds, from_both_seats(values), self.iterations)
+        return found.policies[np.arange(len(view)), view.players]
+
+    def _worlds(self, game: Game) -> int:
+        return self.worlds if game.stochastic or game.hidden_information else 1

@@ -1,0 +1,300 @@
+"""Local matrix games: where two players choose at once, every pair of actions is played, and the matrix is solved.
+
+What a pair of actions leads to is worth its reward, or what a given function says of the position. The equilibrium of
+these numbers is the position's value and a mixed strategy for each player. A position in which one player acts is a
+game of one row or one column. Backed up through all positions this is value iteration for zero-sum stochastic games:
+Shapley, "Stochastic games", PNAS 39, 1953.
+
+`expand` is a template, compiled for one game's rules; in it `step`, `observe` and `resample` stand for the game's
+kernels.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+
+#: What player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
+Value = Callable[[np.ndarray], np.ndarray]
+
+# Cells of matrices, times worlds, that are expanded at once: it bounds the memory.
+_CELLS = 1 << 16
+
+
+class Equilibria(NamedTuple):
+    """The equilibria of the matrix games of n positions.
+
+    Attributes:
+        values: float64 (n,), what player 0 gets.
+        policies: float64 (n, 2, num_actions), both players' mixed strategies; zeros for a player who does not act.
+    """
+
+    values: np.ndarray
+    policies: np.ndarray
+
+
+class Children(NamedTuple):
+    """What follows from the pairs of actions of some positions; what neither player can tell apart is one child.
+
+    Attributes:
+        numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are those of position
+            after position, in each row after row; player 0 chooses the row.
+        size: features of an observation.
+        seen: int8 (children, 2, size or a few more), what each player observes; zeros if the game is over.
+        words: the same memory as uint64 (children, -1), to compare it.
+        done: bool (children,).
+        rewards: float32 (children,), that of player 0.
+    """
+
+    numbers: np.ndarray
+    size: int
+    seen: np.ndarray
+    words: np.ndarray
+    done: np.ndarray
+    rewards: np.ndarray
+
+
+def check_two_players(game: Game, name: str) -> None:
+    """Raise ValueError unless the game is one of two players with nothing hidden but what they choose at once."""
+    if game.num_players != 2 or game.hidden_information:
+        raise ValueError(
+            f"{name} needs, where players choose at once, two players and nothing else hidden: not {game!r}"
+        )
+
+
+def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, iterations: int) -> Equilibria:
+    """Solve the matrix game of each position.
+
+    Args:
+        game: a game that passes `check_two_players`.
+        states: structured (n,), none finished. They are not changed.
+        seeds: uint64 (n, worlds), worlds at least 1; each redraws chance once, the same for all pairs of actions, and
+            the matrix is the mean over these worlds.
+        value: values the positions that follow.
+        iterations: iterations of regret matching+, see `solve_matrix`.
+    """
+    n, worlds = seeds.shape
+    legal = np.empty((n, 2, game.num_actions), np.bool_)
+    for player in range(2):
+        mask = np.empty((n, game.num_actions), np.bool_)
+        game.loops.mask_rows(states, np.full(n, player), mask)
+        legal[:, player] = mask
+    found = Equilibria(np.empty(n), np.zeros(legal.shape))
+    cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
+    for part in _parts(cells * worlds, _CELLS):
+        children = _room(game, int(cells[part].sum()), worlds)
+        total = kernel_for(game.rules)(states[part], legal[part], seeds[part], children)
+        worth = children.rewards[:total].astype(np.float64)
+        going = np.flatnonzero(~children.done[:total])
+        if len(going):
+            worth[going] = value(np.ascontiguousarray(children.seen[going, :, : children.size]))
+        payoffs = worth[children.numbers].mean(axis=1)
+        solve_rows(legal[part], payoffs, iterations, Equilibria(found.values[part], found.policies[part]))
+    return found
+
+
+def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
+    """What player 0 will get as the mean of what both players expect.
+
+    `values`: observations int8 (n, size) -> what the observing player will get, float (n,).
+    """
+
+    def value(seen: np.ndarray) -> np.ndarray:
+        n, _, size = seen.shape
+        expected = np.asarray(values(seen.reshape(2 * n, size)), np.float64).reshape(n, 2)
+        return np.asarray((expected[:, 0] - expected[:, 1]) / 2)
+
+    return value
+
+
+def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
+    """Cut a list of sizes into parts whose sum is at most `most`, or that are of length 1."""
+    start, total = 0, 0
+    for end, size in enumerate(sizes.tolist()):
+        if end > start and total + size > most:
+            yield slice(start, end)
+            start, total = end, 0
+        total += size
+    if len(sizes):
+        yield slice(start, len(sizes))
+
+
+def _room(game: Game, cells: int, worlds: int) -> Children:
+    """Room for all that can follow from so many pairs of actions."""
+    most, size = cells * worlds, game.observation_size
+    words = np.empty((most, 2 * -(-size // 8)), np.uint64)
+    seen = words.view(np.int8).reshape(most, 2, -1)
+    numbers = np.empty((cells, worlds), np.int64)
+    return Children(numbers, size, seen, words, np.empty(most, np.bool_), np.empty(most, np.float32))
+
+
+@jit.kernel
+def fill_actions(mask, out):
+    """List the actions in `mask` in `out` int64, and give their number; one, which counts for nothing, if none is."""
+    count = 0
+    out[0] = 0
+    for action in range(mask.shape[0]):
+        if mask[action]:
+            out[count] = action
+            count += 1
+    return max(count, 1)
+
+
+@jit.kernel
+def first_alike(children, first, last):
+    """The first child from number `first` on that is like number `last`, which may be itself."""
+    for other in range(first, last):
+        if children.done[other] == children.done[last] and children.rewards[other] == children.rewards[last]:
+            same = True
+            for word in range(children.words.shape[1]):
+                if children.words[other, word] != children.words[last, word]:
+                    same = False
+                    break
+            if same:
+                return other
+    return last
+
+
+def expand(states, legal, seeds, children):
+    """Play every pair of actions in every world, and fill `children`; gives how many there are.
+
+    states structured (n,); legal bool (n, 2, num_actions); seeds uint64 (n, worlds).
+    """
+    world, joint = states[:1].copy(), np.zeros(2, np.int64)
+    rows, columns = np.zeros(legal.shape[2], np.int64), np.zeros(legal.shape[2], np.int64)
+    cell = total = 0
+    for i in range(states.shape[0]):
+        first = total
+        height, width = fill_actions(legal[i, 0], rows), fill_actions(legal[i, 1], columns)
+        for k in range(height * width):
+            joint[0], joint[1] = rows[k // width], columns[k % width]
+            for draw in range(seeds.shape[1]):
+                world[0] = states[i]
+                state = world[0]
+                resample(state, 0, seeds[i, draw])
+                step(state, joint)
+                children.done[total] = state["done"]
+                children.rewards[total] = state["rewards"][0]
+                children.words[total] = 0
+                if not state["done"]:
+                    for player in range(2):
+                        observe(state, player, children.seen[total, player, : children.size])
+                like = first_alike(children, first, total)
+                children.numbers[cell, draw] = like
+                total += like == total
+            cell += 1
+    return total
+
+
+@cache
+def kernel_for(rules: Rules) -> Callable[..., Any]:
+    """`expand` for one game's rules."""
+    return jit.specialise(expand, step=advance_for(rules), observe=rules.observe, resample=rules.resample)
+
+
+@jit.kernel
+def solve_rows(legal, payoffs, iterations, out):
+    """Solve the games whose matrices stand in `payoffs` float64 (cells,) one after the other; fills `out` Equilibria.
+
+    legal bool (n, 2, num_actions).
+    """
+    rows, columns = np.zeros(legal.shape[2], np.int64), np.zeros(legal.shape[2], np.int64)
+    mix, other_mix = np.zeros(legal.shape[2]), np.zeros(legal.shape[2])
+    start = 0
+    for i in range(legal.shape[0]):
+        height, width = fill_actions(legal[i, 0], rows), fill_actions(legal[i, 1], columns)
+        matrix = payoffs[start : start + height * width].reshape(height, width)
+        out.values[i] = solve_matrix(matrix, iterations, mix[:height], other_mix[:width])
+        for x in range(height):
+            if legal[i, 0, rows[x]]:
+                out.policies[i, 0, rows[x]] = mix[x]
+        for y in range(width):
+            if legal[i, 1, columns[y]]:
+                out.policies[i, 1, columns[y]] = other_mix[y]
+        start += height * width
+
+
+@jit.kernel
+def solve_matrix(payoffs, iterations, mix, other_mix):
+    """The value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
+
+    Regret matching+ in which the players take turns to answer each other, the t-th strategy counting t times in the
+    average: Tammelin et al., "Solving heads-up limit Texas hold'em", IJCAI 2015. If one player has no choice, the other
+    one mixes their best actions.
+
+    Args:
+        payoffs: float64 (m, n), what the player of the rows gets.
+        iterations: at least 1.
+        mix, other_mix: float64 (m,) and (n,), out.
+    """
+    height, width = payoffs.shape
+    mix[:] = 0.0
+    other_mix[:] = 0.0
+    if width == 1:
+        other_mix[0] = 1.0
+        return share_best(payoffs[:, 0], 1.0, mix)
+    if height == 1:
+        mix[0] = 1.0
+        return share_best(payoffs[0], -1.0, other_mix)
+    now, other = np.full(height, 1.0 / height), np.full(width, 1.0 / width)
+    regrets, other_regrets = np.zeros(height), np.zeros(width)
+    gains, losses = np.empty(height), np.empty(width)
+    for t in range(1, iterations + 1):
+        for x in range(height):
+            gain = 0.0
+            for y in range(width):
+                gain += payoffs[x, y] * other[y]
+            gains[x] = gain
+        match_regrets(gains, regrets, now)
+        for y in range(width):
+            losses[y] = 0.0
+        for x in range(height):
+            for y in range(width):
+                losses[y] -= payoffs[x, y] * now[x]
+        match_regrets(losses, other_regrets, other)
+        for x in range(height):
+            mix[x] += t * now[x]
+        for y in range(width):
+            other_mix[y] += t * other[y]
+    mix /= mix.sum()
+    other_mix /= other_mix.sum()
+    value = 0.0
+    for x in range(height):
+        for y in range(width):
+            value += mix[x] * payoffs[x, y] * other_mix[y]
+    return value
+
+
+@jit.kernel
+def match_regrets(gains, regrets, strategy):
+    """One step of regret matching+: all float64 (n,); `regrets` and `strategy` are changed."""
+    expected = 0.0
+    for k in range(gains.shape[0]):
+        expected += gains[k] * strategy[k]
+    total = 0.0
+    for k in range(gains.shape[0]):
+        regrets[k] = max(regrets[k] + gains[k] - expected, 0.0)
+        total += regrets[k]
+    for k in range(gains.shape[0]):
+        strategy[k] = regrets[k] / total if total > 0 else 1.0 / gains.shape[0]
+
+
+@jit.kernel
+def share_best(payoffs, sign, mix):
+    """Mix the actions of the largest sign * payoff evenly, and give their payoff; float64 (n,)."""
+    best = payoffs[0]
+    for k in range(payoffs.shape[0]):
+        if sign * payoffs[k] > sign * best:
+            best = payoffs[k]
+    for k in range(payoffs.shape[0]):
+        mix[k] = payoffs[k] == best
+    mix /= mix.sum()
+    return best
