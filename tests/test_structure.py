@@ -144,6 +144,8 @@ EXTRAS = {
         "ttt_envs.agents.ppo",
         "training.checkpoint",
         "training.ppo",
+        "training.nets",
+        "training.ntuple",
         "training.value_learning",
         "tools",
     },

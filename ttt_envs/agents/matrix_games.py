@@ -25,6 +25,9 @@ from ttt_envs.core.loops import Rules, advance_for
 #: What player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
 
+# Values that are kept, to value no position twice: many lead to the same ones.
+_KNOWN = 1 << 20
+
 # Cells of matrices, times worlds, that are expanded at once: it bounds the memory.
 _CELLS = 1 << 16
 
@@ -88,6 +91,7 @@ def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, 
         game.loops.mask_rows(states, np.full(n, player), mask)
         legal[:, player] = mask
     found = Equilibria(np.empty(n), np.zeros(legal.shape))
+    known: dict[bytes, float] = {}
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     for part in _parts(cells * worlds, _CELLS):
         children = _room(game, int(cells[part].sum()), worlds)
@@ -95,10 +99,23 @@ def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, 
         worth = children.rewards[:total].astype(np.float64)
         going = np.flatnonzero(~children.done[:total])
         if len(going):
-            worth[going] = value(np.ascontiguousarray(children.seen[going, :, : children.size]))
+            worth[going] = _valued(value, children, going, known)
         payoffs = worth[children.numbers].mean(axis=1)
         solve_rows(legal[part], payoffs, iterations, Equilibria(found.values[part], found.policies[part]))
     return found
+
+
+def _valued(value: Value, children: Children, rows: np.ndarray, known: dict[bytes, float]) -> np.ndarray:
+    """The values of some children, float64 (k,); those that both players see as they saw one before are `known`."""
+    words = np.ascontiguousarray(children.words[rows])
+    keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0].tolist()
+    if len(known) + len(keys) > _KNOWN:
+        known.clear()
+    new = [k for k, key in enumerate(keys) if key not in known]
+    if new:
+        found = value(np.ascontiguousarray(children.seen[rows[new], :, : children.size]))
+        known.update(zip([keys[k] for k in new], found.tolist(), strict=True))
+    return np.array([known[key] for key in keys])
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
