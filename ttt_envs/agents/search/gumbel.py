@@ -22,7 +22,7 @@ game's kernels, and `arrive` for `follow` or `recognise`.
 import math
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,21 +153,20 @@ class Found(NamedTuple):
     visits: np.ndarray
 
 
-def considered_visits(actions: int, simulations: int) -> list[int]:
-    """Sequential halving: for each simulation, how many visits the action has by then that it may visit."""
+def considered_visits(actions: int, simulations: int) -> np.ndarray:
+    """Sequential halving, int64 (simulations,): how many visits the action has by then that a simulation may visit."""
     if actions < 2:
-        return list(range(simulations))
-    found: list[int] = []
-    phases, visits, left = math.ceil(math.log2(actions)), [0] * actions, actions
-    while len(found) < simulations:
-        for _ in range(max(1, simulations // (phases * left))):
-            found += visits[:left]
-            visits[:left] = [each + 1 for each in visits[:left]]
-        left = max(2, left // 2)
-    return found[:simulations]
+        return np.arange(simulations)
+    phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
+    parts = []
+    while planned < simulations:
+        rounds = max(1, simulations // (phases * left))
+        parts.append(np.repeat(np.arange(visits, visits + rounds), left))
+        visits, planned, left = visits + rounds, planned + rounds * left, max(2, left // 2)
+    return np.concatenate(parts)[:simulations]
 
 
-@cache
+@lru_cache(maxsize=8)
 def visits_table(considered: int, simulations: int) -> np.ndarray:
     """`Plan.visits`."""
     return np.array([considered_visits(actions, simulations) for actions in range(considered + 1)], np.int32)
