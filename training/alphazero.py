@@ -220,6 +220,13 @@ def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td
     return returns
 
 
+def policy_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Mean cross entropy of policies (n, num_actions), `_ILLEGAL` for illegal actions, whose logits do not count."""
+    legal = target != _ILLEGAL
+    log_policy = functional.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1)
+    return -(target * log_policy)[legal].sum() / len(target)
+
+
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
@@ -286,11 +293,8 @@ def _train(config: Config) -> Result:
         observations, policies, values = buffer.sample(config.batch, generator)
         features, actions = turns[generator.integers(len(turns))]
         target = torch.from_numpy(policies[:, actions]).float()
-        legal = target != _ILLEGAL
         found = net(torch.from_numpy(observations[:, features]).float())
-        log_policy = functional.log_softmax(found["policy"].masked_fill(~legal, -torch.inf), dim=1)
-        loss = -(target * log_policy)[legal].sum() / config.batch
-        loss = loss + functional.mse_loss(found["value"], torch.from_numpy(values))
+        loss = policy_loss(found["policy"], target) + functional.mse_loss(found["value"], torch.from_numpy(values))
         rate = config.learning_rate * max(1 - done, 0.01)
         gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
 

@@ -178,5 +178,5 @@ def test_other_games_are_refused(folder):
         agent.check(DICE)
     three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
     Guided(network_for(three)).check(three)
-    with pytest.raises(ValueError, match="has 3 sides"):
+    with pytest.raises(ValueError, match="a value for each player here"):
         Guided(network_for(three, "q")).check(three)

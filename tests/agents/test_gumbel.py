@@ -215,7 +215,9 @@ def test_results_are_of_legal_actions():
         assert found.visits[i, found.actions[i]] == found.visits[i].max()
 
 
-@pytest.mark.parametrize("game", [SUPER, SHORT_OF_THREE], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "game", [pytest.param(SUPER, id="two"), pytest.param(SHORT_OF_THREE, id="three", marks=pytest.mark.slow)]
+)
 def test_without_any_idea_it_finds_best_play(game):
     """Enough simulations solve positions near the end, for two players and for three."""
     states = positions(game, 300, 73)[:20] if game is SUPER else threats_of_three()

@@ -1,14 +1,16 @@
 """AlphaZero: what it learns from, what it writes, resuming."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import ttt_envs
 from training import loop
-from training.alphazero import Config, Games, lambda_returns, train
+from training.alphazero import Config, Games, lambda_returns, policy_loss, train
 from training.loop import Buffer
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
@@ -30,6 +32,8 @@ TINY: dict[str, Any] = {
     "save_every": 256,
     "quiet": True,
 }
+
+THREE: dict[str, Any] = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3, "max_plies": 15}}
 
 
 def outputs(path) -> np.ndarray:
@@ -111,6 +115,15 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
         train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
 
 
+def test_logits_of_illegal_actions_do_not_count():
+    logits = torch.tensor([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]], requires_grad=True)
+    target = torch.tensor([[0.25, -1.0, 0.75], [-1.0, 1.0, -1.0]])
+    loss = policy_loss(logits, target)
+    assert loss.item() == pytest.approx(np.log(2) / 2)
+    loss.backward()
+    assert logits.grad.flatten().tolist() == pytest.approx([0.125, 0, -0.125, 0, 0, 0])
+
+
 def test_lambda_returns_by_hand():
     values = np.array([[[0.5, -0.5], [0.1, -0.1], [9, 9]], [[0.2, -0.2], [0.4, -0.4], [-0.6, 0.6]]])
     last, lengths = np.array([[1.0, -1.0], [0.0, 0.0]]), np.array([2, 3])
@@ -156,23 +169,19 @@ def test_games_that_end_are_learned_from():
 
 def test_long_games_are_learned_from_before_they_end():
     """Half of the horizon at a time, from the value that stands at its end."""
-    config = Config(game="martian_tic_tac_toe", num_envs=30, horizon=10, td_lambda=1.0, opening_share=0.0)
-    games, given = played(config.load(), config, 30)
-    early = given[:9]
-    assert sum(len(each[0]) for each in early) < 30 * 9
-    tenth = given[9][2][:, 0]
-    at_ply_9 = tenth[np.isclose(np.abs(tenth), 0.009)]
-    assert len(at_ply_9) >= 5 * 20
-    total = sum(len(each[0]) for each in given)
-    assert total + games.lengths.sum() == 30 * 30, "each ply once"
-    assert (games.lengths < 10).all()
+    config = Config(game=THREE["game"], options=THREE["options"], num_envs=30, horizon=4, opening_share=0.0)
+    games, given = played(config.load(), replace(config, td_lambda=1.0), 13)
+    assert [len(each[0]) for each in given] == [0, 0, 0, 60, 0, 60, 0, 60, 0, 60, 0, 60, 0]
+    for ply in (3, 5, 7, 9, 11):
+        assert given[ply][2].shape == (60, 3)
+        assert given[ply][2] == pytest.approx(ply / 1000)
+    assert (games.lengths == 3).all()
+    assert games.values[:, :3, 0] == pytest.approx(np.tile([0.010, 0.011, 0.012], (30, 1)))
 
 
 def test_three_players_have_values_of_their_own(tmp_path):
     config = Config(
-        **{**TINY, "game": "martian_tic_tac_toe", "steps": 160, "num_envs": 4, "horizon": 8, "eval_every": 160},
-        options={"size": 5, "players": 3, "max_plies": 20},
-        out=tmp_path / "x",
+        **{**TINY, **THREE, "steps": 160, "num_envs": 4, "horizon": 8, "eval_every": 160}, out=tmp_path / "x"
     )
     assert train(config).finished
     assert load_network(tmp_path / "x").info.values == 3

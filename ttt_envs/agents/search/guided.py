@@ -102,9 +102,11 @@ class Guided(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the game is one of perfect information and the network is for it."""
         super().check(game)
-        if self.network.info.kind == "q" and len(game.teams) != 2:
-            raise ValueError(f"a q network does not say what others get: {game!r} has {len(game.teams)} sides")
         self.network.check(game)
+        if self.network.info.kind == "q" and len(game.teams) != 2:
+            raise ValueError(
+                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
+            )
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.
