@@ -40,7 +40,8 @@ from training.settings import Result, Settings, check_sizes, command_line
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
-from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Found, GumbelSearch, check_gumbel
+from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
+from ttt_envs.agents.search.gumbel_trees import Found
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game

@@ -14,7 +14,7 @@ from training.alphazero import Config, Games, lambda_returns, policy_loss, train
 from training.loop import Buffer
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
-from ttt_envs.agents.search.gumbel import Found
+from ttt_envs.agents.search.gumbel_trees import Found
 
 TINY: dict[str, Any] = {
     "game": "super_tic_tac_toe",

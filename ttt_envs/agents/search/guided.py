@@ -8,7 +8,8 @@ import numpy as np
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.network import softmax_rows
 from ttt_envs.agents.networks import Network, for_all_players, load_network
-from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, Found, GumbelSearch
+from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
+from ttt_envs.agents.search.gumbel_trees import Found
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
