@@ -253,14 +253,16 @@ def test_a_search_depends_on_its_seed_alone(game, plies):
     states, evaluate = positions(game, 20, plies), some_idea(game)
     search, seeds = GumbelSearch(game, 20, 24), seeds_for(states)
     whole = search.search(states, seeds, evaluate)
+    others = search.search(states, seeds + np.uint64(1000), evaluate)
+    assert np.array_equal(others.values, whole.values) == (not game.stochastic)
+    for each, again in zip(whole, search.search(states, seeds, evaluate), strict=True):
+        assert np.array_equal(each, again, equal_nan=each.dtype.kind == "f")
     for i in (3, 11):
         alone = GumbelSearch(game, 1, 24).search(states[i : i + 1], seeds[i : i + 1], evaluate)
         again = search.search(states[i : i + 1], seeds[i : i + 1], evaluate)
         for each, one, two in zip(whole, alone, again, strict=True):
             assert np.array_equal(each[i], one[0], equal_nan=each.dtype.kind == "f")
             assert np.array_equal(each[i], two[0], equal_nan=each.dtype.kind == "f")
-    others = search.search(states, seeds + np.uint64(1000), evaluate)
-    assert np.array_equal(others.values, whole.values) == (not game.stochastic)
 
 
 def test_noise_decides_which_actions_are_considered():
