@@ -40,17 +40,16 @@ from torch.nn import functional
 
 import ttt_envs
 from training import checkpoint
-from training.interrupts import Interrupts
+from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.probes import Probes
-from training.progress import Bar
 from training.settings import Result, Settings, check_sizes, command_line
+from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
-from ttt_envs.core.files import locked_folder, reason_of
+from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 
@@ -123,32 +122,8 @@ class Config(Settings):
         choice("precision", self.precision, ("highest", "medium"))
 
 
-#: Arrays by name; and a symmetry as permutations of features and of actions.
-Rows = dict[str, np.ndarray]
+#: A symmetry as permutations of features and of actions.
 Turn = tuple[np.ndarray, np.ndarray]
-
-
-class Buffer:
-    """The latest rows to learn from, arrays by name; a ring."""
-
-    def __init__(self, size: int) -> None:
-        self.rows: Rows = {}
-        self.size, self.added = size, 0
-
-    def add(self, rows: Rows) -> None:
-        """Arrays (n, ...) by name, the same names and shapes each time."""
-        n = len(next(iter(rows.values())))
-        places = (self.added + np.arange(n)) % self.size
-        for name, values in rows.items():
-            if name not in self.rows:
-                self.rows[name] = np.zeros((self.size, *values.shape[1:]), values.dtype)
-            self.rows[name][places] = values
-        self.added += n
-
-    def sample(self, n: int, generator: np.random.Generator) -> Rows:
-        """n rows with replacement."""
-        places = generator.integers(0, min(self.added, self.size), n)
-        return {name: values[places] for name, values in self.rows.items()}
 
 
 class ActionValues:
@@ -287,27 +262,19 @@ def _train(config: Config) -> Result:
     generator = np.random.default_rng([config.seed, start])
     batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
     buffer = Buffer(config.buffer)
-    turns = [(turn.features, turn.actions) for turn in game.symmetries]
-    turns = turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
+    turns = turns_of(game)
 
-    def play_round() -> None:
-        """Label the positions that the games have come to, and play on."""
+    def one_round(steps: int) -> int:
+        """Label the positions that the games have come to, play on, and learn; returns how many they are."""
         rows, actions = backup.label(average, batch, generator)
         buffer.add(rows)
         batch.step(actions)
-
-    def learn(done: float) -> None:
-        """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
-        for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * max(1 - done, 0.01)
-        loss = backup.loss(net, buffer.sample(config.batch, generator), turns[generator.integers(len(turns))])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-        optimizer.step()
-        with torch.no_grad():
-            for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
-                mean.lerp_(latest, config.average)
+        rate = config.learning_rate * max(1 - (steps + batch.n) / config.steps, 0.01)
+        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
+            turn = turns[generator.integers(len(turns))]
+            loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
+            gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
+        return batch.n
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
@@ -319,48 +286,12 @@ def _train(config: Config) -> Result:
         save_network(folder / "network.safetensors", *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
-    interrupts = Interrupts()
-    bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
-    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
-
-    def measure(steps: int, last: bool = False) -> None:
+    def agent(steps: int) -> Agent:
+        """The agent that is measured."""
         found = Network(*network(steps))
-        agent = Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
-        probes.measure(agent, steps, last=last)
+        return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
-    steps = saved = start
-    try:
-        with interrupts, bar:
-            if not config.resume:
-                save(0)
-            while steps < config.steps:
-                measure(steps)
-                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
-                with bar.training():
-                    while steps < until:
-                        interrupts.check()
-                        play_round()
-                        steps += config.num_envs
-                        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
-                            learn(steps / config.steps)
-                        if steps - saved >= config.save_every:
-                            save(steps)
-                            saved = steps
-                        bar.update(steps)
-                save(steps)
-                saved = steps
-            measure(steps, last=True)
-    except KeyboardInterrupt:
-        save(steps)
-        bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, probes.rows)
-    except OSError as error:
-        if not (folder / checkpoint.RESUME).exists():
-            raise
-        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
-        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
-    bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as lookahead:{folder}")
-    return Result(folder, steps, bar.speed, True, probes.rows)
+    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -285,7 +285,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
         (
             "mtcs",
             "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, expectimax, "
-            "oracle, network, lookahead, ppo, human",
+            "oracle, network, lookahead, guided, ppo, human",
         ),
         ("", "unknown agent ''"),
         (

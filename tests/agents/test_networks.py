@@ -129,6 +129,17 @@ def test_the_same_numbers_as_torch(kind, form):
     assert changed == (bool(form.get("residual")) or (bool(form.get("squash")) and "value" in found))
 
 
+@pytest.mark.parametrize("hidden", [(8, 6), (256, 64)])
+def test_a_position_has_the_same_numbers_in_any_batch(hidden):
+    """To the last bit: products of matrices are added up in an order that may depend on the number of rows."""
+    info, observations = info_for(GAME, "policy+value", hidden), view_of(GAME, 70).observations
+    network = Network(info, random_tensors(info))
+    whole = network(observations)
+    for rows in ([5], [69, 3], list(range(9, 40)), list(range(69, -1, -1)), []):
+        for head, values in network(observations[rows]).items():
+            assert np.array_equal(values, whole[head][rows])
+
+
 def test_values_in_turn_order_are_those_of_all_players():
     """Sides share their value; players on their own have one each, the observing player's first."""
     teams = ttt_envs.load("tic_tac_match", players=4)

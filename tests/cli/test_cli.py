@@ -592,7 +592,7 @@ def test_agents_lists_all_with_what_they_play(capsys):
 def test_agents_of_a_game_are_those_that_play_it(capsys):
     assert main(["agents", "tic_tac_match"]) == 0
     found = entries_of(capsys)
-    assert list(found) == ["random", "greedy", "ismcts", "network", "lookahead", "ppo", "human"]
+    assert list(found) == ["random", "greedy", "ismcts", "network", "lookahead", "guided", "ppo", "human"]
     assert main(["agents", SUPER]) == 0
     assert "oracle" in entries_of(capsys)
     assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 import ttt_envs
-from training import value_learning
+from training import loop
+from training.loop import Buffer
 from training.nets import Net
-from training.value_learning import Buffer, Config, MatrixGames, train
+from training.value_learning import Config, MatrixGames, train
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
 
@@ -78,7 +79,7 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Buffer, "add", added)
-    monkeypatch.setattr(value_learning.Interrupts, "check", interrupted)
+    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
     result = train(Config(**{**TINY, "eval_every": 512}, out=tmp_path / "x"))
     assert not result.finished
     assert result.steps == 12 * 16

@@ -42,6 +42,7 @@ AGENTS: dict[str, str] = {
     "trained": "ttt_envs.agents.shipped:Trained",
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",
+    "guided": "ttt_envs.agents.search.guided:Guided",
     "ppo": "ttt_envs.agents.ppo:PPO",
     "human": "ttt_envs.agents.human:Human",
 }

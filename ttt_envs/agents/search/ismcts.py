@@ -79,7 +79,7 @@ def arrive(state, tree, index, node, seen):
     """The position after action `node`, see the module; seen int8 (observation size,) is room to work."""
     player, mover = tree[0]["mover"], state["to_move"]
     if mover != player:
-        return mcts.find(tree, index, rng.fold(node, mover))
+        return mcts.find(index, tree[0]["visits"] + 1, rng.fold(node, mover))
     while tree[node]["mover"] != player:
         node = tree[node]["parent"]
     observe(state, player, seen)
@@ -88,7 +88,7 @@ def arrive(state, tree, index, node, seen):
         if k % _WORD == 0:
             digest, word = rng.mix(digest ^ word), np.uint64(0)
         word = word << np.uint64(1) | np.uint64(seen[k])
-    return mcts.find(tree, index, rng.mix(digest ^ word))
+    return mcts.find(index, tree[0]["visits"] + 1, rng.mix(digest ^ word))
 
 
 @cache

@@ -127,19 +127,19 @@ def recognise(state, tree, index, node, memory):
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
-    return find(tree, index, digest)
+    return find(index, tree[0]["visits"] + 1, digest)
 
 
 @jit.kernel
-def find(tree, index, digest):
-    """The position of a digest, uint64; one that was never met gets the number of the next entry."""
-    new = tree[0]["visits"] + 1
+def find(index, new, digest):
+    """The position of a digest, uint64; one that was never met gets the number `new`."""
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
         branch = np.int64(rest & np.uint64(3))
         if index[place]["branches"][branch] == 0:
             index[place]["branches"][branch] = new
             index[new]["digest"] = digest
+            index[new]["branches"][:] = 0
         place = np.int64(index[place]["branches"][branch])
         rest >>= np.uint64(2)
     return place

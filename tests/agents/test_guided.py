@@ -1,0 +1,182 @@
+"""The agent `guided`: tree search with a network file."""
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.networks import KINDS, BadNetworkFile, Network, NetworkInfo, save_network, values_of
+from ttt_envs.agents.search import guided
+from ttt_envs.agents.search.guided import Guided
+from ttt_envs.core.game import Game
+
+SUPER = ttt_envs.load("super_tic_tac_toe")
+DICE = ttt_envs.load("tic_tac_dice", rounds="single")
+
+
+def info_for(game: Game, kind: str) -> NetworkInfo:
+    info = NetworkInfo(game.id, dict(game.options), kind, game.observation_size, game.num_actions, (16, 16), 5)
+    return replace(info, residual=True, squash=True, values=values_of(game))
+
+
+def tensors_for(info: NetworkInfo, scale: float = 0.3) -> dict[str, np.ndarray]:
+    """Random weights."""
+    generator = np.random.default_rng(0)
+    return {name: generator.normal(0, scale, shape).astype(np.float32) for name, shape in info.shapes().items()}
+
+
+def network_for(game: Game, kind: str = "policy+value", scale: float = 0.3) -> Network:
+    info = info_for(game, kind)
+    return Network(info, tensors_for(info, scale))
+
+
+def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
+    batch, player = ttt_envs.Batch(game, n, seed=3), agents.load("random")
+    for _ in range(plies):
+        batch.step(player.act(batch.view()))
+    return batch.view(rows=np.flatnonzero(~batch.done))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("networks")
+    for kind in KINDS:
+        info = info_for(SUPER, kind)
+        save_network(path / f"{kind}.safetensors", info, tensors_for(info))
+    return path
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "guided:{}/policy+value.safetensors",
+        "guided:{}/policy+value.safetensors,simulations=20,temperature=0.5,symmetric=true",
+        "guided:{}/q.safetensors,considered=4,prior_temperature=0.5",
+        "guided:{}/value.safetensors,simulations=8,temperature=1",
+    ],
+)
+def test_it_plays(spec, folder):
+    """Also: the same policy to the last bit whatever else is in the view."""
+    agent, view = agents.load(spec.format(folder)), view_of(SUPER, 20, 9)
+    policy, actions = agent.policy(view), agent.act(view)
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert not policy[~view.masks].any()
+    assert (policy[np.arange(len(view)), actions] > 0).all()
+    several = view.masks.sum(axis=1) > 1
+    assert ((policy.max(axis=1) == 1)[several] == (",temperature" not in spec)).all()
+    for rows in ([3, 1], [7], [0, 7, 19, 4, 2, 3, 8, 9, 10]):
+        assert np.array_equal(agent.policy(view.take(np.array(rows))), policy[rows])
+
+
+def test_with_chance_it_is_the_same_alone_and_in_a_batch():
+    agent, view = Guided(network_for(DICE), simulations=32, temperature=1.0), view_of(DICE, 30, 2)
+    policy = agent.policy(view)
+    for rows in ([5], [8, 2, 20]):
+        assert np.array_equal(agent.policy(view.take(np.array(rows))), policy[rows])
+
+
+def test_parts_of_a_view_are_the_whole(monkeypatch):
+    agent, view = Guided(network_for(SUPER), simulations=16, temperature=1.0), view_of(SUPER, 30, 9)
+    policy = agent.policy(view)
+    monkeypatch.setattr(guided, "_SIDE_BY_SIDE", 7)
+    assert np.array_equal(agent.policy(view), policy)
+    monkeypatch.setattr(guided, "_MEMORY", 1)
+    assert agent._side_by_side(SUPER) == 1
+    assert np.array_equal(agent.policy(view), policy)
+
+
+def test_it_wins_at_once_and_does_not_let_others_win():
+    """Whatever a network says that is sure of nothing."""
+    agent, view = Guided(network_for(SUPER, scale=0.05), simulations=300, considered=81), view_of(SUPER, 300, 60)
+
+    def draw(observations, masks, players):
+        return np.zeros((len(players), 2))
+
+    states, rows = view.sample_worlds(), np.arange(len(view))
+    rewards = action_values(SUPER, states, view.masks, view.seeds, draw)
+    chosen = agent.act(view)
+    wins = (rewards == 1).any(axis=1)
+    assert wins.sum() > 5
+    assert (rewards[rows[wins], chosen[wins]] == 1).all()
+    # The reply to each action: whether it wins at once.
+    parents, actions = np.nonzero(view.masks)
+    children = states[parents]
+    SUPER.loops.step_rows(children, np.arange(len(children)), actions[:, None])
+    going = ~children["done"]
+    masks, movers = np.empty((going.sum(), 81), np.bool_), children["to_move"][going].astype(np.int64)
+    SUPER.loops.mask_rows(children[going], movers, masks)
+    replies = action_values(SUPER, children[going], masks, np.zeros(going.sum(), np.uint64), draw)
+    loses = np.zeros(view.masks.shape, np.bool_)
+    loses[parents[going], actions[going]] = (replies == 1).any(axis=1)
+    in_danger = ~wins & loses.any(axis=1) & (view.masks & ~loses).any(axis=1)
+    assert in_danger.sum() > 5
+    assert not loses[rows[in_danger], chosen[in_danger]].any()
+
+
+def test_it_has_a_time_for_each_decision(folder):
+    view = view_of(SUPER, 2, 9)
+    agents.load(f"guided:{folder}/policy+value.safetensors").act(view)
+    agent = agents.load(f"guided:{folder}/policy+value.safetensors,seconds=0.3")
+    started = time.monotonic()
+    visits = agent.search(view).visits.sum(axis=1)
+    assert 0.3 < time.monotonic() - started < 5
+    assert (visits > 64).all()
+    hasty = agents.load(f"guided:{folder}/policy+value.safetensors,seconds=0.000001")
+    assert (hasty.search(view).visits.sum(axis=1) == 32).all()
+
+
+def test_a_forced_action_is_not_searched():
+    view = view_of(DICE, 60, 7)
+    found = Guided(network_for(DICE), simulations=8).search(view)
+    forced = view.masks.sum(axis=1) == 1
+    assert 0 < forced.sum() < len(view)
+    assert (found.visits.sum(axis=1) == np.where(forced, 0, 8)).all()
+    assert view.masks[np.arange(len(view)), found.actions].all()
+
+
+def test_no_torch_is_needed(folder):
+    lines = [
+        "import sys, ttt_envs; from ttt_envs import agents",
+        f"agent = agents.load({f'guided:{folder}/policy+value.safetensors,simulations=4'!r})",
+        "agent.act(ttt_envs.Batch(ttt_envs.load('super_tic_tac_toe'), 2, seed=0).view())",
+        "assert 'torch' not in sys.modules",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        ("policy.safetensors", "gives no values to search with"),
+        ("q.safetensors,simulations=0", "simulations must be"),
+        ("q.safetensors,seconds=0", "seconds must be"),
+        ("q.safetensors,considered=0", "considered must be"),
+        ("q.safetensors,temperature=-1", "temperature must be"),
+        ("q.safetensors,prior_temperature=0", "prior_temperature must be"),
+        ("q.safetensors,c_scale=-1", "c_scale must be"),
+    ],
+)
+def test_wrong_parameters_are_refused(rest, words, folder):
+    with pytest.raises(ValueError, match=words):
+        agents.load(f"guided:{folder}/{rest}")
+
+
+def test_other_games_are_refused(folder):
+    agent = agents.load(f"guided:{folder}/q.safetensors")
+    with pytest.raises(ValueError, match="without hidden information"):
+        agent.check(ttt_envs.load("tic_tac_match"))
+    with pytest.raises(ValueError, match="without simultaneous choices"):
+        agent.check(ttt_envs.load("operation_tic_tac_toe"))
+    with pytest.raises(BadNetworkFile, match="trained for super_tic_tac_toe"):
+        agent.check(DICE)
+    three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
+    Guided(network_for(three)).check(three)
+    with pytest.raises(ValueError, match="a value for each player here"):
+        Guided(network_for(three, "q")).check(three)

@@ -1,0 +1,174 @@
+"""Tree search guided by a trained network, in NumPy."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.agents.network import softmax_rows
+from ttt_envs.agents.networks import Network, for_all_players, load_network
+from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
+from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+from ttt_envs.core.rng import Stream, stream_seeds
+from ttt_envs.core.view import View
+
+# The trees of positions that are searched side by side may take so many bytes; what trees do take is a tenth of that.
+_MEMORY = 1 << 28
+
+# More positions side by side are no faster.
+_SIDE_BY_SIDE = 512
+
+# Simulations of the first search that is limited by time: they tell how fast a search is.
+_TRIAL = 32
+
+
+def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_temperature: float = 0.1) -> Evaluate:
+    """Prior and value of a network, for `GumbelSearch`.
+
+    A q network gives its values divided by `prior_temperature` as logits, and the highest as the value of a position.
+    A network without a policy gives all actions the same logit.
+    """
+
+    def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = network.evaluate(game, observations, symmetric)
+        if "q" in found:
+            values = np.where(masks, found["q"], -np.inf).max(axis=1, keepdims=True)
+            logits = found["q"] / np.float32(prior_temperature)
+        else:
+            values = found["value"]
+            logits = found.get("policy", np.zeros(masks.shape, np.float32))
+        return logits, for_all_players(game, np.clip(values.astype(np.float64), -1, 1), players)
+
+    return evaluate
+
+
+class Guided(Agent):
+    """Plays the best action of a Gumbel tree search whose prior and values are a network's.
+
+    Plays any game of perfect information in which one player acts at a time. Rewards must lie in -1..1.
+    """
+
+    name = "guided"
+    plays = {"simultaneous": False, "hidden_information": False}
+
+    def __init__(
+        self,
+        path: str | Path | Network,
+        simulations: int = 64,
+        seconds: float | None = None,
+        considered: int = 16,
+        temperature: float = 0.0,
+        symmetric: bool = False,
+        c_visit: float = 50.0,
+        c_scale: float = 0.3,
+        prior_temperature: float = 0.1,
+    ) -> None:
+        """Load the network.
+
+        Args:
+            path: a run folder of a learner, or a network file (.safetensors) of kind policy+value, q or value.
+            simulations: simulations for each decision.
+            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
+                gets depends on the machine and its load.
+            considered: actions that are compared, the likeliest by the network.
+            temperature: 0 plays the best action; more draws from the improved policy, 1 as it is, less sharpened.
+            symmetric: average the network over the board's symmetries: stronger, and slower by their number.
+            c_visit: the more, the less the network's policy weighs against the values found by the search. The improved
+                policy has its logits plus (c_visit + visits of the action visited most) * c_scale * value, for values
+                from 0 (loss) to 1 (win).
+            c_scale: see c_visit.
+            prior_temperature: divides the values of a q network, to be the logits of a policy.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadNetworkFile: the file is damaged, or no network.
+            ValueError: a parameter out of range, or a network that has no values.
+        """
+        self.network = path if isinstance(path, Network) else load_network(Path(path))
+        if self.network.info.kind == "policy":
+            raise ValueError(f"{path} gives no values to search with; network plays it")
+        within(1, MOST_SIMULATIONS, simulations=simulations)
+        within(1, 10**6, considered=considered)
+        within(0.0, 1e6, temperature=temperature, c_visit=c_visit, c_scale=c_scale)
+        within(1e-6, 1e6, prior_temperature=prior_temperature)
+        if seconds is not None:
+            within(1e-6, 1e6, seconds=seconds)
+        self.simulations, self.seconds, self.temperature, self.symmetric = simulations, seconds, temperature, symmetric
+        self.considered, self.c_visit, self.c_scale = considered, c_visit, c_scale
+        self.prior_temperature = prior_temperature
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError unless the game is one of perfect information and the network is for it."""
+        super().check(game)
+        self.network.check(game)
+        if self.network.info.kind == "q" and len(game.teams) != 2:
+            raise ValueError(
+                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
+            )
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.
+
+        With chance it varies with the view's seeds.
+        """
+        found = self.search(view)
+        if self.temperature == 0:
+            return np.asarray(found.actions[:, None] == np.arange(view.game.num_actions), np.float64)
+        logits = np.log(np.maximum(found.policy, 1e-30))
+        return softmax_rows(logits, view.masks, self.temperature)
+
+    def search(self, view: View) -> Found:
+        """The results of the searches. A forced action is not searched; a player without any has no action, -1.
+
+        The same decision gets the same result whatever else is in the view, except with `seconds`.
+        """
+        game, masks = view.game, view.masks
+        self.check(game)
+        n, choices = len(view), masks.sum(axis=1)
+        found = Found(
+            masks.astype(np.float32),
+            np.where(choices > 0, masks.argmax(axis=1), -1),
+            np.full((n, game.num_players), np.nan, np.float32),
+            np.full(masks.shape, np.nan, np.float32),
+            np.zeros(masks.shape, np.int32),
+        )
+        rows = np.flatnonzero(choices > 1)
+        worlds, seeds = view.sample_worlds()[rows], stream_seeds(view.seeds[rows], Stream.SEARCH)
+        evaluate = evaluation_by(game, self.network, self.symmetric, self.prior_temperature)
+        side = 1 if self.seconds is not None else self._side_by_side(game)
+        for start in range(0, len(rows), side):
+            some = slice(start, start + side)
+            if self.seconds is None:
+                part = self._searcher(game, len(rows[some]), self.simulations).search(
+                    worlds[some], seeds[some], evaluate
+                )
+            else:
+                part = self._search_until(time.monotonic() + self.seconds, game, worlds[some], seeds[some], evaluate)
+            for whole, new in zip(found, part, strict=True):
+                whole[rows[some]] = new
+        return found
+
+    def _side_by_side(self, game: Game) -> int:
+        """The positions that are searched side by side."""
+        return max(1, min(_SIDE_BY_SIDE, _MEMORY // GumbelSearch.memory_for(game, self.simulations)))
+
+    def _search_until(
+        self, deadline: float, game: Game, world: np.ndarray, seed: np.ndarray, evaluate: Evaluate
+    ) -> Found:
+        """Searches of one position, each larger than the one before it, as long as there is time for one."""
+        simulations = _TRIAL
+        while True:
+            started, search = time.monotonic(), self._searcher(game, 1, simulations)
+            found = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
+            now = time.monotonic()
+            # Sequential halving must know its size beforehand: one more search, of a size for the time that is left.
+            fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
+            if fitting <= simulations:
+                return found
+            simulations = min(fitting, 32 * simulations, MOST_SIMULATIONS)
+
+    def _searcher(self, game: Game, games: int, simulations: int) -> GumbelSearch:
+        return GumbelSearch(game, games, simulations, self.considered, self.c_visit, self.c_scale)

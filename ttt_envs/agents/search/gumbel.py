@@ -1,0 +1,176 @@
+"""Gumbel Monte Carlo tree search with a network, for many games in lockstep.
+
+Danihelka, Guez, Schrittwieser and Silver, "Policy improvement by planning with Gumbel", ICLR 2022. A network gives each
+position a prior over its actions and a value for each player. At the root the simulations are shared out by sequential
+halving among the actions of highest logit plus Gumbel noise; below it, actions are visited in proportion to the
+improved policy. This is the softmax of the logits plus a monotone function of the "completed" values, in which an
+action that was not tried has a mixture of the position's own value and those of the tried ones.
+
+- One simulation of all games ends in new positions, which the network values in one call.
+- Any number of players in any order: values are vectors, and each position's mover maximises their own.
+- Chance: the tree holds no states. Each simulation plays from the root in a future drawn anew, and recognises positions
+  as `ttt_envs.agents.search.mcts` does. The k-th visit of each action at the root meets the same draws, which takes
+  noise out of their comparison.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from ttt_envs.agents.search import mcts
+from ttt_envs.agents.search.gumbel_trees import (
+    HEAD,
+    Forest,
+    Found,
+    Leaves,
+    Plan,
+    edge_for,
+    grow,
+    node_for,
+    read,
+    walk_for,
+)
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+from ttt_envs.core.state import position_start
+
+#: The most simulations for a decision: the edges of their tree take gigabytes.
+MOST_SIMULATIONS = 10**6
+
+#: Prior and value: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the players to
+#: move, -> logits float (n, num_actions), what each player will get float (n, num_players), from -1 to 1.
+Evaluate = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def considered_visits(actions: int, simulations: int) -> np.ndarray:
+    """Sequential halving, int64 (simulations,): how many visits the action has by then that a simulation may visit."""
+    if actions < 2:
+        return np.arange(simulations)
+    phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
+    parts = []
+    while planned < simulations:
+        rounds = max(1, simulations // (phases * left))
+        parts.append(np.repeat(np.arange(visits, visits + rounds), left))
+        visits, planned, left = visits + rounds, planned + rounds * left, max(2, left // 2)
+    return np.concatenate(parts)[:simulations]
+
+
+@lru_cache(maxsize=8)
+def visits_table(considered: int, simulations: int) -> np.ndarray:
+    """`Plan.visits`."""
+    return np.array([considered_visits(actions, simulations) for actions in range(considered + 1)], np.int32)
+
+
+def check_gumbel(game: Game, name: str) -> None:
+    """Raise ValueError, naming the fact, for simultaneous choices or hidden information."""
+    for fact, words in (("simultaneous", "simultaneous choices"), ("hidden_information", "hidden information")):
+        if getattr(game, fact):
+            raise ValueError(f"{name} needs a game without {words}; {game!r} does not fit")
+
+
+class GumbelSearch:
+    """Searches of one game, for up to a number of positions side by side; its memory is kept between searches."""
+
+    def __init__(
+        self,
+        game: Game,
+        games: int,
+        simulations: int,
+        considered: int = 16,
+        c_visit: float = 50.0,
+        c_scale: float = 0.3,
+    ) -> None:
+        """Reserve the memory.
+
+        Args:
+            game: a game that passes `check_gumbel`, with rewards from -1 to 1.
+            games: the most positions that are searched side by side.
+            simulations: the most simulations for each position.
+            considered: actions at the root that sequential halving begins with.
+            c_visit: the improved policy has the logits plus (`c_visit` + visits of the action visited most) *
+                `c_scale` * value, for values from 0 (loss) to 1 (win).
+            c_scale: see `c_visit`.
+
+        Raises ValueError for another game, or a number out of range.
+        """
+        check_gumbel(game, type(self).__name__)
+        within(1, 10**6, games=games, considered=considered)
+        within(1, MOST_SIMULATIONS, simulations=simulations)
+        within(0.0, 1e6, c_visit=c_visit, c_scale=c_scale)
+        self.game, self.games, self.simulations = game, games, simulations
+        self.considered, self.c_visit, self.c_scale = considered, c_visit, c_scale
+        players, actions, size = game.num_players, game.num_actions, simulations + 1
+        world = game.prototype.copy()
+        # What is not touched takes no memory: no tree is as large as it may be.
+        self._forest = Forest(
+            np.zeros(games, HEAD),
+            np.empty((games, size), node_for(players)),
+            np.empty((games, size * actions), edge_for(players)),
+            np.empty((games, size), np.int32),
+            np.zeros((games, size if game.stochastic else 0), mcts.INDEX),
+            world,
+            world.view(np.uint64)[position_start(world.dtype) // 8 :],
+            np.empty(actions),
+        )
+        self._leaves = Leaves(
+            np.empty(games, np.int64),
+            np.empty((games, game.observation_size), np.int8),
+            np.empty((games, actions), np.bool_),
+            np.empty(games, np.int64),
+        )
+        self._walk = walk_for(game.rules, game.stochastic)
+
+    @staticmethod
+    def memory_for(game: Game, simulations: int) -> int:
+        """Bytes that each position takes at most."""
+        each = node_for(game.num_players).itemsize + game.num_actions * edge_for(game.num_players).itemsize
+        return (simulations + 1) * (each + mcts.INDEX.itemsize + 4)
+
+    def search(
+        self,
+        states: np.ndarray,
+        seeds: np.ndarray,
+        evaluate: Evaluate,
+        noise: np.ndarray | None = None,
+        simulations: int | None = None,
+        deadline: float | None = None,
+    ) -> Found:
+        """Search from n positions, at most `games`.
+
+        Args:
+            states: structured (n,), none finished. They are not changed.
+            seeds: uint64 (n,); each search depends on its own alone, if the same holds for `evaluate`.
+            evaluate: prior and value.
+            noise: float32 (n, num_actions), Gumbel noise by which the actions at the root are drawn without
+                replacement; None considers the likeliest ones.
+            simulations: for each position; None for as many as there is room for.
+            deadline: a time by `time.monotonic`, when the search is to end even if it is not complete.
+        """
+        n, simulations = len(states), self.simulations if simulations is None else simulations
+        if noise is None:
+            noise = np.zeros((n, self.game.num_actions), np.float32)
+        plan = Plan(states, seeds, noise, visits_table(self.considered, simulations), self.c_visit, self.c_scale)
+        forest, leaves = self._forest, self._leaves
+        forest.heads[:n] = 0
+        forest.tries["branches"][:n, :1] = 0
+        forest.tries["digest"][:n, :1] = 0
+        for simulation in range(-1, simulations):  # the first one only makes the roots
+            if deadline is not None and simulation > 0 and time.monotonic() >= deadline:
+                break
+            count = self._walk(simulation, plan, forest, leaves)
+            if count:
+                asked = leaves.observations[:count], leaves.masks[:count], leaves.players[:count]
+                logits, values = evaluate(*asked)
+                grow(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float64), leaves, forest)
+        found = Found(
+            np.empty((n, self.game.num_actions), np.float32),
+            np.empty(n, np.int64),
+            np.empty((n, self.game.num_players), np.float32),
+            np.empty((n, self.game.num_actions), np.float32),
+            np.empty((n, self.game.num_actions), np.int32),
+        )
+        read(plan, forest, found)
+        return found

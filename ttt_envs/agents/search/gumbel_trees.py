@@ -1,0 +1,353 @@
+"""The trees of `ttt_envs.agents.search.gumbel` and the compiled kernels that walk them.
+
+`walk` is a template, compiled for one game's rules; in it `legal_mask`, `step`, `observe` and `resample` stand for the
+game's kernels, and `arrive` for `follow` or `recognise`.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.agents.search import mcts
+from ttt_envs.core import jit, rng
+from ttt_envs.core.loops import Rules, advance_for
+
+
+def node_for(players: int) -> np.dtype:
+    """The dtype of a position in a tree."""
+    return np.dtype(
+        [
+            ("value", np.float32, (players,)),  # by the network
+            ("mover", np.int32),
+            ("first", np.int32),  # its first edge
+            ("count", np.int32),  # its edges: one for each legal action
+        ],
+        align=True,
+    )
+
+
+def edge_for(players: int) -> np.dtype:
+    """The dtype of an action in a position."""
+    return np.dtype(
+        [
+            ("total", np.float32, (players,)),  # of the values that its visits led to
+            ("logit", np.float32),  # logarithm of `prior`
+            ("prior", np.float32),
+            ("visits", np.int32),
+            ("action", np.int32),
+            ("child", np.int32),  # the position after it, 0 for none; with chance always 0
+        ],
+        align=True,
+    )
+
+
+#: A tree as a whole: numbers of its nodes and edges; the node that waits for the network; edges of the last walk.
+HEAD = np.dtype([("nodes", np.int32), ("edges", np.int32), ("leaf", np.int32), ("length", np.int32)], align=True)
+
+
+class Forest(NamedTuple):
+    """One search tree for each of g games.
+
+    Attributes:
+        heads: HEAD (g,).
+        nodes: `node_for` (g, simulations + 1); node 0 is the root.
+        edges: `edge_for` (g, (simulations + 1) * num_actions).
+        paths: int32 (g, simulations + 1), the edges of the last walk.
+        tries: `mcts.INDEX` (g, simulations + 1), with chance; otherwise (g, 0).
+        world: states (1,), room to play.
+        memory: the memory of `world` that makes its position, uint64.
+        scores: float64 (num_actions,), room to work.
+    """
+
+    heads: np.ndarray
+    nodes: np.ndarray
+    edges: np.ndarray
+    paths: np.ndarray
+    tries: np.ndarray
+    world: np.ndarray
+    memory: np.ndarray
+    scores: np.ndarray
+
+
+class Plan(NamedTuple):
+    """What is searched, and how.
+
+    Attributes:
+        roots: states (g,), not finished.
+        seeds: uint64 (g,), of the draws of chance.
+        noise: float32 (g, num_actions), added to the logits at the root.
+        visits: int32 (considered + 1, simulations): entry [m, s] is how many visits an action of m has that simulation
+            s may visit; see `gumbel.considered_visits`.
+        c_visit: see `gumbel.GumbelSearch`.
+        c_scale: likewise.
+    """
+
+    roots: np.ndarray
+    seeds: np.ndarray
+    noise: np.ndarray
+    visits: np.ndarray
+    c_visit: float
+    c_scale: float
+
+
+class Leaves(NamedTuple):
+    """New positions that wait for the network, at most one of each game.
+
+    Attributes:
+        games: int64 (g,), the game of each.
+        observations: int8 (g, size).
+        masks: bool (g, num_actions).
+        players: int64 (g,), the players to move.
+    """
+
+    games: np.ndarray
+    observations: np.ndarray
+    masks: np.ndarray
+    players: np.ndarray
+
+
+class Found(NamedTuple):
+    """The results of a search.
+
+    Attributes:
+        policy: float32 (n, num_actions), the improved policy.
+        actions: int64 (n,), the best of the actions that were visited most.
+        values: float32 (n, num_players), what each player will get under the improved policy.
+        q: float32 (n, num_actions), the completed value of each action to the player to move; NaN where illegal.
+        visits: int32 (n, num_actions).
+    """
+
+    policy: np.ndarray
+    actions: np.ndarray
+    values: np.ndarray
+    q: np.ndarray
+    visits: np.ndarray
+
+
+@jit.kernel
+def follow(memory, trie, edge, new):
+    """The node after an edge where nothing is left to chance; `new` where there was none."""
+    if edge["child"] == 0:
+        edge["child"] = new
+    return edge["child"]
+
+
+@jit.kernel
+def recognise(memory, trie, edge, new):
+    """The node of the position in `memory` uint64 (words,); `new` where there was none."""
+    digest = np.uint64(0)
+    for k in range(memory.shape[0]):
+        digest = rng.mix(digest ^ memory[k])
+    return mcts.find(trie, new, digest)
+
+
+@jit.kernel
+def mixed_value(node, edges, player):
+    """The value to a player of the actions that were not tried in a node; `edges` are the node's own.
+
+    It is the mean of the network's value of the position, which counts as one visit, and of the visits' values, each
+    action weighted by its prior.
+    """
+    visits, prior, value = 0, 0.0, 0.0
+    for k in range(edges.shape[0]):
+        if edges[k]["visits"]:
+            visits += edges[k]["visits"]
+            prior += edges[k]["prior"]
+            value += edges[k]["prior"] * edges[k]["total"][player] / edges[k]["visits"]
+    if visits == 0:
+        return np.float64(node["value"][player])
+    return (node["value"][player] + visits * value / max(prior, 1e-30)) / (1 + visits)
+
+
+@jit.kernel
+def completed(edge, player, mixed):
+    """The value of an edge to a player, `mixed` if it was not tried."""
+    return edge["total"][player] / edge["visits"] if edge["visits"] else mixed
+
+
+@jit.kernel
+def score(node, edges, plan, scores):
+    """Logits of the improved policy of a node, to scores float64; returns the sum and the most of the visits."""
+    visits = most = 0
+    for k in range(edges.shape[0]):
+        visits += edges[k]["visits"]
+        most = max(most, edges[k]["visits"])
+    mover = node["mover"]
+    mixed = mixed_value(node, edges, mover)
+    scale = 0.5 * plan.c_scale * (plan.c_visit + most)  # 0.5 * value: from -1..1 to 0..1, but for a constant
+    for k in range(edges.shape[0]):
+        scores[k] = edges[k]["logit"] + scale * completed(edges[k], mover, mixed)
+    return visits, most
+
+
+@jit.kernel
+def softmax(scores):
+    """Turn logits into probabilities, in place."""
+    top = scores.max()
+    total = 0.0
+    for k in range(scores.shape[0]):
+        scores[k] = math.exp(scores[k] - top)
+        total += scores[k]
+    for k in range(scores.shape[0]):
+        scores[k] /= total
+
+
+@jit.kernel
+def best_at_root(edges, scores, noise, visits):
+    """The edge of highest score plus noise among those with so many visits; noise float32 (num_actions,)."""
+    best, highest = 0, -np.inf
+    for k in range(edges.shape[0]):
+        if edges[k]["visits"] == visits:
+            found = scores[k] + noise[edges[k]["action"]]
+            if found > highest:
+                best, highest = k, found
+    return best
+
+
+@jit.kernel
+def best_below(edges, scores, visits):
+    """The edge whose share of the visits is furthest below its probability."""
+    softmax(scores)
+    best, highest = 0, -np.inf
+    for k in range(edges.shape[0]):
+        found = scores[k] - edges[k]["visits"] / (1.0 + visits)
+        if found > highest:
+            best, highest = k, found
+    return best
+
+
+@jit.kernel
+def own_edges(edges, node):
+    """The edges of a node."""
+    return edges[node["first"] : node["first"] + node["count"]]
+
+
+@jit.kernel
+def back_up(edges, path, values):
+    """Count a visit and its values, (players,), in the edges of a path."""
+    for k in range(path.shape[0]):
+        edge = edges[path[k]]
+        edge["visits"] += 1
+        for player in range(values.shape[0]):
+            edge["total"][player] += values[player]
+
+
+@jit.kernel
+def add_node(forest, game, mover, legal):
+    """A node with an edge for each legal action; the network's answer is left to be filled in."""
+    head = forest.heads[game]
+    node = forest.nodes[game, head["nodes"]]
+    node["mover"], node["first"] = mover, head["edges"]
+    for action in range(legal.shape[0]):
+        if legal[action]:
+            edge = forest.edges[game, head["edges"]]
+            edge["total"][:] = 0
+            edge["visits"] = edge["child"] = 0
+            edge["action"] = action
+            head["edges"] += 1
+    node["count"] = head["edges"] - node["first"]
+    head["leaf"] = head["nodes"]
+    head["nodes"] += 1
+
+
+def walk(simulation, plan, forest, leaves):
+    """One simulation of each game, up to a position that is new or the end of the game, whose rewards are backed up.
+
+    Games whose tree is empty get their root instead. Returns how many leaves wait for the network.
+    """
+    state, joint, count = forest.world[0], np.zeros(forest.world[0]["rewards"].shape[0], np.int64), 0
+    for game in range(plan.roots.shape[0]):
+        forest.world[0] = plan.roots[game]
+        head, nodes, edges = forest.heads[game], forest.nodes[game], forest.edges[game]
+        new, node, length = head["nodes"], 0, 0
+        while node != new and not state["done"]:
+            own = own_edges(edges, nodes[node])
+            visits, _ = score(nodes[node], own, plan, forest.scores)
+            scores = forest.scores[: own.shape[0]]
+            if node == 0:
+                considered = min(plan.visits.shape[0] - 1, own.shape[0])
+                best = best_at_root(own, scores, plan.noise[game], plan.visits[considered, simulation])
+                resample(state, nodes[0]["mover"], rng.fold(plan.seeds[game], own[best]["visits"]))
+            else:
+                best = best_below(own, scores, visits)
+            forest.paths[game, length] = nodes[node]["first"] + best
+            length += 1
+            joint[nodes[node]["mover"]] = own[best]["action"]
+            step(state, joint)
+            if not state["done"]:
+                node = arrive(forest.memory, forest.tries[game], own[best], new)
+        head["length"] = length
+        if state["done"]:
+            back_up(edges, forest.paths[game, :length], state["rewards"])
+        else:
+            mover = state["to_move"]
+            legal_mask(state, mover, leaves.masks[count])
+            observe(state, mover, leaves.observations[count])
+            leaves.games[count], leaves.players[count] = game, mover
+            add_node(forest, game, mover, leaves.masks[count])
+            count += 1
+    return count
+
+
+@jit.kernel
+def grow(logits, values, leaves, forest):
+    """Fill in what the network says of the leaves, and back it up; as many as there are rows of `logits`."""
+    for k in range(logits.shape[0]):
+        head = forest.heads[leaves.games[k]]
+        node, edges = forest.nodes[leaves.games[k], head["leaf"]], forest.edges[leaves.games[k]]
+        for player in range(values.shape[1]):
+            node["value"][player] = values[k, player]
+        own = own_edges(edges, node)
+        scores = forest.scores[: own.shape[0]]
+        for i in range(own.shape[0]):
+            scores[i] = logits[k, own[i]["action"]]
+        softmax(scores)
+        for i in range(own.shape[0]):
+            own[i]["prior"] = scores[i]
+            own[i]["logit"] = math.log(max(scores[i], 1e-30))
+        back_up(edges, forest.paths[leaves.games[k], : head["length"]], node["value"])
+
+
+@jit.kernel
+def read(plan, forest, found):
+    """Write the results of all games to a `Found`."""
+    for game in range(plan.roots.shape[0]):
+        node = forest.nodes[game, 0]
+        own = own_edges(forest.edges[game], node)
+        _, most = score(node, own, plan, forest.scores)
+        scores = forest.scores[: own.shape[0]]
+        found.actions[game] = own[best_at_root(own, scores, plan.noise[game], most)]["action"]
+        softmax(scores)
+        found.policy[game] = 0
+        found.visits[game] = 0
+        found.values[game] = 0
+        found.q[game] = np.nan
+        for k in range(own.shape[0]):
+            found.policy[game, own[k]["action"]] = scores[k]
+            found.visits[game, own[k]["action"]] = own[k]["visits"]
+        for player in range(found.values.shape[1]):
+            mixed = mixed_value(node, own, player)
+            for k in range(own.shape[0]):
+                value = completed(own[k], player, mixed)
+                found.values[game, player] += scores[k] * value
+                if player == node["mover"]:
+                    found.q[game, own[k]["action"]] = value
+
+
+@cache
+def walk_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+    """`walk` for one game's rules, with or without chance."""
+    return jit.specialise(
+        walk,
+        legal_mask=rules.legal_mask,
+        step=advance_for(rules),
+        observe=rules.observe,
+        resample=rules.resample,
+        arrive=recognise if chance else follow,
+    )
