@@ -141,8 +141,8 @@ EXTRAS = {
     "torch": {
         "ttt_envs.agents.adapters",
         "ttt_envs.agents.policy",
-        "ttt_envs.agents.ppo",
         "training.checkpoint",
+        "training.nets",
         "training.ppo",
         "training.value_learning",
         "tools",

@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from ttt_envs.agents import as_agent
-from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.options import as_text, command_line, within
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
@@ -134,23 +134,25 @@ def _with_tuples(value: Any) -> Any:
 
 def save(folder: Path, steps: int, parts: Parts) -> None:
     """Write the state of training, modules and optimisers by name, whole or not at all."""
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for part, found in parts.items():
         if isinstance(found, torch.nn.Module):
             tensors.update({f"{part}.{name}": tensor for name, tensor in found.state_dict().items()})
         else:
             for index, state in found.state_dict()["state"].items():
                 tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
-    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, tensors)
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, arrays)
 
 
 def restore(folder: Path, parts: Parts) -> int:
-    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadPolicyFile if damaged."""
+    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadTensorFile if damaged."""
     path = folder / RESUME
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")
-    facts, tensors = read_tensors(path, RESUME_FORMAT)
+    facts, arrays = read_tensors(path, RESUME_FORMAT)
     try:
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         for part, found in parts.items():
             mine = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
             if isinstance(found, torch.nn.Module):
@@ -169,7 +171,7 @@ def restore(folder: Path, parts: Parts) -> int:
             raise ValueError("it holds numbers that are not finite")
         return int(facts["steps"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise BadPolicyFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
+        raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
 
 
 def _read(folder: Path) -> dict[str, Any]:

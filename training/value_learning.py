@@ -41,7 +41,7 @@ from training.progress import Bar
 from training.settings import Result, Settings, check_sizes, command_line
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
-from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
+from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
@@ -130,7 +130,7 @@ def train(config: Config) -> Result:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
             option or agent; a game or an agent that does not fit.
         FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
         OSError: a file cannot be written; what was saved before can be resumed.
     """
@@ -204,7 +204,7 @@ def _train(config: Config) -> Result:
     def save(steps: int) -> None:
         """Bring the folder up to date."""
         this.write_config()
-        save_network(folder / "network.safetensors", *network(steps))
+        save_network(folder / FILE, *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
     interrupts = Interrupts()
