@@ -298,10 +298,11 @@ def test_the_import_is_quick():
 FIRST_RESET = "import ttt_envs; ttt_envs.make_aec({!r}).reset(seed=0)"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 @pytest.mark.parametrize(
     "game_id",
-    [pytest.param(each, marks=[pytest.mark.slow] if k else []) for k, each in enumerate(ttt_envs.GAMES)],
+    ttt_envs.GAMES,
 )
 def test_the_first_reset_is_quick(game_id, tmp_path):
     """Import and all, with an empty cache of machine code and then with that code found again.

@@ -135,7 +135,7 @@ def test_the_table_s_policy_does_not_depend_on_the_batch(table: Path) -> None:
 
 
 def test_the_model_is_trained_and_plays(tmp_path: Path) -> None:
-    run("sb3_model.py", "tic_tac_dice", "--steps", "4096", "--out", "new/model.zip", folder=tmp_path)
+    run("sb3_model.py", "tic_tac_dice", "--steps", "1024", "--out", "new/model.zip", folder=tmp_path)
     agent = agents.load(f"{FOLDER}/sb3_model.py:Model:path={tmp_path}/new/model.zip")
     game = ttt_envs.load("tic_tac_dice")
     agent.check(game)

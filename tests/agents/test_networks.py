@@ -299,8 +299,10 @@ def test_other_games_are_refused(folder):
     with pytest.raises(BadNetworkFile, match=r"trained for super_tic_tac_toe.*not for Game\('tic_tac_dice'"):
         agents.load(f"network:{folder}/q.safetensors").check(DICE)
     three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
-    with pytest.raises(ValueError, match="two sides that move one at a time"):
-        Lookahead(random_network(GAME)).check(three)
+    with pytest.raises(ValueError, match="a value for each player"):
+        Lookahead(random_network(three)).check(three)
+    with pytest.raises(ValueError, match="one player moves at a time"):
+        Lookahead(random_network(GAME)).check(ttt_envs.load("operation_tic_tac_toe"))
     wrong = replace(info_for(GAME), actions=80)
     with pytest.raises(BadNetworkFile, match="80 actions"):
         NetworkAgent(Network(wrong, random_tensors(wrong))).check(GAME)

@@ -225,14 +225,15 @@ def some_games() -> list[Game]:
     ]
 
 
-@pytest.mark.parametrize(
-    "game",
-    [
-        # Another number of players is compiled anew, for a long time.
+def marked_games() -> list:
+    """Another number of players is compiled anew, for a long time."""
+    return [
         pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if game.num_players == 4 else [])
         for game in some_games()
-    ],
-)
+    ]
+
+
+@pytest.mark.parametrize("game", marked_games())
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     view = test_agents.some_view(game, 18, seed=3)
@@ -260,7 +261,7 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     assert (test_agents.thoughts(agent, view) != found).any()
 
 
-@pytest.mark.parametrize("game", some_games()[:-1], ids=repr)
+@pytest.mark.parametrize("game", marked_games()[:-1])
 def test_no_decision_knows_what_is_hidden(game: Game) -> None:
     """Bit by bit the same in worlds that the player cannot tell apart."""
     view = test_agents.some_view(game, 60, seed=5)

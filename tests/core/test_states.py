@@ -375,7 +375,7 @@ with_the_jit = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 ORACLES = {
     SUPER: {},
     DICE: {"rounds": "single"},
-    OPERATION: {"mode": "round"},
+    OPERATION: {"mode": "round", "specialists": (None, None), "max_idle_turns": 3},
 }
 
 

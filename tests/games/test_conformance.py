@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import toy_coin
-from option_sets import OPTIONS, all_games
+from option_sets import OPTIONS, marked_games
 
 import ttt_envs
 from ttt_envs.core.game import Game
@@ -21,7 +21,7 @@ from ttt_envs.testing.positions import assert_same_distribution, masks_of, posit
 
 # All checks of one game in a row: they share its random games and its compiled kernels.
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-@pytest.mark.parametrize("game", list(all_games()), ids=repr)
+@pytest.mark.parametrize("game", marked_games())
 def test_game(game: Game, check: Callable[[Game], None]) -> None:
     check(game)
 

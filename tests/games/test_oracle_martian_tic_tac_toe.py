@@ -406,7 +406,7 @@ ply 40, occurred 1
 
 
 @pytest.mark.parametrize("spec", ["greedy", "mcts:simulations=3000"])
-@pytest.mark.parametrize("players", [3, 4])
+@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spec):
     """Each goes after its own reward (max^n); the last in turn sees that red is next."""
     game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
@@ -418,7 +418,7 @@ def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spe
     assert game.action_names[agents.load(spec).act(batch.view())[0]] in {"e1=1", "a1=2", "b1=2", "c1=2", "d1=2"}
 
 
-@pytest.mark.parametrize("players", [3, 4])
+@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_four_players_rewards_sum_to_zero(players):
     game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players)
     seats = np.arange(players) % 2

@@ -505,7 +505,7 @@ def random_rounds(generator: np.random.Generator, hands: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "exact", [pytest.param(True, id="overtime"), pytest.param(False, id="even race", marks=pytest.mark.slow)]
+    "exact", [pytest.param(True, id="overtime", marks=pytest.mark.slow), pytest.param(False, id="even race")]
 )
 def test_values_of_matches_are_those_of_the_slow_solver(exact):
     """Made-up rounds; from the start of the sixth, with three specialists left, to the end of overtime."""
@@ -579,7 +579,7 @@ def matches() -> np.ndarray:
 def test_what_is_said_of_a_match_fits_together(matches):
     oracle = MATCH.oracle()
     choosing, playing = matches[matches["phase"] < TURN], matches[(matches["phase"] >= TURN)]
-    states = np.concatenate([some(choosing, 100, 13), some(playing, 5, 13)])
+    states = np.concatenate([some(choosing, 100, 13), some(playing, 2, 13)])
     assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
     assert np.abs(oracle.value(states, 0)).max() <= 1
     for player in (0, 1):

@@ -116,7 +116,7 @@ def about_to_roll(states, player):
         rules.roll(states[i], rules.unclaimed_ranks(states[i]))
 
 
-ROUNDS = 200_000
+ROUNDS = 60_000
 
 
 def test_played_against_itself_it_gets_its_own_value():
@@ -263,6 +263,7 @@ def test_a_smaller_table_of_other_layouts_agrees():
     assert (difference <= 5 * np.hypot(made["standard_errors"], errors[:5, :5]) + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_the_stored_table_is_made_by_its_command(tmp_path):
     """An entry worked out again, and all of them from a few layouts."""
     stored = json.loads(MATCH_VALUES.read_text())

@@ -145,7 +145,11 @@ RANDOM_GAMES = [
 ]
 #: What the default run compares of each option set: a few games more.
 FEW = 80
-PARTS = [pytest.param(min(games, FEW), -1, options) for games, _, options in RANDOM_GAMES] + [
+PARTS = [
+    # The last forms of record are compiled for these games alone.
+    pytest.param(min(games, FEW), -1, options, marks=[pytest.mark.slow] if k >= 7 and not jit.DISABLED else [])
+    for k, (games, _, options) in enumerate(RANDOM_GAMES)
+] + [
     pytest.param(games, part, options, marks=pytest.mark.slow)
     for games, parts, options in RANDOM_GAMES
     for part in range(0 if jit.DISABLED else parts)

@@ -241,9 +241,9 @@ def test_there_are_20000_matches_and_50000_rounds():
 
 
 @pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
-@in_parts(50)
+@in_parts(100)
 def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
-    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 50, part, choose)
+    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 100, part, choose)
 
 
 @pytest.mark.parametrize(("often", "starts", "options", "choose"), ROUNDS)

@@ -57,6 +57,8 @@ COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     (STUCK, 10, ("exchanges", "nobody can play")),
 ]
 CHUNK = 500
+#: Cases that the default run compares without the JIT alone.
+COMPILED_ALONE = {3, 4, 6, 7, 9}
 
 
 def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
@@ -112,7 +114,8 @@ def parts() -> list:
     for case, (options, games, _) in enumerate(COMPARED):
         words = ",".join(f"{name}={value}" for name, value in options.items())
         for part in range(-(-games // CHUNK)):
-            marks = [pytest.mark.slow] if part else []
+            # A form of record that no other test has is compiled for a long time.
+            marks = [pytest.mark.slow] if part or (case in COMPILED_ALONE and not jit.DISABLED) else []
             found.append(pytest.param(case, part, id=f"{words or 'default'}-{part}", marks=marks))
     return found
 

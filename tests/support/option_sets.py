@@ -1,7 +1,10 @@
 """The option sets that each game is tested with."""
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import pytest
 import toy_coin
 import toy_kuhn
 
@@ -20,9 +23,9 @@ OPTIONS: dict[str, list[dict]] = {
     ],
     "martian_tic_tac_toe": [
         {"size": 5, "players": 3, "max_plies": 60},
+        {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
         {"size": 6, "players": 4, "max_plies": 40, "same_size_swap": True, "repetition_limit": None},
         {"size": 4, "repetition_limit": 2, "max_plies": 80},
-        {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
     ],
     "tic_tac_dice": [
         {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},
@@ -38,21 +41,36 @@ OPTIONS: dict[str, list[dict]] = {
     ],
     "tic_tac_match": [
         {"players": 4, "teams": True, "history": 3},
+        {"players": 2},
         {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9, "history": 3},
         {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 4},
         {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "history": 1, "max_turns": 40},
-        {"players": 2},
     ],
     "operation_tic_tac_toe": [
         # Rounds 9 and 10 are overtime.
         {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3},
-        {"rounds_to_win": 1, "max_rounds": 2, "max_idle_turns": 6, "allow_pass": True, "draw_offers": True},
         {"mode": "round"},
+        {"rounds_to_win": 1, "max_rounds": 2, "max_idle_turns": 6, "allow_pass": True, "draw_offers": True},
         {"mode": "round", "specialists": (("mole", "hacker"), ("courier", "pusher")), "first_placer": 1},
     ],
 }
 
 TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
+
+
+#: Option sets of each game that are tested in the default run: each form of record is compiled anew, for a long time.
+USUAL = 2
+
+
+def marked_games() -> list[Any]:
+    """The games of `all_games` as parameters of a test; the later option sets of a game are marked slow."""
+    count: Counter[str] = Counter()
+    found = []
+    for game in all_games():
+        count[game.id] += 1
+        late = game.id in OPTIONS and count[game.id] > USUAL
+        found.append(pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if late else []))
+    return found
 
 
 def all_games() -> Iterator[Game]:

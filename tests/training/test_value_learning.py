@@ -86,7 +86,7 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"game": "operation_tic_tac_toe"}, "two sides that move one at a time"),
+        ({"game": "operation_tic_tac_toe"}, "one player moves at a time"),
         ({"buffer": 3}, "buffer must be at least num_envs"),
         ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
         ({"hidden": ()}, "hidden must be"),

@@ -131,6 +131,10 @@ class Lookahead(Agent):
         super().check(game)
         check_full_width(game, self.name)
         self.network.check(game)
+        if self.network.info.kind == "q" and len(game.teams) != 2:
+            raise ValueError(
+                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
+            )
 
     def values(self, view: View) -> np.ndarray:
         """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal."""
