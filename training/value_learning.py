@@ -34,17 +34,15 @@ from torch.nn import functional
 
 import ttt_envs
 from training import checkpoint
-from training.interrupts import Interrupts
+from training.loop import Buffer, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.probes import Probes
-from training.progress import Bar
 from training.settings import Result, Settings, check_sizes, command_line
+from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
-from ttt_envs.core.files import locked_folder, reason_of
-from ttt_envs.core.game import Game
+from ttt_envs.core.files import locked_folder
 
 NAME = "training.value_learning"
 
@@ -103,26 +101,6 @@ class Config(Settings):
         check_sizes(hidden=self.hidden)
 
 
-class Buffer:
-    """The latest positions with the values of their actions; a ring."""
-
-    def __init__(self, game: Game, size: int) -> None:
-        self.observations = np.zeros((size, game.observation_size), np.int8)
-        self.values = np.full((size, game.num_actions), np.nan, np.float32)
-        self.size, self.added = size, 0
-
-    def add(self, observations: np.ndarray, values: np.ndarray) -> None:
-        """observations int8 (n, size), values float (n, num_actions), NaN for illegal actions."""
-        rows = (self.added + np.arange(len(observations))) % self.size
-        self.observations[rows], self.values[rows] = observations, values
-        self.added += len(observations)
-
-    def sample(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """n positions with replacement."""
-        rows = generator.integers(0, min(self.added, self.size), n)
-        return self.observations[rows], self.values[rows]
-
-
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
@@ -158,9 +136,8 @@ def _train(config: Config) -> Result:
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
-    buffer = Buffer(game, config.buffer)
-    turns = [(turn.features, turn.actions) for turn in game.symmetries]
-    turns = turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
+    buffer = Buffer(config.buffer, (np.int8, game.observation_size), (np.float32, game.num_actions))
+    turns = turns_of(game)
 
     def q_values(observations: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
@@ -170,8 +147,8 @@ def _train(config: Config) -> Result:
         best = np.where(masks, q_values(observations), -np.inf).max(axis=1, keepdims=True)
         return for_all_players(game, config.gamma * best, players)
 
-    def play_round() -> None:
-        """Label the positions that the games have come to, and play on."""
+    def one_round(steps: int) -> int:
+        """Label the positions that the games have come to, play on, and learn; returns how many they are."""
         view = batch.view()
         masks, observations = view.masks, view.observations
         seeds = generator.integers(0, 2**64, config.num_envs, np.uint64)
@@ -179,23 +156,19 @@ def _train(config: Config) -> Result:
         best = np.where(masks, q_values(observations), -np.inf).argmax(axis=1)
         at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
         batch.step(np.where(generator.random(config.num_envs) < config.exploration, at_random, best))
+        for _ in range(config.updates if buffer.added >= config.warm_up else 0):
+            learn((steps + config.num_envs) / config.steps)
+        return config.num_envs
 
     def learn(done: float) -> None:
         """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
-        for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * max(1 - done, 0.01)
         found, values = buffer.sample(config.batch, generator)
         features, actions = turns[generator.integers(len(turns))]
         target = torch.from_numpy(values[:, actions])
         legal = ~target.isnan()
         loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())["q"][legal], target[legal])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-        optimizer.step()
-        with torch.no_grad():
-            for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
-                mean.lerp_(latest, config.average)
+        rate = config.learning_rate * max(1 - done, 0.01)
+        gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
@@ -207,48 +180,12 @@ def _train(config: Config) -> Result:
         save_network(folder / FILE, *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
-    interrupts = Interrupts()
-    bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
-    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
-
-    def measure(steps: int, last: bool = False) -> None:
+    def agent(steps: int) -> Agent:
+        """The agent that is measured."""
         found = Network(*network(steps))
-        agent = Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
-        probes.measure(agent, steps, last=last)
+        return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
-    steps = saved = start
-    try:
-        with interrupts, bar:
-            if not config.resume:
-                save(0)
-            while steps < config.steps:
-                measure(steps)
-                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
-                with bar.training():
-                    while steps < until:
-                        interrupts.check()
-                        play_round()
-                        steps += config.num_envs
-                        for _ in range(config.updates if buffer.added >= config.warm_up else 0):
-                            learn(steps / config.steps)
-                        if steps - saved >= config.save_every:
-                            save(steps)
-                            saved = steps
-                        bar.update(steps)
-                save(steps)
-                saved = steps
-            measure(steps, last=True)
-    except KeyboardInterrupt:
-        save(steps)
-        bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, probes.rows)
-    except OSError as error:
-        if not (folder / checkpoint.RESUME).exists():
-            raise
-        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
-        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
-    bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as lookahead:{folder}")
-    return Result(folder, steps, bar.speed, True, probes.rows)
+    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from training import value_learning
-from training.value_learning import Buffer, Config, train
+from training import loop
+from training.loop import Buffer
+from training.value_learning import Config, train
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
 
@@ -76,7 +77,7 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Buffer, "add", added)
-    monkeypatch.setattr(value_learning.Interrupts, "check", interrupted)
+    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
     result = train(Config(**{**TINY, "eval_every": 512}, out=tmp_path / "x"))
     assert not result.finished
     assert result.steps == 12 * 16
@@ -100,10 +101,10 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
 
 
 def test_the_buffer_keeps_the_latest():
-    buffer = Buffer(ttt_envs.load("super_tic_tac_toe"), 5)
+    buffer = Buffer(5, (np.int8, 190), (np.float32, 81))
     for k in range(4):
         buffer.add(np.full((2, 190), k, np.int8), np.full((2, 81), k, np.float32))
-    assert sorted(buffer.values[:, 0].tolist()) == [1, 2, 2, 3, 3]
+    assert sorted(buffer.arrays[1][:, 0].tolist()) == [1, 2, 2, 3, 3]
     observations, values = buffer.sample(50, np.random.default_rng(0))
     assert (observations[:, 0] == values[:, 0]).all()
     assert set(values[:, 0].tolist()) == {1, 2, 3}

@@ -1,0 +1,118 @@
+"""The parts that learners on rules share: a buffer, a gradient step with an average of the networks, the outer loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from training import checkpoint
+from training.interrupts import Interrupts
+from training.nets import Net
+from training.probes import Probes
+from training.progress import Bar
+from training.settings import Result
+from ttt_envs.agents import Agent
+from ttt_envs.core.files import reason_of
+from ttt_envs.core.game import Game
+
+
+class Buffer:
+    """The latest rows of some arrays side by side, such as observations and what they are worth; a ring."""
+
+    def __init__(self, size: int, *kinds: tuple[Any, int]) -> None:
+        """`kinds`: the dtype of each array, and how many numbers a row of it has."""
+        self.arrays = [np.zeros((size, width), dtype) for dtype, width in kinds]
+        self.size, self.added = size, 0
+
+    def add(self, *rows: np.ndarray) -> None:
+        """One array (n, width) for each kind."""
+        places = (self.added + np.arange(len(rows[0]))) % self.size
+        for array, new in zip(self.arrays, rows, strict=True):
+            array[places] = new
+        self.added += len(rows[0])
+
+    def sample(self, n: int, generator: np.random.Generator) -> list[np.ndarray]:
+        """n rows with replacement, (n, width) for each kind."""
+        places = generator.integers(0, min(self.added, self.size), n)
+        return [array[places] for array in self.arrays]
+
+
+def turns_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The symmetries of a game, as indices of features and of actions; the identity alone where it has none."""
+    turns = [(turn.features, turn.actions) for turn in game.symmetries]
+    return turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
+
+
+def gradient_step(
+    loss: torch.Tensor, net: Net, average: Net, optimizer: torch.optim.Optimizer, *, rate: float, share: float
+) -> None:
+    """Descend from `loss` by `optimizer` at learning rate `rate`, and move `average` towards `net` by `share`."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+    optimizer.step()
+    with torch.no_grad():
+        for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
+            mean.lerp_(latest, share)
+
+
+def train_rounds(
+    this: checkpoint.Run,
+    game: Game,
+    start: int,
+    *,
+    one_round: Callable[[int], int],
+    save: Callable[[int], None],
+    agent: Callable[[int], Agent],
+    plays_as: str,
+) -> Result:
+    """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
+
+    Args:
+        this: the run, whose settings have `save_every` beside those of `training.settings.Settings`.
+        game: the game that is played.
+        start: positions trained on in earlier calls.
+        one_round: (positions so far) -> positions more, after a round of training.
+        save: brings the run folder up to date; called with the positions so far.
+        agent: the agent to be measured, after so many positions.
+        plays_as: name of the agent that plays the run folder, for the closing words.
+
+    Raises OSError if a file cannot be written, saying what was saved before.
+    """
+    config, folder = this.config, this.folder
+    interrupts = Interrupts()
+    bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
+    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
+    steps = saved = start
+    try:
+        with interrupts, bar:
+            if not config.resume:
+                save(0)
+            while steps < config.steps:
+                probes.measure(agent(steps), steps)
+                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
+                with bar.training():
+                    while steps < until:
+                        interrupts.check()
+                        steps += one_round(steps)
+                        if steps - saved >= config.save_every:
+                            save(steps)
+                            saved = steps
+                        bar.update(steps)
+                save(steps)
+                saved = steps
+            probes.measure(agent(steps), steps, last=True)
+    except KeyboardInterrupt:
+        save(steps)
+        bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
+        return Result(folder, steps, bar.speed, False, probes.rows)
+    except OSError as error:
+        if not (folder / checkpoint.RESUME).exists():
+            raise
+        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
+    bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as {plays_as}:{folder}")
+    return Result(folder, steps, bar.speed, True, probes.rows)
