@@ -49,18 +49,22 @@ Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
 class Run:
     """A run folder that is trained in: its settings, the command that repeats them, and the time spent so far."""
 
-    def __init__(self, config: Any, module: str) -> None:
+    def __init__(self, config: Any, module: str, needs: str = RESUME) -> None:
         """Check the folder `config.out`; nothing is written yet.
 
         Args:
             config: a dataclass with fields as those of `training.settings.Settings`.
             module: name of the training script, such as "training.ppo".
+            needs: name of the file without which there is nothing to resume.
 
         Raises:
             FileExistsError: the folder holds a run, and `resume` is not set.
             FileNotFoundError: `resume` is set, and there is nothing to resume.
-            ValueError: the run was started with other settings than those given now, or its files are damaged.
+            ValueError: the run was started with other settings than those given now, or its files are damaged; or
+                there are several seeds, which have a run each.
         """
+        if needs == RESUME and config.seeds > 1:
+            raise ValueError("a run has one seed: training.seeds.train_seeds trains with several")
         self.config, self.module, self.folder = config, module, config.out
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
@@ -74,9 +78,9 @@ class Run:
             ]
             if changed:
                 raise ValueError(f"the run in {self.folder} has other settings: {'; '.join(changed)}")
-            if not (self.folder / RESUME).is_file():
-                raise FileNotFoundError(f"nothing to resume: no file {self.folder / RESUME}")
-        elif (self.folder / RESUME).exists():
+            if not (self.folder / needs).is_file():
+                raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
+        elif (self.folder / needs).exists():
             raise FileExistsError(
                 f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
             )
@@ -85,6 +89,11 @@ class Run:
     def seconds(self) -> float:
         """Wall time spent on the run, earlier calls included."""
         return self._before + time.perf_counter() - self._clock
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON's types, without those that belong to a call."""
+        return _settings(self.config)
 
     @property
     def command(self) -> str:

@@ -13,7 +13,8 @@ folder holds:
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    tensorboard/           losses and scores: tensorboard --logdir runs
+    log.jsonl              losses and metrics over steps and wall time, one JSON object a line
+    tensorboard/           the same: tensorboard --logdir runs
 
 The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
 
@@ -36,21 +37,21 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import KVWriter, Logger
 
-from training import checkpoint
+from training import checkpoint, seeds
 from training.interrupts import Interrupts
+from training.logs import Log
 from training.nets import ACTIVATIONS
 from training.opponents import Opponents
 from training.probes import Probes, due
 from training.progress import Bar
-from training.settings import Agents, Result, Settings, check_sizes, command_line
+from training.settings import Agents, Result, Settings, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.network import NetworkAgent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -178,6 +179,23 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
     return model
 
 
+class ToLog(KVWriter):
+    """What SB3 logs, for the log of the run."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write the numbers among the values."""
+        for name, value in key_values.items():
+            if isinstance(value, (int, float, np.number)) and "tensorboard" not in (key_excluded[name] or ()):
+                self.log.record(name, float(value))
+        self.log.write(step)
+
+    def close(self) -> None:
+        """Nothing: the run closes its log."""
+
+
 def parts_of(model: MaskablePPO) -> checkpoint.Parts:
     """The parts of the model that a resumed run needs."""
     return {"policy": model.policy, "optimizer": model.policy.optimizer}
@@ -264,16 +282,16 @@ def _train(config: Config) -> Result:
     )
     interrupts = Interrupts()
     bar = Bar(config.steps, start, quiet=config.quiet)
+    log = Log(this, start)
     probes = Probes(
         config.probes(game, average),
         folder,
         resume=config.resume,
         say=bar.say,
-        log=lambda name, value: model.logger.record(name, value),
+        log=log.record,
         check=interrupts.check,
     )
-    # From here on the folder is written to.
-    model.set_logger(configure(str(folder / "tensorboard"), ["tensorboard"]))
+    model.set_logger(Logger(None, [ToLog(log)]))
 
     def go_on(*_: Any) -> bool:
         interrupts.check()
@@ -291,6 +309,12 @@ def _train(config: Config) -> Result:
         if snapshot:
             model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
 
+    def measure(steps: int, last: bool = False) -> None:
+        try:
+            probes.measure(measured, steps, last=last)
+        finally:  # also what was measured before an interrupt
+            log.write(steps)
+
     saved, finished = start, start >= config.steps
     try:
         with interrupts, bar:
@@ -299,7 +323,7 @@ def _train(config: Config) -> Result:
             elif not finished:
                 model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
             while not finished:
-                probes.measure(measured, model.num_timesteps)
+                measure(model.num_timesteps)
                 with bar.training():
                     after = model.num_timesteps + config.num_envs * config.rollout
                     if config.entropy_final is not None:
@@ -314,7 +338,7 @@ def _train(config: Config) -> Result:
                 saved = model.num_timesteps
                 bar.update(saved)
                 finished = saved >= config.steps
-            probes.measure(measured, saved, last=True)
+            measure(saved, last=True)
             model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
     except KeyboardInterrupt:
         finished = False
@@ -323,6 +347,8 @@ def _train(config: Config) -> Result:
             raise
         kept = f"{saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}"
         raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
+    finally:
+        log.close()
     if finished:
         name = f"network:{folder}{',symmetric=true' if config.symmetric else ''}"
         bar.say(f"Trained on {saved:,} decisions. The run is in {folder}; play against it as {name}")
@@ -333,7 +359,7 @@ def _train(config: Config) -> Result:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ greedy policy of such values is no equilibrium; a temperature at play softens it
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009.
@@ -33,15 +34,14 @@ import torch
 from torch.nn import functional
 
 import ttt_envs
-from training import checkpoint
+from training import checkpoint, seeds
 from training.loop import Buffer, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.settings import Result, Settings, check_sizes, command_line
+from training.settings import Result, Settings, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder
 
 NAME = "training.value_learning"
@@ -51,6 +51,7 @@ NAME = "training.value_learning"
 class Config(Settings):
     """Settings of a run of value learning; the defaults are tuned for one core."""
 
+    UNIT: ClassVar[str] = "positions"
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
         **Settings.RANGES,
         "num_envs": (1, 2**20),
@@ -137,7 +138,7 @@ def _train(config: Config) -> Result:
     generator = np.random.default_rng([config.seed, start])
     batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
     buffer = Buffer(config.buffer, (np.int8, game.observation_size), (np.float32, game.num_actions))
-    turns = turns_of(game)
+    turns, latest = turns_of(game), dict[str, float]()
 
     def q_values(observations: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
@@ -168,7 +169,7 @@ def _train(config: Config) -> Result:
         legal = ~target.isnan()
         loss = functional.mse_loss(net(torch.from_numpy(found[:, features]).float())["q"][legal], target[legal])
         rate = config.learning_rate * max(1 - done, 0.01)
-        gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
+        latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
@@ -185,12 +186,14 @@ def _train(config: Config) -> Result:
         found = Network(*network(steps))
         return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
-    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead")
+    return train_rounds(
+        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":
