@@ -68,7 +68,7 @@ class Run:
         self.config, self.module, self.folder = config, module, config.out
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
-            found = _read(self.folder)
+            found = read_config(self.folder)
             self._before = found["seconds"]
             now, then = _settings(config), found["settings"]
             changed = [
@@ -125,7 +125,7 @@ class Run:
 
 def saved(kind: Callable[..., Config], folder: Path) -> Config:
     """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
-    settings = _read(folder)["settings"].items()
+    settings = read_config(folder)["settings"].items()
     try:
         found = kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
         found.check()
@@ -183,8 +183,8 @@ def restore(folder: Path, parts: Parts) -> int:
         raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    """The contents of config.json."""
+def read_config(folder: Path) -> dict[str, Any]:
+    """The contents of config.json in a run folder; FileNotFoundError, or ValueError if damaged."""
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")

@@ -31,7 +31,9 @@ def interquartile_mean(values: np.ndarray) -> np.ndarray:
     return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
 
 
-def bootstrap(tasks: Sequence[np.ndarray], resamples: int = 2000, seed: int = 0) -> tuple[np.ndarray, ...]:
+def bootstrap(
+    tasks: Sequence[np.ndarray], resamples: int = 2000, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The interquartile mean over tasks and seeds, and its 95 % interval by the stratified bootstrap.
 
     In each resample the seeds of each task are drawn with replacement; the interval is that of the percentiles. For

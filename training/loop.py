@@ -131,8 +131,9 @@ def train_rounds(
                             keep()
                             saved = steps
                         bar.update(steps)
-                keep()
-                saved = steps
+                if steps > saved:
+                    keep()
+                    saved = steps
             measure(last=True)
     except KeyboardInterrupt:
         save(steps)
