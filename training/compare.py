@@ -94,7 +94,10 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
         by_game: dict[str, list[Path]] = {}
         for folder in folders:
             settings = checkpoint.read_config(folder)["settings"]
-            game = " ".join([str(settings["game"]), *(f"{k}={v}" for k, v in settings["options"].items())])
+            options = settings.get("options")
+            if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
+                raise ValueError(f"{folder / checkpoint.CONFIG} is damaged: it names no game and options")
+            game = " ".join([settings["game"], *(f"{name}={value}" for name, value in options.items())])
             by_game.setdefault(game, []).append(folder)
         for game, mine in by_game.items():
             logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]

@@ -27,7 +27,7 @@ from training.ppo import Config  # noqa: E402
 from training.probes import ScoreRow  # noqa: E402
 from ttt_envs import agents  # noqa: E402
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network  # noqa: E402
-from ttt_envs.agents.tabular import Table, load_table  # noqa: E402
+from ttt_envs.agents.tabular import Table, features_of, load_table  # noqa: E402
 from ttt_envs.core.tensors import BadTensorFile, write_tensors  # noqa: E402
 
 
@@ -120,10 +120,11 @@ def test_networks(tmp_path: Path) -> None:
 
 
 def test_tables_of_values(tmp_path: Path) -> None:
-    path, table, game = tmp_path / "table.safetensors", Table(81), ttt_envs.load(GAME)
+    path, game = tmp_path / "table.safetensors", ttt_envs.load(GAME)
+    table = Table(81, features_of(game, []))
     rows = table.find(np.eye(190, dtype=np.int8)[:3], add=True)
     table.values[rows] = 1
-    facts = {"game": GAME, "options": dict(game.options), "inputs": 190, "steps": 3}
+    facts = {"game": GAME, "options": dict(game.options), "inputs": 190, "blocks": [], "steps": 3}
     table.save(path, facts)
     whole = path.read_bytes()
 

@@ -57,6 +57,7 @@ def test_run_folder(run: Path) -> None:
         "config.json",
         "curve.csv",
         "curve.png",
+        "log.jsonl",
         "network.safetensors",
         "resume.safetensors",
         "snapshots",
