@@ -35,7 +35,7 @@ from torch.nn import functional
 
 from training import checkpoint, seeds
 from training.loop import gradient_step, train_rounds
-from training.nets import Net
+from training.nets import Net, load_net
 from training.opponents import Opponents
 from training.probes import due
 from training.settings import Agents, Result, Settings, check_sizes
@@ -173,8 +173,8 @@ def q_values(net: Net, observations: np.ndarray) -> np.ndarray:
 class EpsilonGreedy(Agent):
     """The learner as it plays now: its best action, or with probability `exploration` a random one."""
 
-    def __init__(self, net: Net) -> None:
-        self.net, self.exploration = net, 1.0
+    def __init__(self, net: Net, exploration: float = 0.0) -> None:
+        self.net, self.exploration = net, exploration
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions)."""
@@ -226,13 +226,13 @@ def _train(config: Config) -> Result:
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     replay = Replay(game, config.buffer // config.num_envs, config.num_envs)
-    current = EpsilonGreedy(net)
+    current = EpsilonGreedy(net, 1.0)
     opponents = Opponents(
         game,
         current,
         config.opponents,
         folder / SNAPSHOTS,
-        NetworkAgent,
+        lambda path: EpsilonGreedy(load_net(path)),
         self_weight=config.self_weight,
         past_weight=config.past_weight,
         past=config.past,

@@ -42,7 +42,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from training import checkpoint, seeds
 from training.interrupts import Interrupts
 from training.logs import Log
-from training.nets import ACTIVATIONS
+from training.nets import ACTIVATIONS, Logits, load_net
 from training.opponents import Opponents
 from training.probes import Probes, due
 from training.progress import Bar
@@ -228,6 +228,12 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
     return info, {name: tensors[f"{names[layer]}.{end}"].numpy() for name, (layer, _, end) in parts.items()}
 
 
+def read_snapshot(path: Path) -> PolicyAgent:
+    """A snapshot as an opponent."""
+    net = load_net(path)
+    return PolicyAgent(Logits(net), net.info.encoding)
+
+
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
@@ -275,7 +281,7 @@ def _train(config: Config) -> Result:
         current,
         config.opponents,
         folder / SNAPSHOTS,
-        NetworkAgent,
+        read_snapshot,
         self_weight=config.self_weight,
         past_weight=config.past_weight,
         past=config.past,

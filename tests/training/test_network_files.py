@@ -17,7 +17,7 @@ from small_training import GAME, copy_files, sample_view, tiny
 
 import ttt_envs
 from training import ppo
-from training.nets import Net
+from training.nets import Logits, load_net
 from training.ppo import train
 from ttt_envs import agents
 from ttt_envs.agents.networks import FORMAT, BadNetworkFile, Network, NetworkInfo, load_network, save_network
@@ -196,25 +196,13 @@ def test_the_same_policy_as_in_torch(run: Path, tmp_path: Path) -> None:
     """By NumPy from the file, and by torch from the same weights; each symmetry and temperature."""
     positions = sample_view(200)
     for folder in (run, train(tiny(tmp_path / "x", encoding="planes", activation="tanh", steps=128)).folder):
-        info, tensors = contents(folder / "network.safetensors")
-        net = Net(info)
-        net.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
+        info = load_network(folder).info
+        net = load_net(folder / "network.safetensors")
         for form in ({}, {"symmetric": True}, {"temperature": 0.5}, {"temperature": 0}):
-            by_torch = PolicyAgent(Head(net), info.encoding, **form)
+            by_torch = PolicyAgent(Logits(net), info.encoding, **form)
             by_numpy = agents.load(",".join([f"network:{folder}", *(f"{name}={form[name]}" for name in form)]))
             assert np.abs(by_numpy.policy(positions) - by_torch.policy(positions)).max() < 1e-5
             assert (by_numpy.act(positions) == by_torch.act(positions)).all()
-
-
-class Head(torch.nn.Module):
-    """The policy of a network with several heads."""
-
-    def __init__(self, net: Net) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        return self.net(observations)["policy"]
 
 
 def test_the_file_has_the_policy_and_the_values_of_the_model(tmp_path: Path) -> None:
