@@ -133,7 +133,7 @@ class BatchModel:
     def _begun(self, rows: np.ndarray) -> None:
         """Take over the games bool (n,) that have started anew: only the batch knows their seeds."""
         fresh = self.batch.states[rows]
-        check((fresh["ply"] == 0).all(), "a new game begins in the middle")
+        check((fresh["ply"] == self.game.new_state(0)["ply"]).all(), "a new game begins in the middle")
         check((self.batch.episode_seeds[rows] != self.seeds[rows]).all(), "a game is played again")
         self.states[rows], self.seeds[rows] = fresh, self.batch.episode_seeds[rows]
         for row in np.flatnonzero(rows):

@@ -42,7 +42,7 @@ class _Single:
         self.committed[:] = -1
         if self._episodes is None:
             self.states = unpack_state(self.game, self.env.get_state())[0]  # of a seed that nobody knows
-            check(self.states["ply"][0] == 0, "a game begins in the middle")
+            check(self.states["ply"][0] == self.game.new_state(0)["ply"][0], "a game begins in the middle")
         else:
             self.states = self._episodes.states.copy()
 
