@@ -72,11 +72,11 @@ def test_a_run_is_resumed(tmp_path, folder):
     assert list(after._rows)[: len(before)] == list(before._rows)
 
 
-def test_a_win_at_once_is_worth_one(tmp_path):
-    """Moves that end a round are valued at what they pay, and one that lets the opponent win is worth less."""
+def test_it_learns_to_play_against_the_opponent(tmp_path):
+    """Of random play the regret is 0.33; of play that takes the opponent's best for its own it is 0.18."""
     result = train(Config(**{**TINY, "steps": 200_000, "eval_every": 200_000, "save_every": 200_000}, out=tmp_path))
     agent = agents.load(f"tabular:{result.folder}")
-    assert measure_regret(DICE, agent, games=200, seed=3).per_game < 0.2  # of random play it is 0.33
+    assert measure_regret(DICE, agent, games=200, seed=3).per_game < 0.155
 
 
 def test_games_that_are_too_large_are_refused(tmp_path):
