@@ -26,12 +26,16 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
+from training.seeds import folders_of
 from ttt_envs import agents
-from ttt_envs.agents.networks import FILE, read_tensors, write_tensors
+from ttt_envs.agents.networks import FILE
+from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
+from ttt_envs.agents.ntuples import FORMAT as NTUPLES_FORMAT
 from ttt_envs.agents.shipped import CARD, Card, Outcome, cards
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.core.tensors import read_tensors, write_tensors
 from ttt_envs.evaluation import exploitability, regret, tournament
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,19 +67,14 @@ def recipes() -> dict[str, dict[str, Any]]:
 
 def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
     """The finished runs of all seeds, trained if they are not there yet."""
-    runs = []
-    for seed in recipe["seeds"]:
-        run = folder / f"seed-{seed}"
-        python, *words = shlex.split(recipe["train"])
-        assert python == "python"
-        command = [sys.executable, *words, "--seed", str(seed), "--out", str(run)]
-        if (run / "resume.safetensors").exists():
-            command = [sys.executable, *words[:2], "--resume", "--out", str(run)]
-        console.print(f"training: {shlex.join(command)}", highlight=False)
-        if subprocess.run(command, cwd=ROOT).returncode:
-            raise SystemExit(f"training in {run} ended with an error")
-        runs.append(run)
-    return runs
+    python, *words = shlex.split(recipe["train"])
+    assert python == "python"
+    resume = ["--resume"] if folder.exists() else []
+    command = [sys.executable, *words, "--seeds", str(recipe["seeds"]), *resume, "--out", str(folder)]
+    console.print(f"training: {shlex.join(command)}", highlight=False)
+    if subprocess.run(command, cwd=ROOT).returncode:
+        raise SystemExit(f"training in {folder} ended with an error")
+    return folders_of(folder)
 
 
 def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
@@ -84,7 +83,8 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
     runs = train(recipe, config.runs / game_id / own, console)
     folder = TRAINED / game_id / own
     folder.mkdir(parents=True, exist_ok=True)
-    form, facts, tensors = read_tensors(runs[0])
+    facts, tensors = read_tensors(runs[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
+    form = facts.pop("format")
     write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
     run = json.loads((runs[0] / "config.json").read_text())
     outcomes = []
@@ -100,8 +100,8 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
         agent=recipe["agent"],
         method=recipe["method"],
         weaknesses=recipe["weaknesses"],
-        train=f"{recipe['train']} --seed {recipe['seeds'][0]}",
-        seed=recipe["seeds"][0],
+        train=f"{recipe['train']} --seeds {recipe['seeds']}",
+        seed=run["settings"]["seed"],
         steps=facts["steps"],
         seconds=run["seconds"],
         versions=run["versions"],

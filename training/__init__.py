@@ -1,6 +1,8 @@
-"""Training scripts, one a method, run as `python -m training.NAME GAME`: `ppo` and `demo`; and what they share.
+"""Training scripts, one a method, run as `python -m training.NAME GAME`: `ppo`, `dqn`, `value_learning`, `tabular`.
 
-`settings` has the settings and the command line that all methods have in common, `opponents` who they play against,
-`checkpoint` what a run folder keeps, `probes` what is measured on the way, `curves`, `progress` and `interrupts` the
-rest. None of these knows a method or a library of networks, but for `checkpoint`, which keeps modules of torch.
+`demo` trains, rates and films an agent; `compare` draws several runs on one page. What the methods share: `settings`
+has their common settings and command line, `seeds` trains with several seeds, `loop` has the outer loop, `opponents`
+who they play against, `checkpoint` what a run folder keeps, `logs` and `probes` what is logged and measured on the way,
+`metrics` reads that again, `intervals` has means over seeds, `nets` the networks as torch modules; `curves`, `progress`
+and `interrupts` the rest.
 """

@@ -15,6 +15,7 @@ folder holds:
     resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
 
 Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
@@ -33,16 +34,15 @@ import torch
 from torch.nn import functional
 
 import ttt_envs
-from training import checkpoint
+from training import checkpoint, seeds
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.settings import Result, Settings, check_sizes, command_line
+from training.settings import Result, Settings, check_sizes
 from ttt_envs.agents import Agent
-from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
+from ttt_envs.agents.networks import FILE, Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
 from ttt_envs.agents.search.gumbel_trees import Found
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import choose_rows
@@ -78,6 +78,8 @@ class Config(Settings):
         "eval_simulations": (1, MOST_SIMULATIONS),
         "save_every": (1, 10**15),
     }
+
+    UNIT: ClassVar[str] = "positions"
 
     out: Path = Path("runs/alphazero")
     """Run folder."""
@@ -237,7 +239,7 @@ def train(config: Config) -> Result:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
             option or agent; a game or an agent that does not fit.
         FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
         OSError: a file cannot be written; what was saved before can be resumed.
     """
@@ -269,6 +271,7 @@ def _train(config: Config) -> Result:
         game, config.num_envs, max(config.simulations, final), config.considered, c_scale=config.c_scale
     )
     buffer, turns, owed = Buffer(config.buffer), turns_of(game), 0.0
+    latest: dict[str, float] = {}
 
     def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with torch.inference_mode():
@@ -279,10 +282,10 @@ def _train(config: Config) -> Result:
         """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
         nonlocal owed
         done = min((steps + config.num_envs) / config.steps, 1.0)
-        seeds = generator.integers(0, 2**64, config.num_envs, np.uint64)
+        draws = generator.integers(0, 2**64, config.num_envs, np.uint64)
         noise = generator.gumbel(size=(config.num_envs, game.num_actions)).astype(np.float32)
         simulations = round(config.simulations + done * (final - config.simulations))
-        new = games.play(search.search(games.batch.states, seeds, evaluate, noise, simulations))
+        new = games.play(search.search(games.batch.states, draws, evaluate, noise, simulations))
         buffer.add(new)
         owed += config.reuse * len(new["values"])
         while buffer.added >= config.warm_up and owed >= config.batch:
@@ -299,7 +302,7 @@ def _train(config: Config) -> Result:
         loss = policy_loss(found["policy"], target)
         loss += functional.mse_loss(found["value"], torch.from_numpy(rows["values"]))
         rate = config.learning_rate * max(1 - done, 0.01)
-        gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
+        latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
@@ -308,19 +311,21 @@ def _train(config: Config) -> Result:
     def save(steps: int) -> None:
         """Bring the folder up to date."""
         this.write_config()
-        save_network(folder / "network.safetensors", *network(steps))
+        save_network(folder / FILE, *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         return Guided(Network(*network(steps)), config.eval_simulations, considered=config.considered)
 
-    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided")
+    return train_rounds(
+        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided", numbers=lambda: latest
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from ttt_envs.agents import as_agent
-from ttt_envs.agents.policy import BadPolicyFile, read_tensors, write_tensors
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.options import as_text, command_line, within
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
@@ -49,22 +49,26 @@ Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
 class Run:
     """A run folder that is trained in: its settings, the command that repeats them, and the time spent so far."""
 
-    def __init__(self, config: Any, module: str) -> None:
+    def __init__(self, config: Any, module: str, needs: str = RESUME) -> None:
         """Check the folder `config.out`; nothing is written yet.
 
         Args:
             config: a dataclass with fields as those of `training.settings.Settings`.
             module: name of the training script, such as "training.ppo".
+            needs: name of the file without which there is nothing to resume.
 
         Raises:
             FileExistsError: the folder holds a run, and `resume` is not set.
             FileNotFoundError: `resume` is set, and there is nothing to resume.
-            ValueError: the run was started with other settings than those given now, or its files are damaged.
+            ValueError: the run was started with other settings than those given now, or its files are damaged; or
+                there are several seeds, which have a run each.
         """
+        if needs == RESUME and config.seeds > 1:
+            raise ValueError("a run has one seed: training.seeds.train_seeds trains with several")
         self.config, self.module, self.folder = config, module, config.out
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
-            found = _read(self.folder)
+            found = read_config(self.folder)
             self._before = found["seconds"]
             now, then = _settings(config), found["settings"]
             changed = [
@@ -74,9 +78,9 @@ class Run:
             ]
             if changed:
                 raise ValueError(f"the run in {self.folder} has other settings: {'; '.join(changed)}")
-            if not (self.folder / RESUME).is_file():
-                raise FileNotFoundError(f"nothing to resume: no file {self.folder / RESUME}")
-        elif (self.folder / RESUME).exists():
+            if not (self.folder / needs).is_file():
+                raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
+        elif (self.folder / needs).exists():
             raise FileExistsError(
                 f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
             )
@@ -85,6 +89,11 @@ class Run:
     def seconds(self) -> float:
         """Wall time spent on the run, earlier calls included."""
         return self._before + time.perf_counter() - self._clock
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON's types, without those that belong to a call."""
+        return _settings(self.config)
 
     @property
     def command(self) -> str:
@@ -116,7 +125,7 @@ class Run:
 
 def saved(kind: Callable[..., Config], folder: Path) -> Config:
     """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
-    settings = _read(folder)["settings"].items()
+    settings = read_config(folder)["settings"].items()
     try:
         found = kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
         found.check()
@@ -134,23 +143,25 @@ def _with_tuples(value: Any) -> Any:
 
 def save(folder: Path, steps: int, parts: Parts) -> None:
     """Write the state of training, modules and optimisers by name, whole or not at all."""
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for part, found in parts.items():
         if isinstance(found, torch.nn.Module):
             tensors.update({f"{part}.{name}": tensor for name, tensor in found.state_dict().items()})
         else:
             for index, state in found.state_dict()["state"].items():
                 tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
-    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, tensors)
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, arrays)
 
 
 def restore(folder: Path, parts: Parts) -> int:
-    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadPolicyFile if damaged."""
+    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadTensorFile if damaged."""
     path = folder / RESUME
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")
-    facts, tensors = read_tensors(path, RESUME_FORMAT)
+    facts, arrays = read_tensors(path, RESUME_FORMAT)
     try:
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         for part, found in parts.items():
             mine = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
             if isinstance(found, torch.nn.Module):
@@ -169,11 +180,11 @@ def restore(folder: Path, parts: Parts) -> int:
             raise ValueError("it holds numbers that are not finite")
         return int(facts["steps"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise BadPolicyFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
+        raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    """The contents of config.json."""
+def read_config(folder: Path) -> dict[str, Any]:
+    """The contents of config.json in a run folder; FileNotFoundError, or ValueError if damaged."""
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")

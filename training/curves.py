@@ -49,14 +49,14 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     return rows
 
 
-def write_picture(path: Path, title: str, ylabel: str, draw: Callable[[Any], None]) -> None:
-    """Write a PNG of a curve over decisions; `draw(axes)` fills Matplotlib's axes."""
+def write_picture(path: Path, title: str, xlabel: str, ylabel: str, draw: Callable[[Any], None]) -> None:
+    """Write a PNG of a curve over steps; `draw(axes)` fills Matplotlib's axes."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    axes.set(title=title, xlabel="decisions trained on", ylabel=ylabel)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
     axes.grid(alpha=0.3, which="both")
     draw(axes)

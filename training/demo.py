@@ -79,7 +79,7 @@ def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -
     write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
 
     console.rule("2/3  Tournament")
-    ours = f"ppo:{training}"
+    ours = f"network:{training}"
     rated = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
     if not rated.complete:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")

@@ -1,12 +1,13 @@
 """The parts that learners on rules share: a buffer, a gradient step with an average of the networks, the outer loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 
 from training import checkpoint
 from training.interrupts import Interrupts
+from training.logs import Log
 from training.nets import Net
 from training.probes import Probes
 from training.progress import Bar
@@ -51,8 +52,11 @@ def turns_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def gradient_step(
     loss: torch.Tensor, net: Net, average: Net, optimizer: torch.optim.Optimizer, *, rate: float, share: float
-) -> None:
-    """Descend from `loss` by `optimizer` at learning rate `rate`, and move `average` towards `net` by `share`."""
+) -> dict[str, float]:
+    """Descend from `loss` by `optimizer` at learning rate `rate`, and move `average` towards `net` by `share`.
+
+    Returns numbers for the log.
+    """
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad(set_to_none=True)
@@ -62,6 +66,7 @@ def gradient_step(
     with torch.no_grad():
         for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
             mean.lerp_(latest, share)
+    return {"train/loss": float(loss.detach()), "train/learning_rate": rate}
 
 
 def train_rounds(
@@ -73,51 +78,78 @@ def train_rounds(
     save: Callable[[int], None],
     agent: Callable[[int], Agent],
     plays_as: str,
+    numbers: Callable[[], Mapping[str, float]] = dict,
 ) -> Result:
     """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
 
     Args:
         this: the run, whose settings have `save_every` beside those of `training.settings.Settings`.
         game: the game that is played.
-        start: positions trained on in earlier calls.
-        one_round: (positions so far) -> positions more, after a round of training.
-        save: brings the run folder up to date; called with the positions so far.
-        agent: the agent to be measured, after so many positions.
+        start: steps trained on in earlier calls.
+        one_round: (steps so far) -> steps more, after a round of training.
+        save: brings the run folder up to date; called with the steps so far.
+        agent: the agent to be measured, after so many steps.
         plays_as: name of the agent that plays the run folder, for the closing words.
+        numbers: gives numbers by name for the log, such as the loss; called at each save.
 
     Raises OSError if a file cannot be written, saying what was saved before.
     """
-    config, folder = this.config, this.folder
+    config, folder, unit = this.config, this.folder, this.config.UNIT
     interrupts = Interrupts()
-    bar = Bar(config.steps, start, unit="positions", quiet=config.quiet)
-    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
+    bar = Bar(config.steps, start, unit=unit, quiet=config.quiet)
+    log = Log(this, start)
+    probes = Probes(
+        config.probes(game),
+        folder,
+        resume=config.resume,
+        unit=unit,
+        say=bar.say,
+        log=log.record,
+        check=interrupts.check,
+    )
     steps = saved = start
+
+    def measure(last: bool = False) -> None:
+        try:
+            probes.measure(agent(steps), steps, last=last)
+        finally:  # also what was measured before an interrupt
+            log.write(steps)
+
+    def keep() -> None:
+        save(steps)
+        for name, value in {**numbers(), "time/steps_per_second": bar.speed}.items():
+            log.record(name, value)
+        log.write(steps)
+
     try:
         with interrupts, bar:
             if not config.resume:
                 save(0)
             while steps < config.steps:
-                probes.measure(agent(steps), steps)
+                measure()
                 until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
                 with bar.training():
                     while steps < until:
                         interrupts.check()
                         steps += one_round(steps)
                         if steps - saved >= config.save_every:
-                            save(steps)
+                            keep()
                             saved = steps
                         bar.update(steps)
-                save(steps)
-                saved = steps
-            probes.measure(agent(steps), steps, last=True)
+                if steps > saved:
+                    keep()
+                    saved = steps
+            measure(last=True)
     except KeyboardInterrupt:
         save(steps)
-        bar.say(f"Interrupted; {steps:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}")
+        bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
         return Result(folder, steps, bar.speed, False, probes.rows)
     except OSError as error:
         if not (folder / checkpoint.RESUME).exists():
             raise
-        kept = f"{saved:,} positions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        kept = f"{saved:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}"
         raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
-    bar.say(f"Trained on {steps:,} positions. The run is in {folder}; play against it as {plays_as}:{folder}")
+    finally:
+        log.close()
+    bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {plays_as}:{folder}")
     return Result(folder, steps, bar.speed, True, probes.rows)

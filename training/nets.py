@@ -1,9 +1,12 @@
 """Networks of `ttt_envs.agents.networks` as torch modules, to train them."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
-from ttt_envs.agents.networks import NetworkInfo
+from ttt_envs.agents.networks import FORMAT, NetworkInfo, load_network
+from ttt_envs.core.tensors import read_tensors
 
 #: Activation function by its name in `ttt_envs.agents.networks.ACTIVATIONS`.
 ACTIVATIONS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
@@ -48,3 +51,28 @@ class Net(torch.nn.Module):
     def tensors(self) -> dict[str, np.ndarray]:
         """The weights as `Network` and `save_network` take them, copied."""
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.state_dict().items()}
+
+
+class Logits(torch.nn.Module):
+    """The policy head of a network alone, as `ttt_envs.agents.policy.PolicyAgent` takes it."""
+
+    def __init__(self, net: Net) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (n, inputs) -> logits (n, actions)."""
+        logits: torch.Tensor = self.net(observations)["policy"]
+        return logits
+
+
+def load_net(path: Path) -> Net:
+    """A network file as a module; raises as `load_network`.
+
+    Beside training, torch plays better than NumPy: its threads are limited to one, while those of NumPy's matrix
+    products get in each other's way as soon as something else runs.
+    """
+    net = Net(load_network(path).info)
+    _, tensors = read_tensors(path, FORMAT)
+    net.load_state_dict({name: torch.from_numpy(tensors[name]) for name in net.state_dict()})
+    return net

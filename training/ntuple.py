@@ -13,6 +13,7 @@ second. For games of two sides with perfect information, without chance after th
     resume.safetensors     what --resume needs: the weights and what their learning rates depend on
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
+    log.jsonl, tensorboard/    metrics over steps and wall time
 
 Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
 prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,
@@ -33,17 +34,14 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from training import checkpoint
-from training.interrupts import Interrupts
-from training.probes import Probes
-from training.progress import Bar
-from training.settings import Result, Settings, command_line
+from training import checkpoint, seeds
+from training.loop import train_rounds
+from training.settings import Result, Settings
 from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
 from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core import jit, rng
-from ttt_envs.core.files import locked_folder, reason_of
+from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 
@@ -67,6 +65,8 @@ class Config(Settings):
         "depth": (1, MOST_PLIES),
         "save_every": (1, 10**15),
     }
+
+    UNIT: ClassVar[str] = "plies"
 
     out: Path = Path("runs/ntuple")
     """Run folder."""
@@ -217,7 +217,7 @@ def train(config: Config) -> Result:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
             option or agent; a game or an agent that does not fit.
         FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
         OSError: a file cannot be written; what was saved before can be resumed.
     """
@@ -252,7 +252,7 @@ def _train(config: Config) -> Result:
     )
     states = np.repeat(game.prototype, 2)
 
-    def learn(steps: int) -> int:
+    def one_round(steps: int) -> int:
         """Play some games and learn from them; returns the plies. Their seeds depend on the steps before them."""
         seed = np.uint64(rng.fold(np.uint64(config.seed), np.uint64(steps)))
         return int(kernel(game.prototype, states, seed, _GAMES, *arrays, settings, *room))
@@ -268,48 +268,16 @@ def _train(config: Config) -> Result:
         save_ntuples(folder / FILE, found.info, found.weights)
         checkpoint.save(folder, steps, {"table": table})  # last: a resumed run makes again whatever is missing before
 
-    interrupts = Interrupts()
-    bar = Bar(config.steps, start, unit="plies", quiet=config.quiet)
-    probes = Probes(config.probes(game), folder, resume=config.resume, say=bar.say, check=interrupts.check)
+    def agent(steps: int) -> AlphaBeta:
+        """The agent that is measured."""
+        return AlphaBeta(network(steps), depth=config.depth)
 
-    def measure(steps: int, last: bool = False) -> None:
-        probes.measure(AlphaBeta(network(steps), depth=config.depth), steps, last=last)
-
-    steps = saved = start
-    try:
-        with interrupts, bar:
-            if not config.resume:
-                save(0)
-            while steps < config.steps:
-                measure(steps)
-                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
-                with bar.training():
-                    while steps < until:
-                        interrupts.check()
-                        steps += learn(steps)
-                        if steps - saved >= config.save_every:
-                            save(steps)
-                            saved = steps
-                        bar.update(steps)
-                save(steps)
-                saved = steps
-            measure(steps, last=True)
-    except KeyboardInterrupt:
-        save(steps)
-        bar.say(f"Interrupted; {steps:,} plies are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, probes.rows)
-    except OSError as error:
-        if not (folder / checkpoint.RESUME).exists():
-            raise
-        kept = f"{saved:,} plies are saved in {folder}. Continue with:\n  {this.resume_command}"
-        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
-    bar.say(f"Trained on {steps:,} plies. The run is in {folder}; play against it as alphabeta:{folder}")
-    return Result(folder, steps, bar.speed, True, probes.rows)
+    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="alphabeta")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ past snapshots and fixed agents, inside the environment's `step`; a game draws i
 folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
-    policy.safetensors     the latest policy: agents.load("ppo:runs/x")
+    network.safetensors    the latest policy and its value network: agents.load("network:runs/x")
     resume.safetensors     what --resume needs: the policy, the optimiser, the number of decisions
     snapshots/             past policies
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    tensorboard/           losses and scores: tensorboard --logdir runs
+    log.jsonl              losses and metrics over steps and wall time, one JSON object a line
+    tensorboard/           the same: tensorboard --logdir runs
 
 The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
 
@@ -36,19 +37,21 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import KVWriter, Logger
 
-from training import checkpoint
+from training import checkpoint, seeds
 from training.interrupts import Interrupts
+from training.logs import Log
+from training.nets import ACTIVATIONS, Logits, load_net
 from training.opponents import Opponents
 from training.probes import Probes, due
 from training.progress import Bar
-from training.settings import Agents, Result, Settings, check_sizes, command_line
+from training.settings import Agents, Result, Settings, check_sizes
 from ttt_envs.agents import Agent
-from ttt_envs.agents.policy import ACTIVATIONS, PolicyAgent, PolicyInfo, load_policy, network, save_policy
-from ttt_envs.agents.ppo import PPO
+from ttt_envs.agents.network import NetworkAgent
+from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
+from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder, reason_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -111,7 +114,7 @@ class Config(Settings):
     encoding: str = "flat"
     """Encoding of observations, flat or planes."""
     symmetric: bool = False
-    """Measure the policy averaged over the board's symmetries, which is stronger: ppo:OUT,symmetric=true."""
+    """Measure the policy averaged over the board's symmetries, which is stronger: network:OUT,symmetric=true."""
     self_weight: float = 0.6
     """Share of games against the current self."""
     past_weight: float = 0.2
@@ -176,15 +179,59 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
     return model
 
 
+class ToLog(KVWriter):
+    """What SB3 logs, for the log of the run."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write the numbers among the values."""
+        for name, value in key_values.items():
+            if isinstance(value, (int, float, np.number)) and "tensorboard" not in (key_excluded[name] or ()):
+                self.log.record(name, float(value))
+        self.log.write(step)
+
+    def close(self) -> None:
+        """Nothing: the run closes its log."""
+
+
 def parts_of(model: MaskablePPO) -> checkpoint.Parts:
     """The parts of the model that a resumed run needs."""
     return {"policy": model.policy, "optimizer": model.policy.optimizer}
 
 
+def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    """The policy and value networks, as `save_network` takes them.
+
+    In a game of more than two sides the policy alone: a value there is of all players, and PPO learns that of one.
+    """
+    info = NetworkInfo(
+        game=game.id,
+        options=dict(game.options),
+        kind="policy+value" if len(game.teams) == 2 else "policy",
+        inputs=int(np.prod(model.observation_space.shape or (1,))),
+        actions=game.num_actions,
+        hidden=config.hidden,
+        steps=model.num_timesteps,
+        encoding=config.encoding,
+        activation=config.activation,
+        separate=True,
+    )
+    # SB3's names of the same layers; those of activation functions are counted there too.
+    tensors = model.policy.state_dict()
+    names = {"heads.policy": "action_net", "heads.value": "value_net"}
+    for head in info.heads:
+        for k in range(len(config.hidden)):
+            names[f"bodies.{head}.{k}"] = f"mlp_extractor.{head}_net.{2 * k}"
+    parts = {name: name.rpartition(".") for name in info.shapes()}
+    return info, {name: tensors[f"{names[layer]}.{end}"].numpy() for name, (layer, _, end) in parts.items()}
+
+
 def read_snapshot(path: Path) -> PolicyAgent:
-    """A snapshot as an agent."""
-    info, tensors = load_policy(path)
-    return PolicyAgent(network(info, tensors), info.encoding)
+    """A snapshot as an opponent."""
+    net = load_net(path)
+    return PolicyAgent(Logits(net), net.info.encoding)
 
 
 def train(config: Config) -> Result:
@@ -196,7 +243,7 @@ def train(config: Config) -> Result:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
             option or agent; an agent that cannot play the game; a metric that cannot be measured in it.
         FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
         OSError: a file cannot be written; what was saved before can be resumed.
     """
@@ -226,15 +273,14 @@ def _train(config: Config) -> Result:
     measured = PolicyAgent(actor, config.encoding, symmetric=config.symmetric)
 
     def average() -> tuple[Agent, int]:
-        with torch.random.fork_rng(devices=[]):  # a new network draws weights before it is given its own
-            agent = PPO(str(folder), symmetric=config.symmetric, average=0.5)
-        return agent, len(agent.nets)
+        agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)
+        return agent, len(agent.networks)
 
     opponents = Opponents(
         game,
         current,
         config.opponents,
-        folder / "snapshots",
+        folder / SNAPSHOTS,
         read_snapshot,
         self_weight=config.self_weight,
         past_weight=config.past_weight,
@@ -242,16 +288,16 @@ def _train(config: Config) -> Result:
     )
     interrupts = Interrupts()
     bar = Bar(config.steps, start, quiet=config.quiet)
+    log = Log(this, start)
     probes = Probes(
         config.probes(game, average),
         folder,
         resume=config.resume,
         say=bar.say,
-        log=lambda name, value: model.logger.record(name, value),
+        log=log.record,
         check=interrupts.check,
     )
-    # From here on the folder is written to.
-    model.set_logger(configure(str(folder / "tensorboard"), ["tensorboard"]))
+    model.set_logger(Logger(None, [ToLog(log)]))
 
     def go_on(*_: Any) -> bool:
         interrupts.check()
@@ -259,25 +305,21 @@ def _train(config: Config) -> Result:
 
     def save(before: int) -> None:
         """Bring the folder up to date; take a snapshot, if one is due since `before`, and exchange opponents."""
-        steps, tensors = model.num_timesteps, model.policy.state_dict()
-        info = PolicyInfo(
-            game=game.id,
-            options=dict(game.options),
-            encoding=config.encoding,
-            inputs=int(np.prod(model.observation_space.shape or (1,))),
-            actions=game.num_actions,
-            hidden=config.hidden,
-            activation=config.activation,
-            steps=steps,
-        )
+        steps, network = model.num_timesteps, network_of(model, config, game)
         snapshot = due(steps, before, config.snapshot_every)
         this.write_config()
         if snapshot:
-            save_policy(folder / "snapshots" / f"{steps:012d}.safetensors", info, tensors)
-        save_policy(folder / "policy.safetensors", info, tensors)
+            save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network)
+        save_network(folder / FILE, *network)
         checkpoint.save(folder, steps, parts_of(model))  # last: a resumed run makes again whatever is missing before it
         if snapshot:
             model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+
+    def measure(steps: int, last: bool = False) -> None:
+        try:
+            probes.measure(measured, steps, last=last)
+        finally:  # also what was measured before an interrupt
+            log.write(steps)
 
     saved, finished = start, start >= config.steps
     try:
@@ -287,7 +329,7 @@ def _train(config: Config) -> Result:
             elif not finished:
                 model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
             while not finished:
-                probes.measure(measured, model.num_timesteps)
+                measure(model.num_timesteps)
                 with bar.training():
                     after = model.num_timesteps + config.num_envs * config.rollout
                     if config.entropy_final is not None:
@@ -302,7 +344,7 @@ def _train(config: Config) -> Result:
                 saved = model.num_timesteps
                 bar.update(saved)
                 finished = saved >= config.steps
-            probes.measure(measured, saved, last=True)
+            measure(saved, last=True)
             model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
     except KeyboardInterrupt:
         finished = False
@@ -311,8 +353,10 @@ def _train(config: Config) -> Result:
             raise
         kept = f"{saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}"
         raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
+    finally:
+        log.close()
     if finished:
-        name = f"ppo:{folder}{',symmetric=true' if config.symmetric else ''}"
+        name = f"network:{folder}{',symmetric=true' if config.symmetric else ''}"
         bar.say(f"Trained on {saved:,} decisions. The run is in {folder}; play against it as {name}")
     else:
         bar.say(f"Interrupted; {saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}")
@@ -321,7 +365,7 @@ def _train(config: Config) -> Result:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ class Probe(ABC):
         numbers = ((each.name, getattr(row, each.name)) for row in rows for each in fields(row)[1:])
         return "   ".join(f"{name}: {value:.3g}" if isinstance(value, float) else f"{value}" for name, value in numbers)
 
-    def scalars(self, rows: Sequence[Any]) -> dict[str, float]:
+    @classmethod
+    def scalars(cls, rows: Sequence[Any]) -> dict[str, float]:
         """The rows of one measurement as named numbers, for a log such as TensorBoard's. By default none."""
         return {}
 
@@ -94,6 +95,7 @@ class Probes:
         folder: str | Path,
         *,
         resume: bool = False,
+        unit: str = "decisions",
         say: Callable[[str], None] | None = None,
         log: Callable[[str, float], None] | None = None,
         check: Check | None = None,
@@ -104,12 +106,13 @@ class Probes:
             probes: each has files of its own in `folder`, NAME.csv and NAME.png.
             folder: run folder.
             resume: go on with the curves in the folder, instead of replacing them.
+            unit: what a step of the learner is called.
             say: gets each measurement as a line of text.
             log: gets each measurement as numbers, by name.
             check: raises if a long measurement is to be given up. The next call of `measure` makes up for it.
         """
         self.probes = list(probes)
-        self.folder = Path(folder)
+        self.folder, self.unit = Path(folder), unit
         self._say, self._log = say or (lambda text: None), log or (lambda name, value: None)
         self._check = check or (lambda: None)
         names = [self._stem(probe) for probe in self.probes]
@@ -131,13 +134,14 @@ class Probes:
             self._write(probe)
             for name, value in probe.scalars(found).items():
                 self._log(name, value)
-            self._say(f"{steps:>11,} decisions   {probe.text(found)}")
+            self._say(f"{steps:>11,} {self.unit}   {probe.text(found)}")
 
     def _write(self, probe: Probe) -> None:
         """Bring the probe's files up to date."""
         rows, title = self.rows[probe.name], f"{probe.game.title}: {probe.name}"
         curves.write_rows(self._path(probe, "csv"), probe.row, rows)
-        curves.write_picture(self._path(probe, "png"), title, probe.unit, lambda axes: probe.draw(axes, rows))
+        labels = f"{self.unit} trained on", probe.unit
+        curves.write_picture(self._path(probe, "png"), title, *labels, lambda axes: probe.draw(axes, rows))
 
     def _stem(self, probe: Probe) -> str:
         return probe.file or probe.name
@@ -215,7 +219,8 @@ class Score(Probe):
         """Shares of games won, drawn, lost."""
         return "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in rows)
 
-    def scalars(self, rows: Sequence[ScoreRow]) -> dict[str, float]:
+    @classmethod
+    def scalars(cls, rows: Sequence[ScoreRow]) -> dict[str, float]:
         """The score against each opponent."""
         return {f"eval/{row.agent}": row.score for row in rows}
 
@@ -286,7 +291,8 @@ class Regret(Probe):
             return f"regret a game: at least {value}, {row.measured:.1%} of decisions measured"
         return f"regret a game: {value}"
 
-    def scalars(self, rows: Sequence[RegretRow]) -> dict[str, float]:
+    @classmethod
+    def scalars(cls, rows: Sequence[RegretRow]) -> dict[str, float]:
         """The regret a game, if any is known."""
         (row,) = rows
         return {"eval/regret": row.per_game} if row.measured else {}
@@ -300,7 +306,7 @@ class ExploitabilityRow:
     """The gain of a best response, on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
 
     Attributes:
-        steps: decisions trained on.
+        steps: steps trained on.
         policy: the gain against the agent.
         policy_half_width: half width of its 95 % interval; 0 if it is exact.
         average: the gain against the average of the latest half of its snapshots so far; nan if there are none.
@@ -389,7 +395,8 @@ class Exploitability(Probe):
         text = f"exploitability: {value('policy')}"
         return f"{text}, of the average of {row.snapshots} snapshots: {value('average')}" if row.snapshots else text
 
-    def scalars(self, rows: Sequence[ExploitabilityRow]) -> dict[str, float]:
+    @classmethod
+    def scalars(cls, rows: Sequence[ExploitabilityRow]) -> dict[str, float]:
         """Both numbers."""
         (row,) = rows
         found = {"eval/exploitability": row.policy}

@@ -16,6 +16,7 @@ class Bar:
         """`total`: steps of the whole run; `start`: those of earlier calls; `unit`: what a step is called."""
         self.total, self.start, self.steps, self.unit = total, start, start, unit
         self.seconds = 0.0
+        self._since: float | None = None
         self.console = Console(quiet=quiet)
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -37,16 +38,18 @@ class Bar:
     @contextmanager
     def training(self) -> Iterator[None]:
         """A context whose time counts as training, for `speed`; measurements and saving stay outside."""
-        started = time.perf_counter()
+        self._since = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds += time.perf_counter() - started
+            self.seconds += time.perf_counter() - self._since
+            self._since = None
 
     @property
     def speed(self) -> float:
         """Steps a second of training; 0 before the first."""
-        return (self.steps - self.start) / self.seconds if self.seconds else 0.0
+        seconds = self.seconds + (time.perf_counter() - self._since if self._since else 0.0)
+        return (self.steps - self.start) / seconds if seconds else 0.0
 
     def update(self, steps: int) -> None:
         """Show how many steps are done."""
@@ -54,7 +57,7 @@ class Bar:
         self._progress.update(
             self._task,
             completed=min(steps, self.total),
-            speed=f"{self.speed:,.0f} {self.unit}/s" if self.seconds else "",
+            speed=f"{self.speed:,.0f} {self.unit}/s" if self.speed else "",
         )
 
     def say(self, text: str) -> None:

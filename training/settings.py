@@ -5,6 +5,7 @@ import inspect
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -51,11 +52,16 @@ class Settings:
     """Settings of a training run that do not depend on the method."""
 
     #: Settings that may differ when a run is resumed.
-    MAY_CHANGE: ClassVar[tuple[str, ...]] = ("steps", "out", "resume", "quiet", "eval_every", "exploitability_every")
+    MAY_CHANGE: ClassVar[tuple[str, ...]] = (
+        *("steps", "out", "resume", "seeds", "quiet", "eval_every", "exploitability_every", "wandb"),
+    )
+    #: What the script counts as a step.
+    UNIT: ClassVar[str] = "decisions"
     #: The lowest and the highest value of a setting.
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
         "steps": (1, 10**15),
         "seed": (0, 2**32 - 1),
+        "seeds": (1, 1000),
         "eval_every": (1, 10**15),
         "eval_games": (2, 10**7),
         "regret_games": (0, 10**7),
@@ -68,15 +74,17 @@ class Settings:
     options: Options = field(default_factory=dict)
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
     steps: int = 3_000_000
-    """Decisions of the learner to train on, those before --resume included."""
+    """Steps to train for, those before --resume included; the learner's decisions, or positions where it says so."""
     out: Path = Path("runs/training")
     """Run folder."""
     resume: bool = False
     """Continue the run in the folder. Settings that are not given are those of the run."""
     seed: int = 0
     """Seed of all random numbers."""
+    seeds: int = 1
+    """Number of seeds to train with, from --seed on, one after the other, each in OUT/seed-K; ends with a summary."""
     eval_every: int = 500_000
-    """Decisions between two measurements of score and regret."""
+    """Steps between two measurements of score and regret."""
     eval_agents: Agents = ("random", "greedy")
     """Agents that the score is measured against."""
     eval_games: int = 200
@@ -84,10 +92,12 @@ class Settings:
     regret_games: int = 0
     """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle."""
     exploitability_every: int = 0
-    """Decisions between two measurements of exploitability, of the policy and of the average of the latest half of its
+    """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
     exploitability_starts: int = 20
     """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
+    wandb: str | None = None
+    """Project of Weights & Biases to log to as well; needs the package wandb."""
     quiet: bool = False
     """Print nothing."""
 
@@ -99,6 +109,10 @@ class Settings:
         for name, (low, high) in self.RANGES.items():
             if getattr(self, name) is not None:
                 within(low, high, **{name: getattr(self, name)})
+        if self.seed + self.seeds > 2**32:
+            raise ValueError(f"seed + seeds must be at most {2**32:,}")
+        if self.wandb is not None and find_spec("wandb") is None:
+            raise ImportError("wandb is not installed, which --wandb needs: pip install wandb")
         if self.regret_games == 1:
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 

@@ -22,6 +22,7 @@ For games of two sides, with any chance; with hidden information where players m
     curve.csv, .png        score against the evaluation agents
     regret.csv, .png       loss of its decisions against best play, with --regret-games
     exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choices at once Shapley, "Stochastic games",
@@ -39,16 +40,15 @@ import torch
 from torch.nn import functional
 
 import ttt_envs
-from training import checkpoint
+from training import checkpoint, seeds
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.settings import Result, Settings, check_sizes, command_line
+from training.settings import Result, Settings, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
-from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
-from ttt_envs.cli.shell import DONE, INTERRUPTED, run
+from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -60,6 +60,7 @@ NAME = "training.value_learning"
 class Config(Settings):
     """Settings of a run of value learning; the defaults are tuned for one core."""
 
+    UNIT: ClassVar[str] = "positions"
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
         **Settings.RANGES,
         "num_envs": (1, 2**20),
@@ -234,7 +235,7 @@ def train(config: Config) -> Result:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
             option or agent; a game or an agent that does not fit.
         FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadPolicyFile: there is nothing to resume, or it is damaged.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
         OSError: a file cannot be written; what was saved before can be resumed.
     """
@@ -262,7 +263,7 @@ def _train(config: Config) -> Result:
     generator = np.random.default_rng([config.seed, start])
     batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
     buffer = Buffer(config.buffer)
-    turns = turns_of(game)
+    turns, latest = turns_of(game), dict[str, float]()
 
     def one_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
@@ -273,7 +274,7 @@ def _train(config: Config) -> Result:
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
             turn = turns[generator.integers(len(turns))]
             loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
-            gradient_step(loss, net, average, optimizer, rate=rate, share=config.average)
+            latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
         return batch.n
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
@@ -283,7 +284,7 @@ def _train(config: Config) -> Result:
     def save(steps: int) -> None:
         """Bring the folder up to date."""
         this.write_config()
-        save_network(folder / "network.safetensors", *network(steps))
+        save_network(folder / FILE, *network(steps))
         checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
 
     def agent(steps: int) -> Agent:
@@ -291,12 +292,14 @@ def _train(config: Config) -> Result:
         found = Network(*network(steps))
         return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
-    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead")
+    return train_rounds(
+        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return run(lambda: DONE if train(command_line(Config, NAME, __doc__, arguments)).finished else INTERRUPTED)
+    return seeds.main(Config, train, NAME, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -347,8 +347,6 @@ DRAW = "env = ttt_envs.make_aec('super_tic_tac_toe', render_mode='rgb_array'); e
 
 #: What needs an extra, the module that is missing, the extra that has it.
 NEEDS = (
-    ("agents.load('ppo:runs/x')", "torch", "train"),
-    ("agents.load('ppo:runs/x')", "safetensors", "train"),
     ("agents.from_torch(None)", "torch", "train"),
     ("ttt_envs.make_sb3('super_tic_tac_toe', 2)", "stable_baselines3", "train"),
     (DRAW, "PIL", "render"),
@@ -388,7 +386,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it() -> None:
 
 
 def test_agents_are_known_without_the_extras() -> None:
-    names = "torch", "safetensors", "stable_baselines3", "sb3_contrib", "matplotlib", "PIL", "pygame", "resvg_py"
+    names = "torch", "stable_baselines3", "sb3_contrib", "matplotlib", "PIL", "pygame", "resvg_py"
     code = (
         f"import sys\nsys.modules.update(dict.fromkeys({names}))\nfrom ttt_envs import agents\nprint(*agents.known())"
     )

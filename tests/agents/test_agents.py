@@ -306,7 +306,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ("random:seed=3", "unknown parameter 'seed'; known: none"),
         ("greedy:samples=0", "samples must be a whole number from 1 to 1,000,000,000, not 0"),
         ("oracle:fallback=gredy", "did you mean 'greedy'"),
-        ("ppo", "needs"),
+        ("network", "needs"),
     ],
 )
 def test_wrong_specs_are_refused_in_words(spec: str, words: str) -> None:
@@ -320,7 +320,7 @@ OUT_OF_REACH = ("-1", "1e30", str(10**30), "9" * 5000, "nan", "inf", "-inf", "1e
 
 @pytest.mark.parametrize("name", ["greedy", "mcts", "ismcts", "smmcts", "expectimax"])
 def test_numbers_out_of_reach_are_refused(name: str) -> None:
-    """Each parameter of the agents that have numbers; `ppo` needs a file, and is tested with one."""
+    """Each parameter of the agents that have numbers; `network` needs a file, and is tested with one."""
     found = parameters(agents.known()[name])
     assert found
     for parameter in found:

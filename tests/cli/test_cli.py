@@ -583,8 +583,8 @@ def test_agents_lists_all_with_what_they_play(capsys):
     assert "tic_tac_match" not in found["mcts"]
     assert "operation_tic_tac_toe" not in found["mcts"]
     assert "operation_tic_tac_toe" in found["smmcts"]
-    assert "plays: depends on its parameters" in found["ppo"]
-    assert "path (str) a run folder" in found["ppo"]
+    assert "plays: depends on its parameters" in found["network"]
+    assert "a run folder" in found["network"]
     assert "simulations=400 (int) simulations for each decision." in found["mcts"]
     assert "seconds=none (float or None)" in found["mcts"]
 
@@ -592,7 +592,17 @@ def test_agents_lists_all_with_what_they_play(capsys):
 def test_agents_of_a_game_are_those_that_play_it(capsys):
     assert main(["agents", "tic_tac_match"]) == 0
     found = entries_of(capsys)
-    assert list(found) == ["random", "greedy", "ismcts", "network", "lookahead", "guided", "ppo", "human"]
+    assert list(found) == [
+        "random",
+        "greedy",
+        "ismcts",
+        "trained",
+        "network",
+        "lookahead",
+        "guided",
+        "tabular",
+        "human",
+    ]
     assert main(["agents", SUPER]) == 0
     assert "oracle" in entries_of(capsys)
     assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0

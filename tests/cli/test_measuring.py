@@ -75,7 +75,7 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
         (["tournament", "super_tic_tac", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
         (["regret", "tic_tac_dice", "--option", "size=4", "--agents", "random"], "no oracle for size=4"),
         ([*EXPLOITABILITY, "--limit", "1000"], "more than 1000 positions"),
-        (["regret", *DICE, "--agents", "ppo:missing"], "missing"),
+        (["regret", *DICE, "--agents", "network:missing"], "missing"),
     ],
 )
 def test_a_wrong_command_is_refused(arguments, words, capsys, tmp_path):

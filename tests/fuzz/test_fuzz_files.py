@@ -26,7 +26,9 @@ from training.curves import read_rows, write_rows  # noqa: E402
 from training.ppo import Config  # noqa: E402
 from training.probes import ScoreRow  # noqa: E402
 from ttt_envs import agents  # noqa: E402
-from ttt_envs.agents.policy import BadPolicyFile, PolicyInfo, load_policy, save_policy, write_tensors  # noqa: E402
+from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network  # noqa: E402
+from ttt_envs.agents.tabular import Table, features_of, load_table  # noqa: E402
+from ttt_envs.core.tensors import BadTensorFile, write_tensors  # noqa: E402
 
 
 @st.composite
@@ -79,40 +81,71 @@ def refuse(call: Callable[[], Any], path: Path, kind: type[Exception]) -> Any:
     return found
 
 
-def network() -> tuple[PolicyInfo, dict[str, Any]]:
-    """A small policy that nobody has trained."""
+def network() -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    """A small network that nobody has trained."""
     game = ttt_envs.load(GAME)
-    info = PolicyInfo(GAME, dict(game.options), "flat", game.observation_size, game.num_actions, (4,), "tanh", 7)
-    names = (("mlp_extractor.policy_net.0", info.inputs, 4), ("action_net", 4, info.actions))
-    tensors = {f"{name}.weight": torch.ones(out, n) for name, n, out in names}
-    return info, {**tensors, **{f"{name}.bias": torch.ones(out) for name, _, out in names}}
+    sizes = game.observation_size, game.num_actions, (4,)
+    info = NetworkInfo(GAME, dict(game.options), "policy+value", *sizes, 7, separate=True)
+    return info, {name: np.ones(shape, np.float32) for name, shape in info.shapes().items()}
 
 
-def test_policies(tmp_path: Path) -> None:
-    path = tmp_path / "policy.safetensors"
+def test_networks(tmp_path: Path) -> None:
+    path = tmp_path / "network.safetensors"
     info, tensors = network()
-    save_policy(path, info, tensors)
+    save_network(path, info, tensors)
     whole, game = path.read_bytes(), ttt_envs.load(GAME)
 
     def load() -> Any:
-        agent = agents.load(f"ppo:{path}")
+        agent = agents.load(f"network:{path}")
         agent.check(game)
-        return load_policy(path)
+        return load_network(path)
 
-    assert load()[0] == info
+    assert load().info == info
 
     @many()
     @given(data=damaged(whole))
     def with_damage(data: bytes) -> None:
         path.write_bytes(data)
-        refuse(load, path, BadPolicyFile)
+        refuse(load, path, BadNetworkFile)
 
     @many()
-    @given(facts=changed({"format": "ttt-envs policy 1", **vars(info)}))
+    @given(facts=changed({"format": "ttt-envs network 1", **vars(info)}))
     def with_other_facts(facts: dict[str, Any]) -> None:
         form = facts.pop("format", None)
         write_tensors(path, form, facts, tensors)
-        refuse(load, path, BadPolicyFile)
+        refuse(load, path, BadNetworkFile)
+
+    with_damage()
+    with_other_facts()
+
+
+def test_tables_of_values(tmp_path: Path) -> None:
+    path, game = tmp_path / "table.safetensors", ttt_envs.load(GAME)
+    table = Table(81, features_of(game, []))
+    rows = table.find(np.eye(190, dtype=np.int8)[:3], add=True)
+    table.values[rows] = 1
+    facts = {"game": GAME, "options": dict(game.options), "inputs": 190, "blocks": [], "steps": 3}
+    table.save(path, facts)
+    whole = path.read_bytes()
+
+    def load() -> Any:
+        agents.load(f"tabular:{path}").check(game)
+        return load_table(path)
+
+    assert len(load()[0]) == 3
+
+    @many()
+    @given(data=damaged(whole))
+    def with_damage(data: bytes) -> None:
+        path.write_bytes(data)
+        refuse(load, path, BadTensorFile)
+
+    @many()
+    @given(found=changed(facts))
+    def with_other_facts(found: dict[str, Any]) -> None:
+        found.pop("format", None)
+        table.save(path, found)
+        refuse(load, path, BadTensorFile)
 
     with_damage()
     with_other_facts()
@@ -140,7 +173,7 @@ def test_checkpoints(tmp_path: Path, learned: bool) -> None:
     @given(data=damaged(path.read_bytes()))
     def run(data: bytes) -> None:
         path.write_bytes(data)
-        refuse(lambda: checkpoint.restore(tmp_path, parts(learned)), path, BadPolicyFile)
+        refuse(lambda: checkpoint.restore(tmp_path, parts(learned)), path, BadTensorFile)
 
     run()
 

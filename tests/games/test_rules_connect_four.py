@@ -264,7 +264,7 @@ def test_learning(module, tmp_path):
     small = {"num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
     result = train(Config(game=ID, steps=256, eval_every=256, snapshot_every=128, out=tmp_path / "x", **small))
     assert result.finished
-    policy = agents.load(f"ppo:{tmp_path / 'x'}")
+    policy = agents.load(f"network:{tmp_path / 'x'}")
     batch = ttt_envs.Batch(ttt_envs.load(ID), GAMES, seed=0)
     while not batch.done.all():
         view = batch.view()

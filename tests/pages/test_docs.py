@@ -76,7 +76,7 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
 def test_console_block(commands: str, tmp_path: Path) -> None:
     (tmp_path / "runs" / "x").mkdir(parents=True)
     (tmp_path / "agents").symlink_to(ROOT / "agents")  # commands name the files of a checkout
-    if "ppo:runs/x" in commands and "--out runs/x" not in commands:
+    if "network:runs/x" in commands and "--out runs/x" not in commands:
         pytest.fail("a block that uses a run must make it")
     for line in commands.splitlines():
         words = line.split()

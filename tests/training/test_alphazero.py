@@ -51,7 +51,15 @@ def folder(tmp_path_factory):
 
 
 def test_run_folder(folder):
-    files = {"config.json", "curve.csv", "curve.png", "network.safetensors", "resume.safetensors"}
+    files = {
+        "config.json",
+        "curve.csv",
+        "curve.png",
+        "log.jsonl",
+        "tensorboard",
+        "network.safetensors",
+        "resume.safetensors",
+    }
     assert {path.name for path in folder.iterdir()} == files
     info = load_network(folder).info
     assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "policy+value", (16,), 1024)

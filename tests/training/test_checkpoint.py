@@ -19,8 +19,9 @@ from training.curves import read_rows
 from training.ppo import Config, train
 from training.probes import ScoreRow
 from training.settings import command_line
-from ttt_envs.agents.policy import BadPolicyFile, load_policy, read_tensors
+from ttt_envs.agents.networks import load_network
 from ttt_envs.core.files import InUse, locked_folder
+from ttt_envs.core.tensors import BadTensorFile, read_tensors
 
 
 def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
@@ -100,10 +101,10 @@ def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) ->
 
 
 def test_a_run_is_not_overwritten(run: Path) -> None:
-    before = (run / "policy.safetensors").read_bytes()
+    before = (run / "network.safetensors").read_bytes()
     with pytest.raises(FileExistsError, match="--resume"):
         train(tiny(run))
-    assert (run / "policy.safetensors").read_bytes() == before
+    assert (run / "network.safetensors").read_bytes() == before
 
 
 def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
     folder = copy_files(run, tmp_path / "x")
     path = folder / "resume.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(BadPolicyFile, match="damaged"):
+    with pytest.raises(BadTensorFile, match="damaged"):
         train(tiny(folder, resume=True, steps=1024))
     good = json.loads((run / "config.json").read_text())
     for text in (
@@ -141,9 +142,9 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
         checkpoint.saved(Config, folder)
     path.write_bytes((run / "resume.safetensors").read_bytes())
     other = ppo.make_model(tiny(run, hidden=(8,)), ttt_envs.load(GAME))
-    with pytest.raises(BadPolicyFile, match="does not fit"):
+    with pytest.raises(BadTensorFile, match="does not fit"):
         checkpoint.restore(folder, ppo.parts_of(other))
-    assert load_policy(folder / "policy.safetensors")[0].steps == 512
+    assert load_network(folder).info.steps == 512
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_a_full_disk_loses_at_most_a_rollout(
     words += ["--eval-games", "2", "--eval-agents", "random", "--snapshot-every", "128", "--quiet"]
     full = 2
     assert ppo.main(words) == 2
-    assert re.search(r"policy\.safetensors cannot be written: No space left", capsys.readouterr().err)
+    assert re.search(r"network\.safetensors cannot be written: No space left", capsys.readouterr().err)
     assert not (out / "resume.safetensors").exists(), "nothing to resume: the same command begins anew"
     for more in (5, 1, 2, 3, 4):
         calls, full = 0, more
@@ -233,9 +234,9 @@ def test_a_full_disk_loses_at_most_a_rollout(
         assert "cannot be written: No space left on device\n" in said
         assert "Traceback" not in said
         assert not list(out.rglob(".*")), "neither locks nor parts of files"
-        assert load_policy(out / "policy.safetensors")[0].steps >= 0
+        assert load_network(out).info.steps >= 0
         assert "-m training.ppo --resume --out" in said
         words = ["--resume", "--out", str(out), "--quiet"]
     full = 10**9
     assert ppo.main(words) == 0
-    assert load_policy(out / "policy.safetensors")[0].steps == 256
+    assert load_network(out).info.steps == 256

@@ -38,7 +38,7 @@ def test_an_interrupted_demo_continues_and_a_finished_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = demo.Config("tic_tac_dice", ("rounds=single",), 5000, 2, ("random",), out=tmp_path / "demo")
-    policy = config.out / "training" / "policy.safetensors"
+    policy = config.out / "training" / "network.safetensors"
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt

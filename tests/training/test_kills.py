@@ -17,8 +17,9 @@ from small_training import GAME
 from training.checkpoint import CONFIG, RESUME, RESUME_FORMAT
 from training.curves import read_rows
 from training.probes import ScoreRow
-from ttt_envs.agents.policy import load_policy, read_tensors
+from ttt_envs.agents.networks import load_network
 from ttt_envs.core.files import is_empty
+from ttt_envs.core.tensors import read_tensors
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,10 +82,10 @@ def test_training(tmp_path: Path) -> None:
         resumes = (out / RESUME).exists()
         now = ["-m", "training.ppo", "--resume", "--out", str(out)] if resumes else words
         # In turn while it starts, and while it trains and writes.
-        assert killed(now, draw.uniform(0, 2), out, out / "policy.safetensors" if kill % 2 else None)
+        assert killed(now, draw.uniform(0, 2), out, out / "network.safetensors" if kill % 2 else None)
         for path in out.rglob("[!.]*.safetensors"):
             if path.name != RESUME:
-                load_policy(path)
+                load_network(path)
         read_rows(out / "curve.csv", ScoreRow)
         if (out / RESUME).exists():
             facts, _ = read_tensors(out / RESUME, RESUME_FORMAT)
@@ -94,7 +95,7 @@ def test_training(tmp_path: Path) -> None:
     assert steps > 0
     resume = ["-m", "training.ppo", "--resume", "--out", str(out), "--steps", str(steps + 256)]
     assert not killed(resume, 100, out)
-    assert load_policy(out / "policy.safetensors")[0].steps == steps + 256
+    assert load_network(out).info.steps == steps + 256
     assert not [path for path in out.rglob(".*") if path.is_file()], "neither locks nor unfinished files"
 
 

@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
 
 def test_run_folder(folder):
     files = {"config.json", "curve.csv", "curve.png", "network.safetensors", "resume.safetensors"}
+    files |= {"log.jsonl", "tensorboard"}
     assert {path.name for path in folder.iterdir()} == files
     values = load_values(folder)
     assert (values.info.game, values.info.steps >= 300_000) == ("super_tic_tac_toe", True)

@@ -78,5 +78,5 @@ def test_training_draws_from_them_from_the_first_game_on(tmp_path: Path, monkeyp
     assert ([len(events[0])], events[1]) == ([4], "reset")
     view = ttt_envs.Batch(ttt_envs.load(GAME), 1, seed=0).view()
     assert np.allclose(
-        events[0][2].policy(view), agents.load(f"ppo:{tmp_path}/x/snapshots/000000000512.safetensors").policy(view)
+        events[0][2].policy(view), agents.load(f"network:{tmp_path}/x/snapshots/000000000512.safetensors").policy(view)
     )

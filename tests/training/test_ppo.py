@@ -25,7 +25,8 @@ from training.ppo import Config, train
 from training.probes import RegretRow, Score, ScoreRow
 from training.settings import command_line
 from ttt_envs import agents
-from ttt_envs.agents.policy import load_policy
+from ttt_envs.agents.networks import FORMAT, load_network
+from ttt_envs.core.tensors import read_tensors
 from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.regret import measure as measure_regret
 
@@ -43,6 +44,11 @@ def scalars(folder: Path, name: str) -> list[tuple[int, float]]:
     return found
 
 
+def tensors_of(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of a network file."""
+    return read_tensors(path, FORMAT)[1]
+
+
 # --- a run ---
 
 
@@ -51,14 +57,14 @@ def test_run_folder(run: Path) -> None:
         "config.json",
         "curve.csv",
         "curve.png",
-        "policy.safetensors",
+        "log.jsonl",
+        "network.safetensors",
         "resume.safetensors",
         "snapshots",
         "tensorboard",
     }
-    info, tensors = load_policy(run / "policy.safetensors")
-    assert (info.game, info.inputs, info.actions, info.steps) == (GAME, 190, 81, 512)
-    assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+    info = load_network(run).info
+    assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 190, 81, 512)
     steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]
     assert steps == [0, 128, 256, 384, 512]
     curve = read_rows(run / "curve.csv", ScoreRow)
@@ -69,8 +75,8 @@ def test_run_folder(run: Path) -> None:
 
 
 def test_policy_changes_while_it_learns(run: Path) -> None:
-    first, last = (load_policy(run / "snapshots" / f"{steps:012d}.safetensors")[1] for steps in (0, 512))
-    assert any(not torch.equal(first[name], last[name]) for name in first)
+    first, last = (tensors_of(run / "snapshots" / f"{steps:012d}.safetensors") for steps in (0, 512))
+    assert any(not np.array_equal(first[name], last[name]) for name in first)
 
 
 def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
@@ -85,18 +91,18 @@ def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
 def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
     train(tiny(tmp_path / "again", steps=256))
     train(tiny(tmp_path / "other", steps=256, seed=1))
-    mine = load_policy(run / "snapshots" / "000000000256.safetensors")[1]
-    again, other = (load_policy(tmp_path / name / "policy.safetensors")[1] for name in ("again", "other"))
-    assert all(torch.equal(mine[name], again[name]) for name in mine)
-    assert any(not torch.equal(mine[name], other[name]) for name in mine)
+    mine = tensors_of(run / "snapshots" / "000000000256.safetensors")
+    again, other = (tensors_of(tmp_path / name / "network.safetensors") for name in ("again", "other"))
+    assert all(np.array_equal(mine[name], again[name]) for name in mine)
+    assert any(not np.array_equal(mine[name], other[name]) for name in mine)
 
 
 def test_planes_can_be_trained_on(tmp_path: Path) -> None:
     result = train(tiny(tmp_path / "x", encoding="planes", steps=128, activation="tanh"))
-    agent = agents.load(f"ppo:{result.folder}")
+    agent = agents.load(f"network:{result.folder}")
     view = sample_view(8)
     assert view.masks[np.arange(8), agent.act(view)].all()
-    assert agent.info.inputs == 6 * 81
+    assert agent.network.info.inputs == 6 * 81
 
 
 # --- metrics ---
@@ -111,14 +117,14 @@ def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert Image.open(tmp_path / "with" / "regret.png").size[0] > 300
     # The last one is that of the policy which was saved, acting as it does elsewhere.
     game = ttt_envs.load("tic_tac_dice", rounds="single")
-    found = measure_regret(game, agents.load(f"ppo:{result.folder}"), games=20)
+    found = measure_regret(game, agents.load(f"network:{result.folder}"), games=20)
     assert (curve[-1].per_game, curve[-1].mistakes) == pytest.approx((found.per_game, found.mistakes))
     assert 0 < curve[-1].per_game_half_width == pytest.approx(found.per_game_half_width)
     assert scalars(result.folder, "eval/regret")[-1] == (256, pytest.approx(found.per_game, rel=1e-5))
     # Measuring does not disturb training.
     train(tiny(tmp_path / "without", steps=256, **{**DICE, "regret_games": 0}))
     assert not list((tmp_path / "without").glob("regret*"))
-    with_it, without = (tmp_path / name / "policy.safetensors" for name in ("with", "without"))
+    with_it, without = (tmp_path / name / "network.safetensors" for name in ("with", "without"))
     assert with_it.read_bytes() == without.read_bytes()
 
 
@@ -134,7 +140,7 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
     assert Image.open(folder / "exploitability.png").size[0] > 300
     # The last ones are those of what plays elsewhere.
     game = ttt_envs.load("tic_tac_match", **SMALL_DECK)
-    for name, found in ((f"ppo:{folder}", curve[-1].policy), (f"ppo:{folder},average=0.5", curve[-1].average)):
+    for name, found in ((f"network:{folder}", curve[-1].policy), (f"network:{folder},average=0.5", curve[-1].average)):
         assert measure_exploitability(game, agents.load(name)).exploitability == pytest.approx(found)
     assert curve[-1].policy != curve[-1].average
     for name, found in (("", curve[-1].policy), ("_of_average", curve[-1].average)):
@@ -165,19 +171,19 @@ def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: py
     watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
     assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
     assert seen == [False] * 4, "what is measured within counts as training"
-    files = [folder / "policy.safetensors" for folder in (plain.folder, watched.folder)]
+    files = [folder / "network.safetensors" for folder in (plain.folder, watched.folder)]
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
-    """The curve is of what is then played as ppo:...,symmetric=true; the training itself is the same."""
+    """The curve is of what is then played as network:...,symmetric=true; the training itself is the same."""
     one, other = (
         train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=100)) for flag in (False, True)
     )
-    policies = [(result.folder / "policy.safetensors").read_bytes() for result in (one, other)]
+    policies = [(result.folder / "network.safetensors").read_bytes() for result in (one, other)]
     assert policies[0] == policies[1]
     assert one.rows["score"] != other.rows["score"]
-    played = agents.load(f"ppo:{other.folder},symmetric=true")
+    played = agents.load(f"network:{other.folder},symmetric=true")
     again = Score(ttt_envs.load(GAME), every=1, agents=("random", "greedy"), games=100).measure(played, other.steps)
     assert again == other.rows["score"][-2:]
 
@@ -194,7 +200,7 @@ def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pyt
     assert used == [0.1, 0.1]
     train(tiny(tmp_path / "rising", entropy=0.1, entropy_final=0.3, steps=256))
     assert used[2:] == pytest.approx([0.2, 0.3])
-    one, other = ((tmp_path / name / "policy.safetensors").read_bytes() for name in ("constant", "rising"))
+    one, other = ((tmp_path / name / "network.safetensors").read_bytes() for name in ("constant", "rising"))
     assert one != other
     used.clear()
     falling = tiny(tmp_path / "falling", entropy=0.1, entropy_final=0.0, steps=256)
@@ -246,7 +252,7 @@ def _start(out: Path) -> subprocess.Popen:
 
 def _steps(out: Path) -> int:
     try:
-        return load_policy(out / "policy.safetensors")[0].steps
+        return load_network(out).info.steps
     except FileNotFoundError:
         return -1
 
@@ -353,7 +359,7 @@ def test_agents_may_be_objects_and_options_are_a_dict(tmp_path: Path) -> None:
     result = train(config)
     assert {row.agent for row in result.rows["score"]} == {"first", "random"}
     assert asked
-    assert load_policy(result.folder / "policy.safetensors")[0].options["rounds"] == "single"
+    assert load_network(result.folder).info.options["rounds"] == "single"
     settings = json.loads((result.folder / "config.json").read_text())["settings"]
     assert (settings["opponents"], settings["eval_agents"]) == (["last"], ["first", "random"])
     assert settings["options"] == {"rounds": "single"}
@@ -383,7 +389,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert "GAME" in capsys.readouterr().err
     # Settings that are not given are those of the run.
     assert ppo.main(["--resume", "--out", str(out), "--steps", "256"]) == 0
-    assert load_policy(out / "policy.safetensors")[0].steps == 256
+    assert load_network(out).info.steps == 256
     assert ppo.main(["--resume", f"--out={out}", "--hidden", "128", "128"]) == 2
     assert "hidden is [16] there and [128, 128] here" in capsys.readouterr().err.replace("\n", " ")
 
@@ -396,7 +402,7 @@ def test_demo_agent_beats_random(tmp_path: Path) -> None:
     """What `make demo` trains wins at least 90 % against random, both seats together."""
     result = train(replace(demo.training_config(demo.Config(), {}, tmp_path / "x", resume=False), quiet=True))
     (found,) = Score(ttt_envs.load(GAME), every=1, agents=["random"], games=2000, seed=7).measure(
-        agents.load(f"ppo:{result.folder}"), 0
+        agents.load(f"network:{result.folder}"), 0
     )
     assert found.win >= 0.9
 
@@ -419,7 +425,7 @@ def test_self_play_gets_close_to_best_play_where_dice_decide(tmp_path: Path) -> 
         )
     )
     game = ttt_envs.load("tic_tac_dice", rounds="single")
-    trained = agents.load(f"ppo:{result.folder},symmetric=true")
+    trained = agents.load(f"network:{result.folder},symmetric=true")
     assert measure_regret(game, trained, games=1000, seed=9).per_game < 0.02
     (against,) = Score(game, every=1, agents=["greedy"], games=4000, seed=7).measure(trained, 0)
     assert against.score - 1.5 * against.half_width > 0.5

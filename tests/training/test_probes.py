@@ -249,7 +249,7 @@ def test_rows_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, val
         probe.draw(axes, rows)
         scales.append(axes.get_yscale())
 
-    write_picture(tmp_path / "x.png", "title", "unit", draw)
+    write_picture(tmp_path / "x.png", "title", "steps", "unit", draw)
     assert Image.open(tmp_path / "x.png").size[0] > 300
     assert scales == ["log" if values == (1.0, 0.05) else "linear"]
 

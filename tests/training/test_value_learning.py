@@ -9,6 +9,7 @@ import torch
 
 import ttt_envs
 from training import loop
+from training.logs import read_log
 from training.loop import Buffer
 from training.nets import Net
 from training.value_learning import Config, MatrixGames, train
@@ -39,8 +40,9 @@ def folder(tmp_path_factory):
 
 
 def test_run_folder(folder):
-    files = {"config.json", "curve.csv", "curve.png", "network.safetensors", "resume.safetensors"}
-    assert {path.name for path in folder.iterdir()} == files
+    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
+    assert {path.name for path in folder.iterdir()} == {*files, "tensorboard"}
+    assert {"train/loss", "time/steps_per_second"} < set(read_log(folder / "log.jsonl")[1])
     info = load_network(folder).info
     assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "q", (16,), 512)
     assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64

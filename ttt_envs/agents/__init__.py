@@ -43,7 +43,7 @@ AGENTS: dict[str, str] = {
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",
     "guided": "ttt_envs.agents.search.guided:Guided",
-    "ppo": "ttt_envs.agents.ppo:PPO",
+    "tabular": "ttt_envs.agents.tabular:TabularAgent",
     "human": "ttt_envs.agents.human:Human",
 }
 
@@ -61,8 +61,8 @@ def load(spec: Any) -> Agent:
     """The agent that `spec` names.
 
     Args:
-        spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "ppo:runs/x" (a value without a name
-            belongs to the first parameter); "my_agent.py:Mine" or "package.module:Mine", with parameters as in
+        spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x" (a value without a
+            name belongs to the first parameter); "my_agent.py:Mine" or "package.module:Mine", with parameters as in
             "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry point group
             `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives, an agent
             object or a function. The agent of a text gets the text as its `name`.

@@ -5,24 +5,24 @@ game, options and kind that it was trained for, so that a foreign or damaged fil
 """
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from ttt_envs.core.files import existing, write_whole
+from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.wrappers.common import ENCODINGS
 
 FORMAT = "ttt-envs network 1"
 
-#: The name of the file in a run folder.
-FILE = "network.safetensors"
+#: Name of the latest network's file in the run folder of a learner; `SNAPSHOTS` is the folder of its earlier ones.
+FILE, SNAPSHOTS = "network.safetensors", "snapshots"
 
 #: Kind of network -> its heads. "policy" gives logits (n, num_actions); "q" the value of each action to the observing
 #: player (n, num_actions); "value" that of the position, see `NetworkInfo.values`.
@@ -118,9 +118,10 @@ class NetworkInfo:
 class Network:
     """A multilayer perceptron, in NumPy."""
 
-    def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray]) -> None:
-        """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32."""
-        self.info = info
+    def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
+        """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
+        self.info, self.name = info, name
+        self._fits: Game | None = None
 
         def layer(name: str) -> tuple[np.ndarray, np.ndarray]:
             weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
@@ -210,18 +211,49 @@ class Network:
     def check(self, game: Game) -> None:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
 
-        Other options of the same game are accepted: how well a network transfers is worth measuring.
+        Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
         """
+        if self._fits is game:
+            return
         info = self.info
-        inputs = game.plane_index.size if info.encoding == "planes" else game.observation_size
-        if (info.game, info.inputs, info.actions) != (game.id, inputs, game.num_actions):
-            raise BadNetworkFile(
-                f"the network was trained for {info.game} with options {info.options} ({info.inputs} features, "
-                f"{info.actions} actions), not for {game!r} ({inputs} features, "
-                f"{game.num_actions} actions)"
-            )
-        if "value" in info.heads and info.values != (found := values_of(game)):
-            raise BadNetworkFile(f"the network gives {info.values} values of a position; {game!r} needs {found}")
+        found = values_of(game)
+        reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, info.encoding)
+        if not reason and "value" in info.heads and info.values != found:
+            reason = f"{self.name} gives {info.values} values of a position; {game!r} needs {found}"
+        if reason:
+            raise BadNetworkFile(reason)
+        self._fits = game
+
+
+def misfit(
+    game: Game, name: str, trained: str, options: Mapping[str, Any], inputs: int, actions: int, encoding: str = "flat"
+) -> str:
+    """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ.
+
+    Args:
+        game: the game to be played.
+        name: what was trained, for the message.
+        trained: id of the game that it was trained for.
+        options: that game's options then.
+        inputs: features of an observation then, in the encoding.
+        actions: number of actions then.
+        encoding: "flat" or "planes".
+    """
+    now = game.plane_index.size if encoding == "planes" else game.observation_size
+    if (trained, inputs, actions) != (game.id, now, game.num_actions):
+        return (
+            f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "
+            f"not for {game!r} ({now} features, {game.num_actions} actions)"
+        )
+    foreign = [option for option in options if option not in game.options]
+    if foreign:
+        has = ", ".join(game.options) or "none"
+        return f"{name} says options that {game.id} does not have: {', '.join(map(repr, foreign))}; it has {has}"
+    # As JSON, in which the file has them.
+    before, after = (json.dumps(dict(each), sort_keys=True) for each in (options, game.options))
+    if before != after:
+        warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
+    return ""
 
 
 def values_of(game: Game) -> int:
@@ -251,39 +283,22 @@ def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray
     write_tensors(path, FORMAT, asdict(info), {name: tensors[name] for name in info.shapes()})
 
 
-def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write arrays and facts (for JSON) as safetensors, whole or not at all; `form` tells kinds of files apart."""
-    # One entry, because safetensors puts several in a random order: the same contents are the same bytes.
-    metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
-    write_whole(path, save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, metadata))
-
-
-def read_tensors(path: Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
-    """Form, facts and arrays of a file by `write_tensors`, or of that of a run folder.
-
-    Raises FileNotFoundError, or BadNetworkFile if it is damaged or of another origin.
-    """
+def network_file(path: Path) -> Path:
+    """The file at `path`, or that of the run folder at `path`; raises FileNotFoundError."""
     path = existing(path, "network file")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(f"no network file at {path}")
-    try:
-        with safe_open(path, framework="np") as file:
-            facts = json.loads((file.metadata() or {}).get("ttt_envs", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
-        raise BadNetworkFile(f"{path} is damaged, or is no network file ({error})") from None
-    form = facts.pop("format", None) if isinstance(facts, dict) else None
-    if not isinstance(form, str):
-        raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
-    return form, facts, tensors
+    return path
 
 
 def load_network(path: Path) -> Network:
     """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
-    form, facts, tensors = read_tensors(path)
-    if form != FORMAT:
-        raise BadNetworkFile(f"{path} is no file of the form {FORMAT!r}; it says {form!r}")
+    path = network_file(path)
+    try:
+        facts, tensors = read_tensors(path, FORMAT)
+    except BadTensorFile as error:
+        raise BadNetworkFile(str(error)) from None
     try:
         info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"])})
         info.check()
@@ -292,7 +307,7 @@ def load_network(path: Path) -> Network:
         raise BadNetworkFile(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
     for name, shape in shapes.items():
         check_tensor(path, name, tensors.get(name), shape)
-    return Network(info, tensors)
+    return Network(info, tensors, str(path))
 
 
 def check_tensor(path: Path, name: str, found: np.ndarray | None, shape: tuple[int, ...]) -> None:
@@ -301,3 +316,18 @@ def check_tensor(path: Path, name: str, found: np.ndarray | None, shape: tuple[i
         raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
     if not np.isfinite(found).all():
         raise BadNetworkFile(f"{path}: tensor {name} holds numbers that are not finite")
+
+
+def load_snapshots(run: Path, share: float = 1.0) -> list[Network]:
+    """The latest `share` of a run folder's snapshots, oldest first.
+
+    Raises FileNotFoundError if there are none, BadNetworkFile if one is damaged or of another run.
+    """
+    files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # without the temporary files of a killed run
+    if not files:
+        raise FileNotFoundError(f"no snapshots to be averaged in {run / SNAPSHOTS}")
+    found = [load_network(file) for file in files[-max(round(share * len(files)), 1) :]]
+    for each in found:
+        if replace(each.info, steps=0) != replace(found[-1].info, steps=0):
+            raise BadNetworkFile(f"{each.name} is of another run than {found[-1].name}: their average means nothing")
+    return found

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
-from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, read_tensors, write_tensors
+from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, network_file
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs ntuple 1"
 
@@ -62,11 +63,13 @@ def save_ntuples(path: Path, info: NTuplesInfo, weights: np.ndarray) -> None:
 
 def load_values(path: Path) -> Network | NTuples:
     """Read the network or n-tuple network in a file or run folder; raises FileNotFoundError or BadNetworkFile."""
-    form, facts, tensors = read_tensors(path)
-    if form == NETWORK_FORMAT:
+    path = network_file(path)
+    try:
+        facts, tensors = read_tensors(path, NETWORK_FORMAT, FORMAT)
+    except BadTensorFile as error:
+        raise BadNetworkFile(str(error)) from None
+    if facts.pop("format") == NETWORK_FORMAT:
         return load_network(path)
-    if form != FORMAT:
-        raise BadNetworkFile(f"{path} is of the form {form!r}, and must be {NETWORK_FORMAT!r} or {FORMAT!r}")
     try:
         info = NTuplesInfo(**facts)
         if not isinstance(info.game, str) or not isinstance(info.options, dict):

@@ -69,6 +69,6 @@ class MeasuringAgents(Measuring):
     """The arguments that all measurements of agents share."""
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
-    """Agents, such as random, mcts:simulations=200, ppo:runs/x or my_agent.py:Name; `ttt agents` lists them."""
+    """Agents, such as random, mcts:simulations=200, network:runs/x or my_agent.py:Name; `ttt agents` lists them."""
     seed: int | Literal["secret"] = 0
     """Seed of everything that is random; `secret` draws one of 128 bits, which the report names at the end."""

@@ -1,0 +1,115 @@
+"""Runs on one page: what is read, how it is put together, what is written."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from training import compare
+from training.compare import Config, curve_of, read_runs
+from training.curves import write_rows
+from training.probes import RegretRow, ScoreRow
+
+
+def make_run(
+    folder: Path, scores: dict[int, float], game: str = "super_tic_tac_toe", regret: float | None = None
+) -> None:
+    """The files of a run with these scores against random by steps, and the wall time of a second for each step."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"settings": {"game": game, "options": {}}, "seconds": 1}))
+    rows = [ScoreRow(steps, "random", score, 0, 1 - score, score, 0.01) for steps, score in scores.items()]
+    write_rows(folder / "curve.csv", ScoreRow, rows)
+    if regret is not None:
+        write_rows(folder / "regret.csv", RegretRow, [RegretRow(steps, regret, 0, 0, 0, 0, 1) for steps in scores])
+    lines = [json.dumps({"steps": steps, "seconds": 2.0 * steps}) for steps in scores]
+    (folder / "log.jsonl").write_text("\n".join([*lines, ""]))
+
+
+@pytest.fixture
+def runs(tmp_path) -> Path:
+    for seed, end in enumerate((0.6, 0.7, 0.8, 0.9, 0.1)):
+        make_run(tmp_path / "many" / f"seed-{seed}", {0: 0.5, 100: end}, regret=0.25)
+    make_run(tmp_path / "one", {0: 0.5, 40: 0.7, 80: 0.9})
+    return tmp_path
+
+
+def test_a_page(runs, capsys):
+    out = runs / "page"
+    assert compare.main([str(runs / "many"), f"single={runs / 'one'}", "--out", str(out), "--resamples", "500"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.strip() == (out / "compare.md").read_text().strip()
+    assert Image.open(out / "compare.png").size[0] > 1000
+    found = json.loads((out / "compare.json").read_text())
+    assert list(found) == ["eval/random", "eval/regret"]
+    assert list(found["eval/random"]) == ["many", "single"]
+    assert list(found["eval/regret"]) == ["many"], "the other run has not measured it"
+    many = found["eval/random"]["many"]
+    assert many["x"] == [0, 100]
+    assert many["mean"] == pytest.approx([0.5, 0.7]), "the outlier is left out, and the best"
+    assert many["low"][1] < 0.7 < many["high"][1]
+    single = found["eval/random"]["single"]
+    assert (single["x"], single["mean"]) == ([0, 40, 80], pytest.approx([0.5, 0.7, 0.9]))
+    assert "| score against random | single | 80 | 1 | 1 |  | 0.900 |" in printed
+    assert "| score against random | many | 100 | 1 | 5 | 0.700 [" in printed
+    assert "| regret a game | many | 100 | 1 | 5 | 0.250 [0.250, 0.250] | 0.250 ± 0.000 |" in printed
+
+
+def test_games_of_one_label_are_tasks(tmp_path):
+    for seed in range(3):
+        make_run(tmp_path / "a" / f"seed-{seed}", {0: 0.1, 100: 0.2})
+        make_run(tmp_path / "b" / f"seed-{seed}", {0: 0.9, 50: 0.7, 200: 0.8}, game="tic_tac_dice")
+    labels = read_runs([f"ppo={tmp_path / 'a'}", f"ppo={tmp_path / 'b'}"])
+    assert [(task.game, len(task.folders)) for task in labels["ppo"]] == [("super_tic_tac_toe", 3), ("tic_tac_dice", 3)]
+    found = curve_of(labels["ppo"], "eval/random", Config(()))
+    assert (found.runs, found.games, found.x.tolist()) == (6, 2, [0, 100])
+    # The other runs are read between their points: 0.7 + 50 / 150 * 0.1.
+    assert found.at_the_end == pytest.approx([0.2] * 3 + [0.7 + 0.1 / 3] * 3)
+    assert found.mean[0] == pytest.approx(0.5)
+    assert (found.low == found.high).all(), "seeds are drawn, games are not"
+
+
+def test_wall_time_as_axis(runs):
+    labels = read_runs([str(runs / "one")])
+    found = curve_of(labels["one"], "eval/random", Config((), x="seconds"))
+    assert found.x.tolist() == [0, 80, 160]
+    (runs / "one" / "log.jsonl").unlink()
+    assert curve_of(read_runs([str(runs / "one")])["one"], "eval/random", Config((), x="seconds")) is None
+
+
+def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
+    make_run(tmp_path / "x" / "seed-0", {0: 0.5, 10: 0.5})
+    make_run(tmp_path / "x" / "seed-1", {20: 0.5, 30: 0.5})
+    assert curve_of(read_runs([str(tmp_path / "x")])["x"], "eval/random", Config(())) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing"], "no run folder at"),
+        ([".", "--out", "x"], "no file config.json"),
+        (["{one}", "--x", "games"], "'games' must be one of 'steps', 'seconds'"),
+        (["{one}", "--resamples", "0"], "resamples must be a whole number from 1"),
+        ([], "name at least one run folder"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(runs, words, message, capsys, monkeypatch):
+    monkeypatch.chdir(runs)
+    assert compare.main([word.format(one=runs / "one") for word in words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_damaged_files_are_named(runs, capsys):
+    (runs / "one" / "curve.csv").write_text("a,b\n1,2\n")
+    assert compare.main([str(runs / "one"), "--out", str(runs / "page")]) == 2
+    assert "curve.csv is damaged" in capsys.readouterr().err
+    assert not (runs / "page").exists()
+    (runs / "one" / "config.json").write_text('{"settings": {}, "seconds": 1}')
+    assert compare.main([str(runs / "one"), "--out", str(runs / "page")]) == 2
+    assert "config.json is damaged" in capsys.readouterr().err
+
+
+def test_metrics_that_were_never_measured(tmp_path):
+    make_run(tmp_path / "x", {})
+    with pytest.raises(ValueError, match="no metric that was measured"):
+        compare.compare(Config((str(tmp_path / "x"),), out=tmp_path / "page"))

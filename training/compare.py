@@ -1,0 +1,244 @@
+"""Compare training runs: the curves of several learners, games and seeds on one page, with intervals over seeds.
+
+    python -m training.compare ppo=runs/ppo dqn=runs/dqn --out runs/compare
+
+A RUN is a run folder, or a folder of several seeds (`--seeds`); LABEL= before it names what is compared. Runs of one
+label in several games count together, each game as a task. For each metric that the runs have, there is a line for each
+label: the interquartile mean over games and seeds, with the 95 % interval of the stratified bootstrap over seeds. The
+table has the values at the end, and for one game also the mean with the interval by Student's t, which is the better
+one for few seeds. OUT gets compare.png, compare.md and compare.json.
+
+Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021. Their
+library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in `training.intervals`.
+Only scores are on one scale in all games: regret of several games together is seldom of use.
+"""
+
+import io
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from training import checkpoint
+from training.intervals import bootstrap, t_interval
+from training.logs import FILE as LOG
+from training.logs import read_log
+from training.metrics import Metrics, read_metrics, title_of
+from training.seeds import folders_of
+from ttt_envs.cli.shell import run
+from ttt_envs.core.files import existing, write_whole
+from ttt_envs.core.options import choice, within
+
+#: What the horizontal axis can be.
+AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a comparison."""
+
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[LABEL=]RUN ...")]
+    """Run folders, or folders of several seeds; a label before each, or its folder's name."""
+    out: Path = Path("runs/compare")
+    """Folder for the page."""
+    x: str = "steps"
+    """Horizontal axis: steps, or seconds of wall time, which is fair between learners that count different steps."""
+    resamples: int = 2000
+    """Resamples of the bootstrap."""
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The runs of one label in one game: one for each seed.
+
+    Attributes:
+        game: the game with its options, as text.
+        folders: the run folders.
+        metrics: those of each run.
+        seconds: steps and wall time of each run, as its log has them, (k, 2) each.
+    """
+
+    game: str
+    folders: tuple[Path, ...]
+    metrics: tuple[Metrics, ...]
+    seconds: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric of a label along the axis, each array (points,); and how many runs and games it is of."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    runs: int
+    games: int
+    at_the_end: np.ndarray
+
+
+def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
+    """The tasks of each label; raises FileNotFoundError for a folder without a run, ValueError for a damaged file."""
+    found: dict[str, list[Task]] = {}
+    for text in texts:
+        label, equals, place = text.rpartition("=")
+        path = existing(place if equals else text, "run folder")
+        folders = folders_of(path) or [path]
+        by_game: dict[str, list[Path]] = {}
+        for folder in folders:
+            settings = checkpoint.read_config(folder)["settings"]
+            options = settings.get("options")
+            if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
+                raise ValueError(f"{folder / checkpoint.CONFIG} is damaged: it names no game and options")
+            game = " ".join([settings["game"], *(f"{name}={value}" for name, value in options.items())])
+            by_game.setdefault(game, []).append(folder)
+        for game, mine in by_game.items():
+            logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]
+            seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
+            task = Task(game, tuple(mine), tuple(read_metrics(folder) for folder in mine), seconds)
+            found.setdefault(label or path.name, []).append(task)
+    return found
+
+
+def metrics_of(labels: Mapping[str, Sequence[Task]]) -> list[str]:
+    """The metrics that all runs of some label have."""
+    names = dict.fromkeys(name for tasks in labels.values() for task in tasks for name in task.metrics[0])
+    return [name for name in names if any(_have(tasks, name) for tasks in labels.values())]
+
+
+def _have(tasks: Sequence[Task], metric: str) -> bool:
+    return all(metric in metrics for task in tasks for metrics in task.metrics)
+
+
+def curve_of(tasks: Sequence[Task], metric: str, config: Config) -> Curve | None:
+    """The curve of a label; None if not all of its runs have the metric, or their axes do not overlap.
+
+    The runs are read between the points of the first of them by linear interpolation, as far as all of them reach.
+    """
+    if not _have(tasks, metric):
+        return None
+    runs = []
+    for task in tasks:
+        for metrics, seconds in zip(task.metrics, task.seconds, strict=True):
+            steps, values = np.array(metrics[metric], np.float64).T
+            if config.x == "seconds":
+                if not len(seconds):
+                    return None
+                steps = np.interp(steps, seconds[:, 0], seconds[:, 1])
+            known = np.isfinite(values)
+            runs.append((steps[known], values[known]))
+    if not all(len(steps) for steps, _ in runs):
+        return None
+    low, high = max(steps[0] for steps, _ in runs), min(steps[-1] for steps, _ in runs)
+    if low > high:
+        return None
+    points = np.unique([low, *(x for x in runs[0][0] if low <= x <= high), high])
+    rows = iter(np.interp(points, steps, values) for steps, values in runs)
+    table = [np.stack([next(rows) for _ in task.folders]) for task in tasks]
+    ends = bootstrap(table, config.resamples, config.seed)
+    return Curve(points, *ends, len(runs), len(tasks), np.concatenate([each[:, -1] for each in table]))
+
+
+def compare(config: Config) -> Path:
+    """Read the runs and write the page; returns its folder.
+
+    Raises:
+        ValueError: settings that make no sense, runs without a common metric, damaged files.
+        FileNotFoundError: a folder that holds no run.
+    """
+    choice("x", config.x, tuple(AXES))
+    within(1, 10**6, resamples=config.resamples)
+    within(0, 2**32 - 1, seed=config.seed)
+    if not config.runs:
+        raise ValueError("name at least one run folder")
+    labels = read_runs(config.runs)
+    found: dict[str, dict[str, Curve]] = {}
+    for metric in metrics_of(labels):
+        curves = {label: curve_of(tasks, metric, config) for label, tasks in labels.items()}
+        if any(curves.values()):
+            found[metric] = {label: curve for label, curve in curves.items() if curve is not None}
+    if not found:
+        raise ValueError("the runs have no metric that was measured")
+    write_whole(config.out / "compare.png", picture(found, AXES[config.x]))
+    write_whole(config.out / "compare.md", page(config, labels, found))
+    write_whole(config.out / "compare.json", json.dumps(_as_json(found), indent=2) + "\n")
+    return config.out
+
+
+def picture(found: Mapping[str, Mapping[str, Curve]], xlabel: str) -> bytes:
+    """A PNG with a panel for each metric and a line for each label."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
+    columns = min(len(found), 2)
+    rows = -(-len(found) // columns)
+    figure = Figure(figsize=(6 * columns, 3.6 * rows), dpi=120, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    names = dict.fromkeys(label for curves in found.values() for label in curves)
+    colours = {label: f"C{k % 10}" for k, label in enumerate(names)}
+    for axes, (metric, curves) in zip(panels, found.items(), strict=False):
+        axes.set(title=title_of(metric), xlabel=xlabel)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
+        axes.grid(alpha=0.3)
+        for label, curve in curves.items():
+            axes.plot(curve.x, curve.mean, color=colours[label], marker="o", markersize=3, label=label)
+            axes.fill_between(curve.x, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+        axes.legend()
+    for axes in panels[len(found) :]:
+        axes.set_visible(False)
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def page(config: Config, labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, Curve]]) -> str:
+    """The page in Markdown: what was compared, the picture, a table of the values at the end."""
+    lines = ["# Training runs compared", "", "| label | game | seeds | runs |", "|:--|:--|--:|:--|"]
+    for label, tasks in labels.items():
+        for task in tasks:
+            where = ", ".join(f"`{folder}`" for folder in task.folders)
+            lines.append(f"| {label} | {task.game} | {len(task.folders)} | {where} |")
+    lines += ["", "![Curves](compare.png)", ""]
+    lines.append(
+        "At the end, that is at the last point that all runs of a label reach. IQM: interquartile mean over games and "
+        f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({config.resamples:,} resamples). Mean: "
+        "over the seeds of one game, with the 95 % interval by Student's t."
+    )
+    lines += ["", f"| metric | label | {config.x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
+    for metric, curves in found.items():
+        for label, curve in curves.items():
+            iqm = f"{curve.mean[-1]:.3f} [{curve.low[-1]:.3f}, {curve.high[-1]:.3f}]" if curve.runs > 1 else ""
+            mean, half_width = t_interval(curve.at_the_end)
+            of_seeds = "" if curve.games > 1 else f"{mean:.3f}" + (f" ± {half_width:.3f}" if curve.runs > 1 else "")
+            cells = (title_of(metric), label, f"{curve.x[-1]:,.0f}", curve.games, curve.runs, iqm, of_seeds)
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([*lines, ""])
+
+
+def _as_json(found: Mapping[str, Mapping[str, Curve]]) -> dict[str, Any]:
+    def plain(curve: Curve) -> dict[str, Any]:
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(curve).items()}
+
+    return {metric: {label: plain(curve) for label, curve in curves.items()} for metric, curves in found.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    config = tyro.cli(Config, prog="python -m training.compare", description=__doc__, args=arguments)
+
+    def work() -> None:
+        folder = compare(config)
+        print((folder / "compare.md").read_text())
+
+    return run(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

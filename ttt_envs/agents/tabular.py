@@ -1,0 +1,161 @@
+"""Tables of action values by observation, their files, and the agent that plays by one."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.agents.network import softmax_rows
+from ttt_envs.agents.networks import misfit
+from ttt_envs.core.files import existing
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, unknown, within
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.core.view import View
+
+FORMAT = "ttt-envs table 1"
+
+#: Name of the table's file in the run folder of `training.tabular`.
+FILE = "table.safetensors"
+
+
+def features_of(game: Game, blocks: Sequence[str]) -> np.ndarray:
+    """bool (observation size,): the features of these blocks of an observation; of all blocks if there are none.
+
+    Raises ValueError for a block that the game does not have.
+    """
+    names = [block.name for block in game.observation]
+    for block in blocks:
+        if block not in names:
+            raise ValueError(unknown("block", block, names))
+    return np.concatenate([np.full(each.size, not blocks or each.name in blocks) for each in game.observation])
+
+
+class Table:
+    """The values of actions for each observation that was met, or for each of what some of its features say.
+
+    Attributes:
+        features: bool (observation size,), those that count.
+        values: float32 (rows, num_actions); rows from `len` on are not used yet.
+    """
+
+    def __init__(self, actions: int, features: np.ndarray) -> None:
+        self.features = features
+        self.values = np.zeros((1024, actions), np.float32)
+        self._rows: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def fits(self) -> bool:
+        """Whether the keys are as long as the features make them."""
+        return {len(key) for key in self._rows} <= {(int(self.features.sum()) + 7) // 8}
+
+    def find(self, observations: np.ndarray, add: bool = False) -> np.ndarray:
+        """The row of each observation, int8 (n, size) of zeros and ones -> int64 (n,).
+
+        An observation that is not there gets -1, or with `add` a new row of zeros.
+        """
+        keys = [key.tobytes() for key in np.packbits(observations[:, self.features].astype(np.bool_), axis=1)]
+        if not add:
+            return np.array([self._rows.get(key, -1) for key in keys], np.int64)
+        found = np.array([self._rows.setdefault(key, len(self._rows)) for key in keys], np.int64)
+        if len(self._rows) > len(self.values):
+            more = np.zeros((2 * len(self._rows), self.values.shape[1]), np.float32)
+            more[: len(self.values)] = self.values
+            self.values = more
+        return found
+
+    def save(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """Write the table, whole or not at all; `facts`: the game, its options, inputs, blocks and steps."""
+        width = (int(self.features.sum()) + 7) // 8
+        keys = np.frombuffer(b"".join(self._rows), np.uint8).reshape(len(self), width)
+        actions = self.values.shape[1]
+        write_tensors(path, FORMAT, {**facts, "actions": actions}, {"keys": keys, "values": self.values[: len(self)]})
+
+
+def load_table(path: Path) -> tuple[Table, dict[str, Any]]:
+    """A table by `Table.save`, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
+    path = existing(path, "table")
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(f"no table at {path}")
+    facts, tensors = read_tensors(path, FORMAT)
+    try:
+        within(1, MOST, inputs=facts["inputs"], actions=facts["actions"])
+        within(0, 10**18, steps=facts["steps"])
+        if not isinstance(facts["game"], str) or not isinstance(facts["options"], dict):
+            raise TypeError("game must be a text, and options names with values")
+        if not isinstance(facts["blocks"], list) or not all(isinstance(each, str) for each in facts["blocks"]):
+            raise TypeError("blocks must be a list of texts")
+        keys, values = tensors["keys"], tensors["values"]
+        shapes = (len(values), keys.shape[-1]), (len(keys), facts["actions"])
+        if (keys.shape, values.shape) != shapes or keys.dtype != np.uint8 or values.dtype != np.float32:
+            raise ValueError("its arrays are not of the shapes and types that its facts say")
+        if not np.isfinite(values).all():
+            raise ValueError("it holds numbers that are not finite")
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise BadTensorFile(f"{path} is damaged ({type(error).__name__}: {error})") from None
+    table = Table(0, np.zeros(0, np.bool_))  # until a game says which features are in the keys
+    table._rows = {key.tobytes(): row for row, key in enumerate(keys)}
+    table.values = values.copy()
+    if len(table) < len(keys):
+        raise BadTensorFile(f"{path} is damaged: it has two rows of one observation")
+    return table, facts
+
+
+class TabularAgent(Agent):
+    """Plays a table of action values, as `training.tabular` learns them; at random where it has no entry."""
+
+    name = "tabular"
+
+    def __init__(self, path: str | Path | Table, temperature: float = 0.0) -> None:
+        """Load the table.
+
+        Args:
+            path: a run folder, or a table file (.safetensors).
+            temperature: divides the values before a softmax; 0 plays the best action.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadTensorFile: the file is damaged, or no table.
+            ValueError: a negative temperature.
+        """
+        within(0.0, 1e6, temperature=temperature)
+        self.path, self.temperature = path, temperature
+        self.facts: dict[str, Any] = {}
+        if isinstance(path, Table):
+            self.table = path
+        else:
+            self.table, self.facts = load_table(Path(path))
+        self._fits: Game | None = None
+
+    def check(self, game: Game) -> None:
+        """Raise BadTensorFile unless the table was learned in this game; other options are warned of."""
+        super().check(game)
+        facts = self.facts
+        if not facts:  # a table that is still learned
+            return
+        reason = misfit(game, str(self.path), facts["game"], facts["options"], facts["inputs"], facts["actions"])
+        if not reason:
+            try:
+                self.table.features = features_of(game, facts["blocks"])
+            except ValueError as error:
+                reason = f"{self.path}: {error}"
+            else:
+                if not self.table.fits():
+                    reason = f"{self.path} is damaged: its keys are not of the blocks that it names"
+        if reason:
+            raise BadTensorFile(reason)
+        self._fits = game
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
+        if self._fits is not view.game:
+            self.check(view.game)
+        rows, masks = self.table.find(view.observations), view.masks
+        values, known = np.zeros(masks.shape), rows >= 0
+        values[known] = self.table.values[rows[known]]
+        return softmax_rows(values, masks, self.temperature)
