@@ -8,8 +8,9 @@ continues with what was trained.
 
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,8 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
-from training import checkpoint, ppo
+from training import checkpoint, ntuple, ppo, value_learning
+from training.settings import Result
 from ttt_envs import agents
 from ttt_envs.cli import shell
 from ttt_envs.core.files import in_use, is_empty, locked_folder, write_whole
@@ -30,9 +32,41 @@ from ttt_envs.evaluation import game_seeds, play_games, tournament
 from ttt_envs.registry import parse_options
 
 FILM = "game.gif"
-#: Decisions to train on, where 4 million take much more than two minutes.
-STEPS = {"tic_tac_match": 1_000_000, "operation_tic_tac_toe": 800_000}
 DEFAULT_GAME = next(iter(ttt_envs.GAMES))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner, and how what it made plays.
+
+    Attributes:
+        name: the learner's module.
+        config: its settings.
+        train: its function `train`.
+        steps: steps of about a minute or two.
+        agent: text for `agents.load`, in which {folder} stands for the run folder.
+        settings: settings other than the learner's own.
+    """
+
+    name: str
+    config: Callable[..., Any]
+    train: Callable[[Any], Result]
+    steps: int
+    agent: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def method_for(game: Game) -> Method:
+    """The strongest method for such a game, as far as it was measured; docs/results.md has the figures."""
+    if game.patterns is not None:
+        return Method(ntuple.NAME, ntuple.Config, ntuple.train, 12_000_000, "alphabeta:{folder},depth=5")
+    values = partial(Method, value_learning.NAME, value_learning.Config, value_learning.train)
+    measuring = {"eval_every": 10**9, "eval_games": 100}
+    if game.simultaneous and game.num_players == 2 and not game.hidden_information:
+        return values(200_000, "lookahead:{folder}", measuring)
+    if len(game.teams) == 2 and not game.simultaneous and (game.stochastic or game.hidden_information):
+        return values(500_000, "lookahead:{folder}", measuring)
+    return Method(ppo.NAME, ppo.Config, ppo.train, 2_000_000, "network:{folder}")
 
 
 @dataclass(frozen=True)
@@ -44,7 +78,7 @@ class Config:
     option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
     steps: int | None = None
-    """Decisions to train on; by default what takes about two minutes."""
+    """Steps to train on, in the learner's unit; by default what takes a minute or two."""
     games: int = 100
     """Games of each pairing of the tournament."""
     rivals: tuple[str, ...] = ()
@@ -73,13 +107,15 @@ def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -
 
     console.rule(f"1/3  Training by self-play: {game.title}")
     training = folder / "training"
-    trained = ppo.train(training_config(config, options, training, resume))
+    method = method_for(game)
+    console.print(f"The learner is {method.name}.", highlight=False)
+    trained = method.train(training_config(config, options, training, resume))
     if not trained.finished:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
     write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
 
     console.rule("2/3  Tournament")
-    ours = f"network:{training}"
+    ours = method.agent.format(folder=training)
     rated = tournament(game, [*rivals, ours], games=config.games, seed=config.seed)
     if not rated.complete:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
@@ -127,10 +163,18 @@ def default_rivals(game: Game) -> list[str]:
     return found
 
 
-def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> ppo.Config:
+def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> Any:
     """The settings of the training."""
-    steps = config.steps or STEPS.get(config.game, 2_000_000)
-    return ppo.Config(game=config.game, options=options, steps=steps, seed=config.seed, out=folder, resume=resume)
+    method = method_for(ttt_envs.load(config.game, **options))
+    return method.config(
+        game=config.game,
+        options=options,
+        steps=config.steps or method.steps,
+        seed=config.seed,
+        out=folder,
+        resume=resume,
+        **method.settings,
+    )
 
 
 def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
@@ -147,7 +191,8 @@ def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
             return folder, False
         if not (folder / FILM).exists():
             try:
-                checkpoint.Run(training_config(config, options, folder / "training", resume=True), ppo.NAME)
+                settings = training_config(config, options, folder / "training", resume=True)
+                checkpoint.Run(settings, method_for(ttt_envs.load(config.game, **options)).name)
             except (ValueError, OSError):
                 continue
             return folder, True
