@@ -284,8 +284,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
     [
         (
             "mtcs",
-            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, expectimax, "
-            "oracle, network, lookahead, guided, ppo, human",
+            "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, alphabeta, "
+            "expectimax, oracle, trained, network, lookahead, guided, tabular, human",
         ),
         ("", "unknown agent ''"),
         (

@@ -258,6 +258,7 @@ def test_a_tournament(module, tmp_path, search):
 
 @needs_jit
 def test_learning(module, tmp_path):
+    pytest.importorskip("torch")
     from training.ppo import Config, train
     from ttt_envs import agents
 

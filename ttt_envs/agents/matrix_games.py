@@ -26,7 +26,7 @@ from ttt_envs.core.loops import Rules, advance_for
 Value = Callable[[np.ndarray], np.ndarray]
 
 # Values that are kept, to value no position twice: many lead to the same ones.
-_KNOWN = 1 << 20
+_KNOWN = 1 << 19
 
 # Cells of matrices, times worlds, that are expanded at once: it bounds the memory.
 _CELLS = 1 << 16
@@ -73,7 +73,14 @@ def check_two_players(game: Game, name: str) -> None:
         )
 
 
-def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, iterations: int) -> Equilibria:
+def equilibria(
+    game: Game,
+    states: np.ndarray,
+    seeds: np.ndarray,
+    value: Value,
+    iterations: int,
+    known: dict[bytes, float] | None = None,
+) -> Equilibria:
     """Solve the matrix game of each position.
 
     Args:
@@ -83,7 +90,9 @@ def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, 
             the matrix is the mean over these worlds.
         value: values the positions that follow.
         iterations: iterations of regret matching+, see `solve_matrix`.
+        known: values of the same function by what both players observe, of earlier calls; new ones are added.
     """
+    known = {} if known is None else known
     n, worlds = seeds.shape
     legal = np.empty((n, 2, game.num_actions), np.bool_)
     for player in range(2):
@@ -91,7 +100,6 @@ def equilibria(game: Game, states: np.ndarray, seeds: np.ndarray, value: Value, 
         game.loops.mask_rows(states, np.full(n, player), mask)
         legal[:, player] = mask
     found = Equilibria(np.empty(n), np.zeros(legal.shape))
-    known: dict[bytes, float] = {}
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     for part in _parts(cells * worlds, _CELLS):
         children = _room(game, int(cells[part].sum()), worlds)

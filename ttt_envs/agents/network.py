@@ -151,6 +151,8 @@ class Lookahead(Agent):
             raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
         self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
         self.iterations = iterations
+        # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
+        self._known: dict[bytes, float] = {}
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
@@ -211,7 +213,7 @@ class Lookahead(Agent):
 
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
-        found = equilibria(game, view.sample_worlds(), seeds, from_both_seats(values), self.iterations)
+        found = equilibria(game, view.sample_worlds(), seeds, from_both_seats(values), self.iterations, self._known)
         return found.policies[np.arange(len(view)), view.players]
 
     def _worlds(self, game: Game) -> int:

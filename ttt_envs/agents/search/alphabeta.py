@@ -5,8 +5,8 @@ iterative deepening, a transposition table, killer moves, and the order of the o
 position after each. At the horizon a position is worth what a value function says: an n-tuple network, or any network
 that has values.
 
-`evaluate_*`, `expand` and `search` are templates, compiled for one game's rules; in them `legal_mask`, `step`,
-`observe` and `find` stand for the game's kernels, and `evaluate` for one of the value functions.
+`expand` and `search` are templates, compiled for one game's rules; in them `legal_mask` and `step` stand for the game's
+kernels, and `evaluate` for one of the value functions of `ttt_envs.agents.search.horizon`.
 """
 
 # ruff: noqa: F821
@@ -24,6 +24,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.networks import Network
 from ttt_envs.agents.ntuples import NTuples, load_values
+from ttt_envs.agents.search import horizon
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
@@ -65,62 +66,6 @@ MOST_PLIES = 64
 
 # Positions between two looks at the clock.
 _CHUNK = 20_000
-
-
-@jit.allocates_nothing
-def evaluate_patterns(state, mover, sides, weights, form, found, features, units, legal):
-    """The value to `mover` of the position after their move, by an n-tuple network."""
-    find(state, mover, found)
-    total = 0.0
-    for k in range(found.shape[0]):
-        total += weights[found[k]]
-    return math.tanh(total)
-
-
-@jit.allocates_nothing
-def evaluate_network(state, mover, sides, weights, form, found, features, units, legal):
-    """The value to `mover` of the position after their move, by a multilayer perceptron; see `_flattened`."""
-    player = state["to_move"]
-    observe(state, player, features)
-    layers = form[0]
-    place, now = 0, 0
-    for layer in range(layers):
-        inputs, outputs = form[4 + layer], form[5 + layer]
-        new = 1 - now
-        bias = place + inputs * outputs
-        for j in range(outputs):
-            units[new, j] = weights[bias + j]
-        for i in range(inputs):
-            x = np.float32(features[i]) if layer == 0 else units[now, i]
-            if x != 0:
-                for j in range(outputs):
-                    units[new, j] += x * weights[place + i * outputs + j]
-        if layer < layers - 1:
-            for j in range(outputs):
-                y = units[new, j]
-                y = np.float32(math.tanh(y)) if form[3] & 1 else max(y, np.float32(0))
-                if form[3] & 2 and layer > 0 and inputs == outputs:
-                    y += units[now, j]
-                units[new, j] = y
-        place = bias + outputs
-        now = new
-    value = np.float64(units[now, 0])
-    if form[1]:
-        legal_mask(state, player, legal)
-        value = -_INFINITE
-        for j in range(legal.shape[0]):
-            if legal[j]:
-                value = max(value, np.float64(units[now, j]))
-    if form[2]:
-        value = math.tanh(value)
-    value = min(max(value, -1.0), 1.0)
-    return value if sides[player] == sides[mover] else -value
-
-
-@jit.allocates_nothing
-def evaluate_nothing(state, mover, sides, weights, form, found, features, units, legal):
-    """Every position is worth as much."""
-    return 0.0
 
 
 @jit.kernel
@@ -211,7 +156,7 @@ def search(
         guess: float64 (depth + 1, 2, num_actions), see `expand`; the root's are filled in.
         scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
         sides: int64 (players,), the number of each player's side.
-        weights, form, found, features, units: what `evaluate` needs.
+        weights, form, found, features, units: what `evaluate` needs, see `ttt_envs.agents.search.horizon`.
         legal, answers: bool (num_actions,), joint: int64 (players,): room to work.
         budget: positions after which it returns, to be called again.
     """
@@ -319,21 +264,9 @@ class _Kernels(NamedTuple):
 @cache
 def _kernels(rules: Rules, kind: str, find: Callable[..., Any] | None) -> _Kernels:
     kernels: dict[str, Any] = {"legal_mask": rules.legal_mask, "step": advance_for(rules), "observe": rules.observe}
-    template = {"patterns": evaluate_patterns, "network": evaluate_network, "nothing": evaluate_nothing}[kind]
-    kernels["evaluate"] = jit.specialise(template, **kernels, **({} if find is None else {"find": find}))
+    kernels["evaluate"] = jit.specialise(horizon.TEMPLATES[kind], **kernels, **({} if find is None else {"find": find}))
     kernels["expand"] = jit.specialise(expand, **kernels)
     return _Kernels(kernels["expand"], jit.specialise(search, **kernels))
-
-
-def _flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
-    info = network.info
-    head = "q" if info.kind == "q" else "value"
-    layers = network.layers(head)
-    sizes = [layers[0][0].shape[0], *(bias.size for _, bias in layers)]
-    flags = (info.activation == "tanh") + 2 * info.residual
-    form = np.array([len(layers), head == "q", info.squash and head == "value", flags, *sizes], np.int64)
-    return np.concatenate([part.ravel() for layer in layers for part in layer]).astype(np.float32), form
 
 
 class AlphaBeta(Agent):
@@ -434,7 +367,7 @@ class _Search:
             assert patterns is not None  # checked before
             weights, kind, find, count = values.weights, "patterns", patterns.find, patterns.number
         elif values is not None:
-            weights, form = _flattened(values)
+            weights, form = horizon.flattened(values)
             kind = "network"
         units = np.zeros((2, int(form[4:].max(initial=1))), np.float32)
         self.evaluation = (

@@ -1,0 +1,92 @@
+"""The values of positions at the horizon of an alpha-beta search, as templates for its kernels.
+
+Each is (state, mover, sides, weights, form, found, features, units, legal) -> the value of the position to `mover`, who
+has just moved: `sides` int64 (players,) numbers their sides, `weights` float32 (numbers,) and `form` int64 are those of
+`flattened`, or the weights of an n-tuple network; the rest is room to work: `found` int64 (patterns of a position,),
+`features` int8 (observation size,), `units` float32 (2, the widest layer), `legal` bool (num_actions,). In the
+templates `legal_mask`, `observe` and `find` stand for the game's kernels.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined, assignment"
+
+import math
+
+import numpy as np
+
+from ttt_envs.agents.networks import Network
+from ttt_envs.core import jit
+
+# Below all values of actions.
+_LEAST = -1e9
+
+
+@jit.allocates_nothing
+def evaluate_patterns(state, mover, sides, weights, form, found, features, units, legal):
+    """The value to `mover` of the position after their move, by an n-tuple network."""
+    find(state, mover, found)
+    total = 0.0
+    for k in range(found.shape[0]):
+        total += weights[found[k]]
+    return math.tanh(total)
+
+
+@jit.allocates_nothing
+def evaluate_network(state, mover, sides, weights, form, found, features, units, legal):
+    """The value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
+    player = state["to_move"]
+    observe(state, player, features)
+    layers = form[0]
+    place, now = 0, 0
+    for layer in range(layers):
+        inputs, outputs = form[4 + layer], form[5 + layer]
+        new = 1 - now
+        bias = place + inputs * outputs
+        for j in range(outputs):
+            units[new, j] = weights[bias + j]
+        for i in range(inputs):
+            x = np.float32(features[i]) if layer == 0 else units[now, i]
+            if x != 0:
+                for j in range(outputs):
+                    units[new, j] += x * weights[place + i * outputs + j]
+        if layer < layers - 1:
+            for j in range(outputs):
+                y = units[new, j]
+                y = np.float32(math.tanh(y)) if form[3] & 1 else max(y, np.float32(0))
+                if form[3] & 2 and layer > 0 and inputs == outputs:
+                    y += units[now, j]
+                units[new, j] = y
+        place = bias + outputs
+        now = new
+    value = np.float64(units[now, 0])
+    if form[1]:
+        legal_mask(state, player, legal)
+        value = -_LEAST
+        for j in range(legal.shape[0]):
+            if legal[j]:
+                value = max(value, np.float64(units[now, j]))
+    if form[2]:
+        value = math.tanh(value)
+    value = min(max(value, -1.0), 1.0)
+    return value if sides[player] == sides[mover] else -value
+
+
+@jit.allocates_nothing
+def evaluate_nothing(state, mover, sides, weights, form, found, features, units, legal):
+    """Every position is worth as much."""
+    return 0.0
+
+
+#: Kind of value function -> its template.
+TEMPLATES = {"patterns": evaluate_patterns, "network": evaluate_network, "nothing": evaluate_nothing}
+
+
+def flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
+    info = network.info
+    head = "q" if info.kind == "q" else "value"
+    layers = network.layers(head)
+    sizes = [layers[0][0].shape[0], *(bias.size for _, bias in layers)]
+    flags = (info.activation == "tanh") + 2 * info.residual
+    form = np.array([len(layers), head == "q", info.squash and head == "value", flags, *sizes], np.int64)
+    return np.concatenate([part.ravel() for layer in layers for part in layer]).astype(np.float32), form
