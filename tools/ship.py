@@ -127,7 +127,7 @@ def measured(
     shown = text.format(folder=f"agents/trained/{game_id}/{own}")
     words = [f"ttt {'tournament' if wanted['measure'] == 'score' else wanted['measure']} {game_id}"]
     words += [f"--option {given}"] if given else []
-    words += [f"--agents {shown} {against}".rstrip()]
+    words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
     words += [f"--games {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m tools.ship"
     return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
@@ -192,6 +192,11 @@ def _value(outcome: Outcome) -> str:
     return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
 
 
+def _meaning(outcome: Outcome) -> str:
+    text = _MEANING[outcome.measure].format(against=outcome.against, games=outcome.games)
+    return text if outcome.measure == "score" or not outcome.against else f"{text}, {outcome.against}"
+
+
 def _options(outcome: Outcome) -> str:
     return ", ".join(f"{key}={as_text(each)}" for key, each in outcome.options.items())
 
@@ -201,9 +206,8 @@ def rows(card: Card) -> Iterator[str]:
     yield "| measure | value | other training seeds | options |"
     yield "|:--|--:|:--|:--|"
     for each in card.outcomes:
-        meaning = _MEANING[each.measure].format(against=each.against, games=each.games)
         others = ", ".join(f"{value:.3f}" for value in each.seeds) or "–"
-        yield f"| {meaning} | {_value(each)} | {others} | {_options(each) or '–'} |"
+        yield f"| {_meaning(each)} | {_value(each)} | {others} | {_options(each) or '–'} |"
 
 
 def page(card: Card) -> str:

@@ -1,0 +1,84 @@
+"""The trained agents that come with the library: they play, without torch, and their pages say what their cards say."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from tools import ship
+from ttt_envs import agents
+from ttt_envs.agents.shipped import Card, cards, folder
+from ttt_envs.core import jit
+
+CARDS = cards()
+each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game}/{card.name}")
+
+
+def view_for(card: Card) -> ttt_envs.View:
+    game = ttt_envs.load(card.game, **card.outcomes[0].options)
+    batch, other = ttt_envs.Batch(game, 6, seed=0), agents.load("random")
+    if not game.simultaneous:
+        for _ in range(3):
+            batch.step(other.act(batch.view()))
+        return batch.view(rows=np.flatnonzero(~batch.done))
+    return batch.view(0)
+
+
+def test_some_agents_are_shipped():
+    assert CARDS
+    assert max(Counter(card.game for card in CARDS if card.best).values()) == 1
+    assert {f"{card.game}/{card.name}" for card in CARDS} <= set(ship.recipes())
+
+
+@each_card
+def test_it_plays(card):
+    if jit.DISABLED:
+        pytest.skip("too slow without the JIT")
+    view = view_for(card)
+    agent = agents.load(f"trained:{card.game}/{card.name}")
+    assert agent.name == f"trained:{card.game}/{card.name}"
+    agent.check(view.game)
+    actions = agent.act(view)
+    acting = view.masks.any(axis=1)
+    assert acting.any()
+    assert view.masks[acting, actions[acting]].all()
+    policy = agent.policy(view)
+    assert np.abs(policy.sum(axis=1) - acting).max() < 1e-6
+    if card.best:
+        assert (agents.load(f"trained:{card.game}").act(view) == actions).all()
+
+
+@each_card
+def test_its_card_is_what_its_recipe_says_and_its_files_are_small(card):
+    recipe = ship.recipes()[f"{card.game}/{card.name}"]
+    for name in ("title", "agent", "method", "weaknesses"):
+        assert getattr(card, name) == recipe[name]
+    assert card.train == f"{recipe['train']} --seeds {recipe['seeds']}"
+    assert [each.measure for each in card.outcomes] == [each["measure"] for each in recipe["outcomes"]]
+    for each, wanted in zip(card.outcomes, recipe["outcomes"], strict=True):
+        assert each.low <= each.value <= each.high
+        assert each.games == wanted.get("games", 0)
+        assert each.options == wanted.get("options", {})
+    assert (folder() / card.game / card.name / "network.safetensors").stat().st_size < 1_000_000
+
+
+def test_the_pages_are_those_of_the_cards():
+    for card in CARDS:
+        assert (folder() / card.game / card.name / "README.md").read_text() == ship.page(card)
+    assert ship.RESULTS.read_text() == ship.results(CARDS)
+    assert ship.table(CARDS) in (ship.ROOT / "README.md").read_text()
+
+
+def test_playing_needs_no_torch():
+    names = [f"trained:{card.game}/{card.name}" for card in CARDS]
+    code = f"import sys; from ttt_envs import agents; [agents.load(n) for n in {names}]; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_unknown_agents_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=f"unknown trained agent 'nothing'.*{CARDS[0].game}"):
+        agents.load("trained:nothing")
