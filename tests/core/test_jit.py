@@ -68,6 +68,9 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
     assert hits == 0, "the cache was not empty"
     assert misses > 5
     assert run() == [owner, generator, 2, 0, 1, number], "not just the two that are called, and both from disk"
+    with (package / "agents" / "random.py").open("a") as file:
+        file.write("\nEDITED = True\n")
+    assert run() == [owner, generator, 2, 0, 1, number], "compiled anew for a file that the kernels do not import"
 
     # A callee in another file than its caller: Numba alone would not notice.
     edit("core/rng.py", 'state["rng"] = mix(np.uint64(seed) + GOLDEN)', 'state["rng"] = np.uint64(77)')
@@ -248,6 +251,7 @@ def number(x):
 def test_a_game_outside_the_package_is_never_stale_either(tmp_path, folder, monkeypatch):
     def run() -> list[int]:
         jit.source_digest.cache_clear()
+        jit._imports.cache_clear()
         for name in ("helper", "outside"):
             spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
             module = importlib.util.module_from_spec(spec)
@@ -383,3 +387,44 @@ def test_a_dangling_link_beside_a_game_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "game.py").write_text("x = 2")
     assert jit.source_digest(tmp_path) != first
     jit.source_digest.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import ttt_envs.core.helper",
+        "import os, ttt_envs.core.helper as helper",
+        "from ttt_envs.core import helper",
+        "from ttt_envs.core import (\n    other,\n    helper,\n)",
+        "from ttt_envs.core \\\n    import helper as h",
+        "from ttt_envs.core.helper import *",
+        "def make():\n    from ttt_envs.core.helper import number",
+        "from ttt_envs.core import between",
+        "import ttt_envs",
+    ],
+)
+def test_a_digest_holds_what_is_imported_in_any_way_and_not_the_rest(tmp_path, monkeypatch, line):
+    core, place = tmp_path / "ttt_envs" / "core", tmp_path / "mine"
+    core.mkdir(parents=True)
+    place.mkdir()
+    (tmp_path / "ttt_envs" / "__init__.py").write_text("from ttt_envs.core import between")
+    (core / "__init__.py").write_text("")
+    (core / "helper.py").write_text("number = 1")
+    (core / "between.py").write_text("from ttt_envs.core.helper import number")
+    (core / "other.py").write_text("")
+    (core / "apart.py").write_text("x = 1")
+    (place / "rules.py").write_text(line)
+    monkeypatch.setattr(jit, "PACKAGE", tmp_path / "ttt_envs")
+
+    def digest() -> str:
+        jit.source_digest.cache_clear()
+        jit._imports.cache_clear()
+        return jit.source_digest(place)
+
+    first = digest()
+    (core / "apart.py").write_text("x = 2")
+    assert digest() == first
+    (core / "helper.py").write_text("number = 2")
+    assert digest() != first
+    jit.source_digest.cache_clear()
+    jit._imports.cache_clear()

@@ -2,13 +2,15 @@
 
 Numba's disk cache notices when the file of a function changes, but not when a function that it calls, in another
 file, does: stale machine code would then be run. Therefore every kernel carries, in its qualified name (part of
-Numba's cache key), a digest of all the source that it can call: the whole package, and for a kernel defined elsewhere
-(a game of your own) also the folder that its file lies in.
+Numba's cache key), a digest of all the source that it can call: its file and those that it imports of this package,
+directly or through others, and for a kernel defined elsewhere (a game of your own) also the folder that its file lies
+in.
 """
 
 import hashlib
 import itertools
 import os
+import re
 import secrets
 import types
 from collections.abc import Callable, Iterable
@@ -86,15 +88,56 @@ _EACH_CONSTANT = "_each_constant"
 _ANEW = "_compiled_anew"
 
 
+# Found without parsing, which would take a tenth of a second in each process. What looks like an import in a docstring
+# makes a digest change more often than it must.
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
+
+
 @cache
-def source_digest(folder: Path) -> str:
-    """Hex digest of the names and contents of a package's Python files, or of those right in a plain folder."""
-    packaged = (folder / "__init__.py").is_file()
+def _imports(path: Path) -> frozenset[Path]:
+    """The package's files that a Python file imports by name, itself included if it is one of them."""
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    for module, members, modules in _IMPORT.findall(text):
+        found = re.findall(r"[\w.]+", modules) or [module]
+        names.update(found, (f"{module}.{member}" for member in re.findall(r"\w+", members)))
+    files = set()
+    for name in names:
+        first, *rest = name.split(".")
+        if first == PACKAGE.name:
+            place = PACKAGE.joinpath(*rest)
+            files.update(each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file())
+    return frozenset(files)
+
+
+def _with_imports(paths: Iterable[Path]) -> set[Path]:
+    """The files, and those of the package that they import, directly or through others."""
+    found: set[Path] = set()
+    waiting = set(paths)
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting |= _imports(path) - found
+    return found
+
+
+@cache
+def source_digest(place: Path) -> str:
+    """Hex digest of Python files' names and contents: `place` and what it imports of this package.
+
+    `place` is a file of this package; or a folder elsewhere, with all its files if it is a package, else with those
+    right in it.
+    """
+    if place.is_file():
+        files = {place}
+    else:
+        packaged = (place / "__init__.py").is_file()
+        files = {path for path in (place.rglob("*.py") if packaged else place.glob("*.py")) if path.is_file()}
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py") if packaged else folder.glob("*.py")):
-        if path.is_file():
-            digest.update(str(path.relative_to(folder)).encode() + b"\0")
-            digest.update(path.read_bytes() + b"\0")
+    for path in sorted(_with_imports(files)):
+        base = PACKAGE if PACKAGE in path.parents else place
+        digest.update(str(path.relative_to(base)).encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 
 
@@ -103,13 +146,13 @@ def _digest_for(function: Callable[..., Any]) -> str | None:
     path = Path(function.__code__.co_filename)
     if function.__closure__ or not path.is_file():
         return None
-    digest = source_digest(PACKAGE)
-    folder = path.resolve().parent
-    if PACKAGE not in (folder, *folder.parents):
-        while (folder.parent / "__init__.py").is_file():
-            folder = folder.parent
-        digest += "_" + source_digest(folder)
-    return digest
+    path = path.resolve()
+    if PACKAGE in path.parents:
+        return source_digest(path)
+    folder = path.parent
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return source_digest(folder)
 
 
 def _compile(function: types.FunctionType, name: str | None) -> Callable[..., Any]:
