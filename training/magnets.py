@@ -55,6 +55,6 @@ class MagnetPolicy(MaskableActorCriticPolicy):
         if action_masks is not None:
             legal = torch.as_tensor(action_masks, dtype=torch.bool).reshape(logits.shape)
             logits = logits.masked_fill(~legal, _NEVER)
-        now = self.action_dist.distribution
+        now: Any = self.action_dist.distribution
         divergence = (now.probs * (now.logits - logits.log_softmax(dim=-1))).sum(dim=-1)
         return values, log_probabilities, self.entropy * entropy - self.magnet * divergence

@@ -13,13 +13,12 @@ import numpy as np
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-import ttt_envs
 from training import checkpoint
 from training.probes import Exploitability, Probe, Regret, Score
 from ttt_envs.agents import as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, within
-from ttt_envs.registry import parse_options
+from ttt_envs.registry import parse_options, resolve
 
 Agents = Annotated[
     tuple[Any, ...],
@@ -118,7 +117,7 @@ class Settings:
 
     def load(self) -> Game:
         """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
-        return ttt_envs.load(self.game, **self.options)
+        return resolve(self.game, self.options)
 
     def probes(self, game: Game, average: Any = None) -> list[Probe]:
         """The probes that the settings ask for; `average` as for `Exploitability`.

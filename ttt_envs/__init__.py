@@ -12,9 +12,11 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ttt_envs.core.extras import require
-from ttt_envs.registry import GAMES, load, register, register_built_in, resolve
+from ttt_envs.registry import GAMES, check_arguments, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
+    from gymnasium.vector import AutoresetMode
+
     from ttt_envs.core.batch import Batch as Batch
     from ttt_envs.core.game import Game as Game
     from ttt_envs.core.view import Actor
@@ -52,13 +54,18 @@ def __getattr__(name: str) -> Any:
 
 
 def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]) -> "Game":
-    """The game; an unknown option may be a misspelt argument of `maker`."""
+    """The game; an unknown option may be a misspelt argument of `maker`, and is the TypeError of one."""
     arguments = [each.name for each in signature(maker).parameters.values() if each.kind is each.KEYWORD_ONLY]
-    return resolve(game, options, arguments)
+    if isinstance(game, str):
+        check_arguments(maker.__name__, game, options, arguments)
+    return resolve(game, options)
 
 
-def _opponents(opponent: Any, game: "Game") -> "list[Actor]":
-    """Opponents as objects: of whatever `agents.load` takes, or of a list of these. Each must be able to play."""
+def load_opponents(opponent: Any, game: "Game") -> "list[Actor]":
+    """Opponents as objects: of whatever `agents.load` takes, or of a list of these.
+
+    Raises ValueError or TypeError for an unknown agent, or for one that cannot play the game.
+    """
     from ttt_envs.agents import load as load_agent
 
     found = [load_agent(each) for each in (opponent if isinstance(opponent, (list, tuple)) else [opponent])]
@@ -73,6 +80,8 @@ def make_aec(
     render_mode: str | None = None,
     encoding: str = "flat",
     illegal: str = "lose",
+    mask: str = "both",
+    max_cycles: int | None = None,
     **options: Any,
 ) -> "AECGame":
     """A PettingZoo AEC environment.
@@ -82,15 +91,26 @@ def make_aec(
         render_mode: "human" (a window), "rgb_array", "ansi" or None.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+        mask: "both" puts the action mask into the observation and into the infos; "info" into the infos alone, so that
+            the observation is a plain array.
+        max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
+            game to its end.
         options: of the game, if `game` is an id.
 
     Raises:
-        ValueError: an unknown id or option (the known ones are listed), or a wrong value.
-        TypeError: an option of a wrong type, or options with a Game.
+        ValueError: an unknown id, or a wrong value.
+        TypeError: an unknown option (the known ones are listed) or one of a wrong type, or options with a Game.
     """
     from ttt_envs.wrappers.aec import AECGame
 
-    return AECGame(_game(game, options, make_aec), render_mode=render_mode, encoding=encoding, illegal=illegal)
+    return AECGame(
+        _game(game, options, make_aec),
+        render_mode=render_mode,
+        encoding=encoding,
+        illegal=illegal,
+        mask=mask,
+        max_cycles=max_cycles,
+    )
 
 
 def make_parallel(
@@ -99,13 +119,20 @@ def make_parallel(
     render_mode: str | None = None,
     encoding: str = "flat",
     illegal: str = "lose",
+    mask: str = "both",
+    max_cycles: int | None = None,
     **options: Any,
 ) -> "ParallelGame":
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
     return ParallelGame(
-        _game(game, options, make_parallel), render_mode=render_mode, encoding=encoding, illegal=illegal
+        _game(game, options, make_parallel),
+        render_mode=render_mode,
+        encoding=encoding,
+        illegal=illegal,
+        mask=mask,
+        max_cycles=max_cycles,
     )
 
 
@@ -117,6 +144,7 @@ def make_single(
     render_mode: str | None = None,
     encoding: str = "flat",
     illegal: str = "lose",
+    mask: str = "both",
     **options: Any,
 ) -> "SeatEnv":
     """A Gymnasium environment: one seat learns, the others' moves happen inside `step`.
@@ -129,23 +157,26 @@ def make_single(
         render_mode: "human" (a window), "rgb_array", "ansi" or None.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
+        mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
+            the observation is a plain array, as many wrappers need it.
         options: of the game, if `game` is an id.
 
     Raises:
-        ValueError: an unknown id, option or agent (the known ones are listed), a wrong value, or an opponent that
-            cannot play the game.
-        TypeError: an argument of a wrong type, or options with a Game.
+        ValueError: an unknown id or agent (the known ones are listed), a wrong value, or an opponent that cannot play
+            the game.
+        TypeError: an unknown option (the known ones are listed), an argument of a wrong type, or options with a Game.
     """
     from ttt_envs.wrappers.single import SeatEnv
 
     made = _game(game, options, make_single)
     return SeatEnv(
         made,
-        opponent=_opponents(opponent, made),
+        opponent=load_opponents(opponent, made),
         seat=seat,
         render_mode=render_mode,
         encoding=encoding,
         illegal=illegal,
+        mask=mask,
     )
 
 
@@ -157,7 +188,9 @@ def make_vec(
     seat: int | str = "alternate",
     encoding: str = "flat",
     illegal: str = "lose",
+    mask: str = "both",
     threads: int = 1,
+    autoreset_mode: "AutoresetMode | str" = "same_step",
     render_mode: None = None,
     **options: Any,
 ) -> "SeatVectorEnv":
@@ -170,7 +203,10 @@ def make_vec(
         seat: as for `make_single`.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
+        mask: as for `make_single`.
         threads: threads that share the stepping.
+        autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
+            Gymnasium's AutoresetMode.
         render_mode: None: a vector environment draws nothing.
         options: of the game, if `game` is an id.
     """
@@ -182,11 +218,13 @@ def make_vec(
     return SeatVectorEnv(
         made,
         num_envs,
-        opponent=_opponents(opponent, made),
+        opponent=load_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
+        mask=mask,
         threads=threads,
+        autoreset_mode=autoreset_mode,
     )
 
 
@@ -199,9 +237,13 @@ def make_sb3(
     encoding: str = "flat",
     illegal: str = "lose",
     threads: int = 1,
+    render_mode: str | None = None,
     **options: Any,
 ) -> "SB3SeatEnv":
     """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
+
+    Observations are arrays; masks come by the method `action_masks`. With render_mode "rgb_array" the games can be
+    drawn and filmed, as by SB3's VecVideoRecorder.
 
     Raises ImportError with the command that installs the extra `train` if it is missing.
     """
@@ -212,11 +254,12 @@ def make_sb3(
     return SB3SeatEnv(
         made,
         num_envs,
-        opponent=_opponents(opponent, made),
+        opponent=load_opponents(opponent, made),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
         threads=threads,
+        render_mode=render_mode,
     )
 
 

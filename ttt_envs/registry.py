@@ -36,17 +36,30 @@ def load(game_id: str, **options: Any) -> "Game":
         options: options of the game.
 
     Raises:
-        ValueError: no such id or option (the known ones are listed), or a wrong value.
-        TypeError: an option of a wrong type.
+        ValueError: no such id (the known ones are listed), or a wrong value.
+        TypeError: no such option (the known ones are listed), or one of a wrong type.
     """
+    check_arguments("load", game_id, options)
     return _load(game_id, options)
 
 
-def _load(game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = ()) -> "Game":
+def check_arguments(function: str, game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = ()) -> None:
+    """Raise Python's TypeError for a keyword argument of `function` that is no option of the game.
+
+    It names the options, and the function's other `arguments`. ValueError for an unknown id.
+    """
+    _, known = _maker(game_id)
+    for option in options:
+        if option not in known:
+            reason = unknown("option", option, [*known, *arguments])
+            raise TypeError(f"{function}() got an unexpected keyword argument {option!r}; {game_id}: {reason}")
+
+
+def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
     make, known = _maker(game_id)
     for option in options:
         if option not in known:
-            raise ValueError(f"{game_id}: {unknown('option', option, [*known, *arguments])}")
+            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
     try:
         # With the types, because True, 1 and 1.0 are one key, and not one option.
         game: Game = _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
@@ -59,16 +72,16 @@ def _load(game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = (
     return game
 
 
-def resolve(game: "str | Game", options: Mapping[str, Any] | None = None, arguments: Iterable[str] = ()) -> "Game":
+def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
     """A game that is given as an id with options, or as a Game, which has its own.
 
-    Raises ValueError and TypeError as `load`, and TypeError for options beside a Game. The error of an unknown option
-    names the known ones and `arguments`, which a caller takes beside them.
+    Raises ValueError for an unknown id or option or a wrong value, and TypeError for options beside a Game or of a
+    wrong type.
     """
     from ttt_envs.core.game import Game
 
     if not isinstance(game, Game):
-        return _load(game, options or {}, arguments)
+        return _load(game, options or {})
     if options:
         raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
     return game
@@ -177,8 +190,9 @@ def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
 def _register_environments(game_id: str) -> None:
     """Enter a game into PettingZoo's and Gymnasium's registries."""
     name, game = f"ttt_envs/{game_id}-v0", {"game": game_id}
-    pettingzoo.register("aec", name, entry_point="ttt_envs:make_aec", kwargs=game)
-    pettingzoo.register("parallel", name, entry_point="ttt_envs:make_parallel", kwargs=game)
+    if hasattr(pettingzoo, "register"):  # from 1.27 on
+        pettingzoo.register("aec", name, entry_point="ttt_envs:make_aec", kwargs=game)
+        pettingzoo.register("parallel", name, entry_point="ttt_envs:make_parallel", kwargs=game)
     gymnasium.register(
         gymnasium_id(game_id),
         entry_point="ttt_envs:make_single",

@@ -62,8 +62,10 @@ def test_unknown_game_of_many(make):
 
 def test_unknown_option():
     words = ["unknown option 'won_board'", "did you mean 'won_boards'", "first_move", "random_opening_plies"]
-    fails(ValueError, lambda: ttt_envs.load(SUPER, won_board="open"), SUPER, *words)
-    fails(ValueError, lambda: ttt_envs.make_aec(SUPER, rendermode="ansi"), "unknown option 'rendermode'")
+    fails(TypeError, lambda: ttt_envs.load(SUPER, won_board="open"), SUPER, *words)
+    # As Python says it, which some frameworks look for when they try what a maker takes.
+    words = ["make_aec() got an unexpected keyword argument 'rendermode'", "did you mean 'render_mode'"]
+    fails(TypeError, lambda: ttt_envs.make_aec(SUPER, rendermode="ansi"), *words)
     fails(ValueError, lambda: ttt_envs.make_vec(SUPER, 2, render_mode="ansi"), "draw nothing", "render_mode")
     assert ttt_envs.make_vec(SUPER, 2, render_mode=None).num_envs == 2
 
@@ -197,7 +199,6 @@ WRONG_ACTIONS = [
     (np.True_, TypeError, ["must be a whole number", "True"]),
     ("4/4", TypeError, ["must be a whole number", "'4/4' of type str"]),
     ([40], TypeError, ["must be a whole number", "[40] of type list"]),
-    (np.array([40]), TypeError, ["must be a whole number", "array([40])"]),
     (np.array([40, 41]), TypeError, ["must be a whole number", "ndarray"]),
     ({}, TypeError, ["must be a whole number", "dict"]),
 ]

@@ -178,7 +178,7 @@ def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
     env = module.parallel_env(encoding="planes", **options)
     assert isinstance(env, ParallelGame)
     assert env.observation_space("player_0")["observation"].shape == env.game.plane_index.shape
-    with pytest.raises(ValueError, match="unknown option 'nonsense'"):
+    with pytest.raises(TypeError, match=r"unknown option .nonsense"):
         module.env(nonsense=1)
 
 
@@ -454,7 +454,7 @@ def test_a_fixed_seat_stays(game):
 @pytest.mark.parametrize("auto_reset", [True, False])
 def test_a_loss_arrives(game, auto_reset):
     """Every reward of a finished game reaches the learner with his last action, losses as often as wins."""
-    games = SeatGames(game, MANY, auto_reset=auto_reset, opponent=RandomAgent())
+    games = SeatGames(game, MANY, autoreset="same_step" if auto_reset else "disabled", opponent=RandomAgent())
     games.reset(5)
     rewards = []
     generator = np.random.default_rng(5)
@@ -466,7 +466,7 @@ def test_a_loss_arrives(game, auto_reset):
             if len(rewards) > 2000:
                 break
     else:
-        single = SeatGames(game, 1, auto_reset=False, opponent=RandomAgent())
+        single = SeatGames(game, 1, autoreset="disabled", opponent=RandomAgent())
         for seed in range(MANY):
             single.reset(seed)
             while not single.done[0]:

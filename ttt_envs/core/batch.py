@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, explain
+from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import View, check_actions
+from ttt_envs.core.view import View
 
 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -303,29 +303,11 @@ class Batch:
         wrong = [game for game in found if game >= 0]
         if wrong:
             check_actions(joint, joint.shape, self.game.num_actions)
-            raise self._refusal(wrong[0], rows, joint)
+            raise refusal(self.game, self.states, wrong[0], joint[np.flatnonzero(rows == wrong[0])[0]], len(rows))
 
     def _find_illegal(self, rows: np.ndarray, joint: np.ndarray) -> int:
         mask = np.empty(self.game.num_actions, np.bool_)
         return int(self.game.loops.find_illegal(self.states, rows, joint, mask))
-
-    def _refusal(self, i: int, rows: np.ndarray, joint: np.ndarray) -> ValueError:
-        """The error in the actions for game i, which is one of `rows`."""
-        mover, actions = int(self.states["to_move"][i]), joint[np.flatnonzero(rows == i)[0]]
-        if mover == SIMULTANEOUS and len(actions) < self.game.num_players:
-            shape = (len(rows), self.game.num_players)
-            return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
-        mask = np.empty(self.game.num_actions, np.bool_)
-        for player in range(self.game.num_players) if mover == SIMULTANEOUS else (mover,):
-            self.game.loops.mask_one(self.states, i, player, mask)
-            action = int(actions[player if len(actions) > 1 else 0])
-            if mask.any() and action < 0:
-                return ValueError(
-                    f"player {player} acts in game {i} and was given -1; actions are 0 to {self.game.num_actions - 1}"
-                )
-            if mask.any() and not mask[action]:
-                return IllegalAction(explain(self.game, f"player {player} in game {i}", action, mask)[0])
-        raise AssertionError
 
     def _room(self, out: np.ndarray | None, columns: int, dtype: Any) -> np.ndarray:
         """`out` if it can take (n, columns) of this dtype, or a new array; TypeError or ValueError if it cannot."""

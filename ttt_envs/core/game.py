@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
-from ttt_envs.core.validity import Invariants, Validity
+from ttt_envs.core.validity import Invariants, Validity, check_players
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +293,65 @@ class Game:
         if not isinstance(text, str):
             raise TypeError(f"a position is text, not {type(text).__name__}")
         return self.check_states(self.read_state(text))
+
+    def step(self, states: Any, actions: Any) -> np.ndarray:
+        """The states after these actions: new ones, structured (n,), the given ones staying as they are.
+
+        A pure function, for searches and frameworks that keep states themselves; finished games stay as they are. A
+        `Batch` is faster.
+
+        Args:
+            states: structured (n,), see `check_states`.
+            actions: int (n,) for the player to move, or (n, players) with any number for players who do not act.
+
+        Raises TypeError or ValueError for wrong states or actions, IllegalAction for an action that is not legal.
+        """
+        found = self.check_states(states).copy()
+        array = np.asarray(actions)
+        joint = check_actions(
+            array, (len(found),) if array.ndim < 2 else (len(found), self.num_players), self.num_actions
+        )
+        joint, rows = joint.reshape(len(found), -1), np.arange(len(found))
+        wrong = int(self.loops.find_illegal(found, rows, joint, np.empty(self.num_actions, np.bool_)))
+        if wrong >= 0:
+            raise refusal(self, found, wrong, joint[wrong], len(found))
+        self.loops.step_rows(found, rows, joint)
+        return found
+
+    def masks(self, states: Any, players: Any = None) -> np.ndarray:
+        """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move."""
+        checked = self.check_states(states)
+        out = np.empty((len(checked), self.num_actions), np.bool_)
+        self.loops.mask_rows(checked, self._observers(checked, players), out)
+        return out
+
+    def observations(self, states: Any, players: Any = None) -> np.ndarray:
+        """Observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move."""
+        checked = self.check_states(states)
+        out = np.empty((len(checked), self.observation_size), np.int8)
+        self.loops.observe_rows(checked, self._observers(checked, players), out)
+        return out
+
+    def _observers(self, states: np.ndarray, players: Any) -> np.ndarray:
+        if players is None:
+            return np.maximum(states["to_move"], 0).astype(np.int64)
+        return check_players(players, len(states), self.num_players)
+
+    def to_bytes(self, states: Any) -> np.ndarray:
+        """States (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry."""
+        checked = np.ascontiguousarray(self.check_states(states))
+        return checked.view(np.uint8).reshape(len(checked), self.state_dtype.itemsize).copy()
+
+    def from_bytes(self, data: Any) -> np.ndarray:
+        """The states (n,) of what `to_bytes` gave.
+
+        Raises TypeError or ValueError for another dtype or shape, and for what is no position of this game.
+        """
+        array = np.asarray(data)
+        if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.state_dtype.itemsize:
+            wanted = f"uint8 of shape (n, {self.state_dtype.itemsize})"
+            raise ValueError(f"states as bytes must be {wanted}, not {array.dtype} of shape {array.shape}")
+        return self.check_states(np.ascontiguousarray(array).view(self.state_dtype).reshape(len(array)).copy())
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""

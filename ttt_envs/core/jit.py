@@ -101,7 +101,7 @@ def _imports(path: Path) -> frozenset[Path]:
     for module, members, modules in _IMPORT.findall(text):
         found = re.findall(r"[\w.]+", modules) or [module]
         names.update(found, (f"{module}.{member}" for member in re.findall(r"\w+", members)))
-    files = set()
+    files: set[Path] = set()
     for name in names:
         first, *rest = name.split(".")
         if first == PACKAGE.name:

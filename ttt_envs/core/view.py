@@ -105,19 +105,3 @@ class Actor(Protocol):
 
     def act(self, view: View) -> np.ndarray:
         """One legal action a position: int64 (n,); -1 where the player has none."""
-
-
-def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
-    """`actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
-
-    Raises TypeError or ValueError naming what is wrong otherwise.
-    """
-    array = np.asarray(actions)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"actions must be whole numbers, not {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"actions must have shape {shape}, not {array.shape}")
-    if array.size and not (array.min() >= -1 and array.max() < num_actions):
-        wrong = array[(array < -1) | (array >= num_actions)].flat[0]
-        raise ValueError(f"actions must be from 0 to {num_actions - 1}, not {wrong}")
-    return np.ascontiguousarray(array, np.int64)

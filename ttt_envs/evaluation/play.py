@@ -15,9 +15,9 @@ import numpy as np
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, explain
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.rng import episode_seeds, new_key
-from ttt_envs.core.view import View, check_actions
+from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).

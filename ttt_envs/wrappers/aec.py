@@ -19,9 +19,13 @@ from ttt_envs.wrappers.common import (
     Encoder,
     Renderer,
     as_action,
+    check_max_cycles,
+    everything,
     forfeit,
     pack_state,
+    state_space,
     unpack_state,
+    warn_of_options,
 )
 
 
@@ -29,12 +33,20 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     """A game whose players, `player_0`, `player_1`, ..., act one after the other.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `infos` too, as
-    the same array. A waiting player's mask is all zeros. Where players choose at once they commit one after the other,
-    and nothing of a choice is seen before all have chosen. Checks everything itself and needs no PettingZoo wrapper.
+    the same array. With `mask="info"` it stands there alone, and the observation is the array. A waiting player's mask
+    is all zeros. Where players choose at once they commit one after the other, and nothing of a choice is seen before
+    all have chosen. Checks everything itself and needs no PettingZoo wrapper.
     """
 
     def __init__(
-        self, game: Game, *, render_mode: str | None = None, encoding: str = "flat", illegal: str = "lose"
+        self,
+        game: Game,
+        *,
+        render_mode: str | None = None,
+        encoding: str = "flat",
+        illegal: str = "lose",
+        mask: str = "both",
+        max_cycles: int | None = None,
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -43,13 +55,19 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             render_mode: "human" (a window), "rgb_array", "ansi" or None.
             encoding: "flat" or "planes".
             illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
+                that the observation is a plain array.
+            max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
+                game to its end.
         """
         super().__init__()
         self.game = game
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding)
+        self._encode = Encoder(game, encoding, mask)
+        self.max_cycles = check_max_cycles(max_cycles)
+        self.state_space = state_space(game)
         self.metadata = {
             "name": game.id,
             "render_modes": list(RENDER_MODES),
@@ -58,7 +76,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         }
         self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
         self._number = {name: p for p, name in enumerate(self.possible_agents)}
-        space = self._encode.masked_space(game.num_actions)
+        space = self._encode.shown_space(game.num_actions)
         self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
         self.action_spaces: dict[str, Any] = {
             name: gymnasium.spaces.Discrete(game.num_actions) for name in self.possible_agents
@@ -80,7 +98,8 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
+        warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
         self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
@@ -120,6 +139,11 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             self._accumulate_rewards()
             self._deads_step_first()
             return
+        if self.max_cycles is not None and state["ply"] >= self.max_cycles:
+            self.truncations = dict.fromkeys(names, True)
+            self._legal[:] = False
+            self._deads_step_first()
+            return
         player = int(state["to_move"])
         if player == SIMULTANEOUS:
             player = next(p for p in range(len(names)) if self._committed[p] < 0 and self._may_act(p))
@@ -134,7 +158,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         self.game.loops.mask_one(self._states, 0, player, self._legal)
         return bool(self._legal.any())
 
-    def observe(self, agent: str) -> dict[str, np.ndarray]:
+    def observe(self, agent: str) -> Any:
         """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
         player = self._player(agent)
@@ -143,7 +167,12 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         info = self.infos.get(agent)
         # An agent that has left after the end of the game has nothing to choose.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
-        return {"observation": self._encode(out), "action_mask": mask}
+        return self._encode.shown(out, mask)
+
+    def state(self) -> np.ndarray:
+        """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""
+        self._check_live("state")
+        return everything(self.game, self._states)
 
     def step(self, action: int | None) -> None:
         """Play `action` for `agent_selection`; None for an agent whose game is over.
@@ -157,7 +186,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         if not self.agents:
             raise RuntimeError("the game is over and all agents have left: call reset() before step()")
         name = self.agent_selection
-        if self.terminations[name]:
+        if self.terminations[name] or self.truncations[name]:
             if action is not None:
                 raise ValueError(f"the game is over: {name} can only step(None), or call reset()")
             self._was_dead_step(action)

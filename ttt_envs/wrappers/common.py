@@ -1,6 +1,7 @@
 """The parts that all wrappers share: encodings, checks of actions, forfeits, rendering, saved positions."""
 
 import hashlib
+import operator
 import zlib
 from typing import Any
 
@@ -8,12 +9,13 @@ import gymnasium
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 
 ENCODINGS = ("flat", "planes")
+MASKS = ("both", "info")
 ILLEGAL = ("lose", "raise")
 RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDER_FPS = 4
@@ -23,11 +25,12 @@ class Encoder:
     """Observations as users see them.
 
     `encoding="flat"`: int8 (observation size,). `encoding="planes"`: int8 (channels, rows, columns), scalars as
-    constant planes.
+    constant planes. `mask="both"`: a dict with the action mask beside it; `mask="info"`: the array alone.
     """
 
-    def __init__(self, game: Game, encoding: str) -> None:
+    def __init__(self, game: Game, encoding: str, mask: str = "both") -> None:
         self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
+        self.masked = choice("mask", mask, MASKS) == "both"
         self.game = game
         shape = game.plane_index.shape if self.planes else (game.observation_size,)
         self.space = gymnasium.spaces.Box(0, 1, shape, np.int8)
@@ -36,21 +39,65 @@ class Encoder:
         """Encode flat observations int8 (..., size)."""
         return self.game.to_planes(flat) if self.planes else flat
 
-    def masked_space(self, actions: int) -> gymnasium.spaces.Dict:
-        """The Dict space of an observation with its action mask."""
+    def shown_space(self, actions: int) -> gymnasium.Space[Any]:
+        """The space of what `shown` gives, for masks of so many actions."""
+        if not self.masked:
+            return self.space
         mask = gymnasium.spaces.Box(0, 1, (actions,), np.int8)
         return gymnasium.spaces.Dict({"observation": self.space, "action_mask": mask})
 
+    def shown(self, flat: np.ndarray, mask: np.ndarray) -> Any:
+        """Flat observations int8 (..., size) and masks int8 (..., actions) as the user gets them."""
+        encoded = self(flat)
+        return {"observation": encoded, "action_mask": mask} if self.masked else encoded
+
 
 def as_action(action: Any, num_actions: int, who: str) -> int:
-    """A single action as an int from 0 to num_actions-1; raises TypeError or ValueError naming the action."""
-    if isinstance(action, np.ndarray) and action.shape == ():
-        action = action[()]
-    if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
-        raise TypeError(f"the action of {who} must be a whole number, not {action!r} of type {type(action).__name__}")
-    if not 0 <= action < num_actions:
-        raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {action}")
-    return int(action)
+    """A single action as an int from 0 to num_actions-1; raises TypeError or ValueError naming the action.
+
+    Whatever is a whole number for Python will do, such as torch's or JAX's scalars, and any array of one number.
+    """
+    number = action
+    if type(action) is not int:
+        if isinstance(action, np.ndarray) and action.size == 1:
+            number = action.reshape(())[()]
+        truth = "bool" in str(getattr(number, "dtype", type(number).__name__))
+        try:
+            number = None if truth else operator.index(number)
+        except (TypeError, ValueError):
+            number = None
+        if number is None:
+            kind = type(action).__name__
+            raise TypeError(f"the action of {who} must be a whole number, not {action!r} of type {kind}")
+    if not 0 <= number < num_actions:
+        raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {number}")
+    return int(number)
+
+
+def check_max_cycles(max_cycles: int | None) -> int | None:
+    """The number of plies after which a game is cut off, or None; raises TypeError or ValueError."""
+    if max_cycles is not None:
+        within(1, MOST, max_cycles=max_cycles)
+    return max_cycles
+
+
+def warn_of_options(options: dict[str, Any] | None) -> None:
+    """Say that `reset` knows no options, if some are given."""
+    if options:
+        gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
+
+
+def everything(game: Game, states: np.ndarray) -> np.ndarray:
+    """The observations of all players, one after the other: int8 (players * observation size,)."""
+    out = np.empty((game.num_players, game.observation_size), np.int8)
+    for player in range(game.num_players):
+        game.loops.observe_one(states, 0, player, out[player])
+    return out.reshape(-1)
+
+
+def state_space(game: Game) -> gymnasium.spaces.Box:
+    """The space of `everything`."""
+    return gymnasium.spaces.Box(0, 1, (game.num_players * game.observation_size,), np.int8)
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:

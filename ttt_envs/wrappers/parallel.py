@@ -18,9 +18,13 @@ from ttt_envs.wrappers.common import (
     Encoder,
     Renderer,
     as_action,
+    check_max_cycles,
+    everything,
     forfeit,
     pack_state,
+    state_space,
     unpack_state,
+    warn_of_options,
 )
 
 
@@ -29,22 +33,31 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
 
     The last action is `wait`, the only legal one of a player who does not act now, so that no mask is all zeros.
     Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; the mask stands in the infos too,
-    as the same array.
+    as the same array. With `mask="info"` it stands there alone, and the observation is the array.
     """
 
     def __init__(
-        self, game: Game, *, render_mode: str | None = None, encoding: str = "flat", illegal: str = "lose"
+        self,
+        game: Game,
+        *,
+        render_mode: str | None = None,
+        encoding: str = "flat",
+        illegal: str = "lose",
+        mask: str = "both",
+        max_cycles: int | None = None,
     ) -> None:
         """An environment for `game`; arguments as for the AEC environment."""
         self.game = game
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding)
+        self._encode = Encoder(game, encoding, mask)
+        self.max_cycles = check_max_cycles(max_cycles)
+        self.state_space = state_space(game)
         self.metadata = {"name": game.id, "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
         self.wait = game.num_actions
         self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
-        space = self._encode.masked_space(self.wait + 1)
+        space = self._encode.shown_space(self.wait + 1)
         self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
         self.action_spaces: dict[str, Any] = {
             name: gymnasium.spaces.Discrete(self.wait + 1) for name in self.possible_agents
@@ -65,8 +78,9 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
+        warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
         self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
@@ -74,12 +88,17 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self._episode += 1
         return self._begin()
 
-    def _begin(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    def _cut_off(self) -> bool:
+        """Whether the game goes on no longer though it is not over."""
+        state = self._states[0]
+        return bool(self.max_cycles is not None and not state["done"] and state["ply"] >= self.max_cycles)
+
+    def _begin(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         self._live = True
-        self.agents = [] if self._states[0]["done"] else self.possible_agents[:]
+        self.agents = [] if self._states[0]["done"] or self._cut_off() else self.possible_agents[:]
         return self._look()
 
-    def _look(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         loops = self.game.loops
         observations, infos = {}, {}
         self._masks = np.zeros((len(self.possible_agents), self.wait + 1), np.int8)
@@ -90,7 +109,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
             flat = np.empty(self.game.observation_size, np.int8)
             loops.observe_one(self._states, 0, player, flat)
             given = mask.copy()  # what a user does to a mask does not change what is legal
-            observations[name] = {"observation": self._encode(flat), "action_mask": given}
+            observations[name] = self._encode.shown(flat, given)
             infos[name] = {"action_mask": given}
         if self.render_mode == "human":
             self.render()
@@ -125,12 +144,17 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         observations, infos = self._look()
         for player, (_, played, legal) in offences.items():
             infos[self.possible_agents[player]].update(illegal_action=played, legal_actions=legal)
-        done = bool(self._states[0]["done"])
+        done, cut_off = bool(self._states[0]["done"]), self._cut_off()
         names = self.possible_agents
         rewards = {name: float(self._states[0]["rewards"][p]) for p, name in enumerate(names)}
-        if done:
+        if done or cut_off:
             self.agents = []
-        return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, False), infos
+        return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, cut_off), infos
+
+    def state(self) -> np.ndarray:
+        """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""
+        self._check_live("state")
+        return everything(self.game, self._states)
 
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game. Its answer -1 stands for `wait`."""
@@ -142,7 +166,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self._check_live("get_state")
         return pack_state(self.game, self._states[0], np.full(self.game.num_players, -1), self._episode_seed)
 
-    def set_state(self, data: bytes) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Go to a position from `get_state`; returns what `reset` does. Raises ValueError saying why not."""
         states, committed, seed = unpack_state(self.game, data)
         if (committed >= 0).any():

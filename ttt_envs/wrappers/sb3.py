@@ -9,7 +9,9 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
 from ttt_envs.core.view import Actor
+from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.seats import SeatGames
 
@@ -27,12 +29,16 @@ class SB3SeatEnv(VecEnv):
         encoding: str = "flat",
         illegal: str = "lose",
         threads: int = 1,
+        render_mode: str | None = None,
     ) -> None:
-        """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset."""
+        """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
+
+        With render_mode "rgb_array", `get_images` draws the games, as SB3's VecVideoRecorder asks for.
+        """
         self.game = game
         self._encode = Encoder(game, encoding)
         self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
-        self.render_mode = None
+        self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self._live = False
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
@@ -76,6 +82,13 @@ class SB3SeatEnv(VecEnv):
         for i, played, legal in offences:
             infos[i].update(illegal_action=played, legal_actions=legal)
         return self._encode(self.games.observations()), self.games.rewards, done, infos
+
+    def get_images(self) -> list[np.ndarray | None]:
+        """The picture of each game as its learner may see it, uint8 (height, width, 3); None without a render mode."""
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        states = self.games.batch.states
+        return [rasterise(self.game.draw(states[i], int(self.games.seats[i]))) for i in range(self.num_envs)]
 
     def close(self) -> None:
         """Close the environments: nothing is held open."""

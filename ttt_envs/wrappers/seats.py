@@ -7,12 +7,15 @@ import numpy as np
 
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.core.options import choice
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, derive_rows, scale
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import Actor, View, check_actions
+from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import ILLEGAL, forfeit
+
+RESET_OPTIONS = ("seat", "opponent")
+AUTORESET = ("same_step", "next_step", "disabled")
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
@@ -44,7 +47,7 @@ class SeatGames:
         illegal: str = "lose",
         seed: int | None = None,
         threads: int = 1,
-        auto_reset: bool = True,
+        autoreset: str = "same_step",
     ) -> None:
         """Make the games; call `reset` first.
 
@@ -56,16 +59,13 @@ class SeatGames:
             illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
             threads: threads that share the stepping; opponents have their own.
-            auto_reset: a game that ends starts anew within the same step.
+            autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
+                then, or when it is "disabled" by `reset` alone.
         """
         self.game = game
-        number = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
-        if not ((number and 0 <= int(seat) < game.num_players) or (isinstance(seat, str) and seat == "alternate")):
-            known = ", ".join(map(str, range(game.num_players)))
-            raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
-        self.seat = seat
+        self.seat = self._checked_seat(seat)
         self.illegal = choice("illegal", illegal, ILLEGAL)
-        self.auto_reset = auto_reset
+        self.autoreset = choice("autoreset_mode", autoreset, AUTORESET)
         self.batch = Batch(game, n, seed=seed, threads=threads)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
@@ -80,6 +80,13 @@ class SeatGames:
         self.set_opponents(opponent)
         self._fresh = seed is not None
         self._draw_first_seat()
+
+    def _checked_seat(self, seat: int | str) -> int | str:
+        number = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
+        if not ((number and 0 <= int(seat) < self.game.num_players) or (isinstance(seat, str) and seat == "alternate")):
+            known = ", ".join(map(str, range(self.game.num_players)))
+            raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
+        return seat
 
     def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
@@ -96,7 +103,7 @@ class SeatGames:
         chances = np.ones(len(pool)) if weights is None else np.asarray(weights, np.float64)
         if chances.shape != (len(pool),) or not (chances >= 0).all() or not chances.sum() > 0:
             raise ValueError(f"weights must be {len(pool)} numbers of at least 0, not all 0; not {weights!r}")
-        in_use = set(self._opponents.tolist())
+        in_use = {*self._opponents.tolist(), *getattr(self, "_pool", ())}
         self._agents = {key: agent for key, agent in self._agents.items() if key in in_use}
         keys = []
         for agent in pool:
@@ -113,8 +120,30 @@ class SeatGames:
         """The agent that plays the other seats of game i."""
         return self._agents[int(self._opponents[i])]
 
-    def reset(self, seed: int | None = None) -> None:
-        """Start all games anew, from `seed`; None goes on with each game's next episode."""
+    def reset(
+        self,
+        seed: int | None = None,
+        *,
+        seat: int | str | None = None,
+        opponent: Actor | Sequence[Actor] | None = None,
+    ) -> None:
+        """Start all games anew, from `seed`; None goes on with each game's next episode.
+
+        A `seat` and an `opponent` are those of the games that start now.
+
+        Raises ValueError or TypeError for a wrong seat or opponent; nothing has changed then.
+        """
+        usual, drawn = self.seat, (self._pool, self._chances)
+        if seat is not None:
+            self.seat = self._checked_seat(seat)
+        try:
+            if opponent is not None:
+                self.set_opponents(opponent)
+            self._reset(seed)
+        finally:
+            self.seat, (self._pool, self._chances) = usual, drawn
+
+    def _reset(self, seed: int | None) -> None:
         if seed is not None:
             self._started[:] = 0
             self.batch.reset(seed)
@@ -171,17 +200,18 @@ class SeatGames:
         Returns (game, action's name, names of the legal ones) for each illegal action that has just lost.
 
         Raises:
-            RuntimeError: a finished game, without `auto_reset`.
+            RuntimeError: a finished game, if autoreset is "disabled".
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
         checked = check_actions(actions, (self.n,), self.game.num_actions)
         if (checked < 0).any():
             raise ValueError(f"actions must be from 0 to {self.game.num_actions - 1}, not {checked.min()}")
-        if self.batch.states["done"].any():
+        over = self.batch.states["done"].copy()
+        if over.any() and self.autoreset != "next_step":
             raise RuntimeError("the game is over: call reset() before step()")
         masks = self.masks()
-        wrong = np.flatnonzero(~masks[self._rows, checked])
+        wrong = np.flatnonzero(~masks[self._rows, checked] & ~over)
         offences = []
         for i in wrong:
             words, played, legal = explain(self.game, f"the learner in game {i}", int(checked[i]), masks[i])
@@ -192,9 +222,13 @@ class SeatGames:
 
         joint = np.full((self.n, self.game.num_players), -1)
         joint[self._rows, self.seats] = checked
-        self._complete(self._rows if not len(wrong) else np.setdiff1d(self._rows, wrong), joint)
+        going = ~over
+        going[wrong] = False
+        self._complete(np.flatnonzero(going), joint)
+        if over.any():
+            self._start(np.flatnonzero(over))
         self._play_on(self._rows)
-        self.lengths += 1
+        self.lengths += ~over
         states = self.batch.states
         self.done = states["done"].copy()
         self.rewards = states["rewards"][self._rows, self.seats]
@@ -203,9 +237,36 @@ class SeatGames:
             self.final_observations = self.observations()[ended]
             self.final_lengths = self.lengths[ended]
             self.final_seats = self.seats[ended]
-            if self.auto_reset:
+            if self.autoreset == "same_step":
                 self._start(ended)
         return offences
+
+    def play_one(self, action: int) -> None:
+        """`step` with a legal action in the only game, of one player at a time: without arrays that hold one number."""
+        states, step_one, seat = self.batch.states, self.game.loops.step_one, int(self.seats[0])
+        opponent = self._agents[int(self._opponents[0])]
+        joint = np.full(self.game.num_players, -1)
+        joint[seat] = action
+        while True:
+            step_one(states, 0, joint)
+            mover = int(states["to_move"][0])
+            if states["done"][0] or mover == seat:
+                break
+            view = View.unchecked(self.game, states, np.array([mover]), self.batch.episode_seeds, copy=False)
+            joint[mover] = self._checked(opponent, view)[0]
+        self.lengths[0] += 1
+        self.rewards = states["rewards"][:, seat].copy()
+        self.done = states["done"].copy()
+
+    def _checked(self, agent: Actor, view: View) -> np.ndarray:
+        """An opponent's actions, int (n,); ValueError, naming it, unless they are legal."""
+        actions = np.asarray(agent.act(view))
+        rows, count = self._rows[: len(view)], self.game.num_actions
+        fits = actions.shape == rows.shape and actions.dtype.kind in "iu"
+        if not (fits and ((actions >= 0) & (actions < count)).all() and view.masks[rows, actions].all()):
+            name = getattr(agent, "name", repr(agent))
+            raise ValueError(f"the opponent {name} must give one legal action for each of {len(view)} positions")
+        return actions
 
     def _play_on(self, rows: np.ndarray) -> None:
         """Let the others move in these games until the learner is to act or the game is over."""
@@ -231,14 +292,21 @@ class SeatGames:
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]
             view = View.unchecked(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
-            actions = np.asarray(self._agents[int(key)].act(view))
-            if (
-                actions.shape != at.shape
-                or actions.dtype.kind not in "iu"
-                or not ((actions >= 0) & (actions < self.game.num_actions)).all()
-                or not view.masks[np.arange(len(at)), actions].all()
-            ):
-                name = getattr(self._agents[int(key)], "name", repr(self._agents[int(key)]))
-                raise ValueError(f"the opponent {name} must give one legal action for each of {len(at)} positions")
-            joint[at, by] = actions
+            joint[at, by] = self._checked(self._agents[int(key)], view)
         self.batch.step_unchecked(joint[rows], rows)
+
+
+def reset_options(options: dict[str, Any] | None, game: Game) -> dict[str, Any]:
+    """The options of a Gymnasium `reset` as arguments of `SeatGames.reset`: a seat, an opponent.
+
+    Raises ValueError or TypeError for an unknown option, or an opponent that is unknown or cannot play the game.
+    """
+    import ttt_envs
+
+    given = dict(options or {})
+    for name in given:
+        if name not in RESET_OPTIONS:
+            raise ValueError(f"reset(): {unknown('option', name, list(RESET_OPTIONS))}")
+    if given.get("opponent") is not None:
+        given["opponent"] = ttt_envs.load_opponents(given["opponent"], game)
+    return given

@@ -9,13 +9,14 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.seats import SeatGames, reset_options
 
 
-class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
+class SeatEnv(gymnasium.Env[Any, int]):
     """One game from one seat: the others' moves happen inside `step`.
 
-    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too.
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too. With
+    `mask="info"` it stands there alone, and the observation is the array.
     """
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
@@ -29,6 +30,7 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         render_mode: str | None = None,
         encoding: str = "flat",
         illegal: str = "lose",
+        mask: str = "both",
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -39,30 +41,38 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
             render_mode: "human" (a window), "rgb_array", "ansi" or None.
             encoding: "flat" or "planes".
             illegal: an illegal action makes the learner "lose" or is "raise"d.
+            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
+                that the observation is a plain array.
         """
         self.game = game
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding)
-        self._games = SeatGames(game, 1, opponent=opponent, seat=seat, illegal=illegal, auto_reset=False)
+        self._encode = Encoder(game, encoding, mask)
+        self._games = SeatGames(game, 1, opponent=opponent, seat=seat, illegal=illegal, autoreset="disabled")
         self._live = False
-        self.observation_space: gymnasium.Space[Any] = self._encode.masked_space(game.num_actions)
+        self._legal = np.zeros(game.num_actions, np.bool_)
+        self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
 
     def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
         """Draw opponents from these from now on, at each reset; `weights` are relative chances."""
         self._games.set_opponents(opponents, weights)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next. `options` are ignored."""
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start a game.
+
+        Args:
+            seed: fixes it and all that follow, up to 128 bits; None goes on with the next.
+            options: "seat" and "opponent" of this game, in the place of the usual ones.
+
+        Raises ValueError or TypeError for an unknown option or a wrong value.
+        """
         super().reset(seed=seed)
-        self._games.reset(seed)
+        self._games.reset(seed, **reset_options(options, self.game))
         self._live = True
         return self._look()
 
-    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play; returns observation, reward, terminated, truncated, info.
 
         Raises:
@@ -72,23 +82,30 @@ class SeatEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         """
         self._check_live("step")
         action = as_action(action, self.game.num_actions, "the learner")
-        offences = self._games.step(np.array([action]))
+        offences = []
+        if self._legal[action] and not self.game.simultaneous:
+            self._games.play_one(action)
+        else:
+            offences = self._games.step(np.array([action]))
         observation, info = self._look()
         for _, played, legal in offences:
             info.update(illegal_action=played, legal_actions=legal)
         return observation, float(self._games.rewards[0]), bool(self._games.done[0]), False, info
 
-    def _look(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        mask = self._games.masks()[0].astype(np.int8)
-        observation = {"observation": self._encode(self._games.observations()[0]), "action_mask": mask}
+    def _look(self) -> tuple[Any, dict[str, Any]]:
+        states, seat, loops = self._games.batch.states, int(self._games.seats[0]), self.game.loops
+        loops.mask_one(states, 0, seat, self._legal)
+        flat = np.empty(self.game.observation_size, np.int8)
+        loops.observe_one(states, 0, seat, flat)
+        mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
-        return observation, {"action_mask": mask, "seat": int(self._games.seats[0])}
+        return self._encode.shown(flat, mask), {"action_mask": mask, "seat": seat}
 
     def action_masks(self) -> np.ndarray:
         """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
         self._check_live("action_masks")
-        return self._games.masks()[0]
+        return self._legal.copy()
 
     def render(self) -> Any:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).

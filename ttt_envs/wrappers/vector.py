@@ -5,18 +5,23 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.seats import SeatGames, reset_options
 
 
-class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
-    """`num_envs` games from one seat each. A game that ends starts anew in the same step (AutoresetMode.SAME_STEP)."""
+class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
+    """`num_envs` games from one seat each. A game that ends starts anew by itself, as `autoreset_mode` says.
 
-    metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}
+    Attributes:
+        autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
+            the last one in `infos["final_obs"]`. NEXT_STEP: it gives the last observation, and the step after it starts
+            the next game, whatever the action, with reward 0. DISABLED: `reset` alone starts games, all of them.
+    """
 
     def __init__(
         self,
@@ -27,16 +32,27 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         seat: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
+        mask: str = "both",
         threads: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
     ) -> None:
-        """Environments for `game`; call `reset` first. Arguments as for the single one; `threads` share the work."""
+        """Environments for `game`; call `reset` first.
+
+        Arguments as for the single one; `threads` share the work; `autoreset_mode`: an AutoresetMode, or "same_step",
+        "next_step" or "disabled".
+        """
         self.game = game
         self.num_envs = num_envs
         self.render_mode = None
-        self._encode = Encoder(game, encoding)
-        self._games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
+        self._encode = Encoder(game, encoding, mask)
+        mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
+        self._games = SeatGames(
+            game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads, autoreset=mode
+        )
+        self.autoreset_mode = AutoresetMode[mode.upper()]
+        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self._live = False
-        self.single_observation_space = self._encode.masked_space(game.num_actions)
+        self.single_observation_space = self._encode.shown_space(game.num_actions)
         self.single_action_space = gymnasium.spaces.Discrete(game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -45,24 +61,30 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
         self._games.set_opponents(opponents, weights)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Start all games. `seed` fixes them and all that follow; None goes on. `options` are ignored.
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start all games. `seed` fixes them and all that follow; None goes on.
 
-        Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`.
+        Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or the
+        first alone with mask="info".
+
+        Args:
+            seed: up to 128 bits.
+            options: "seat" and "opponent" of the games that start now, in the place of the usual ones.
+
+        Raises ValueError or TypeError for an unknown option or a wrong value.
         """
-        self._games.reset(seed)
+        self._games.reset(seed, **reset_options(options, self.game))
         self._live = True
         return self._look()
 
-    def step(self, actions: Any) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play int (num_envs,); returns observations, rewards, terminated, truncated, infos.
 
-        `infos` holds the last observation of each game that ended under "final_obs", as Gymnasium's own do.
+        With SAME_STEP `infos` holds the last observation of each game that ended under "final_obs", as Gymnasium's own
+        do.
 
         Raises:
-            RuntimeError: before `reset`.
+            RuntimeError: before `reset`; or a game is over, with autoreset_mode DISABLED.
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
@@ -71,11 +93,10 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
         offences = self._games.step(actions)
         done = self._games.done
         observations, infos = self._look()
-        for k, i in enumerate(np.flatnonzero(done).tolist()):
-            final = {
-                "observation": self._encode(self._games.final_observations[k]),
-                "action_mask": np.zeros(self.game.num_actions, np.int8),
-            }
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        for k, i in enumerate(np.flatnonzero(done).tolist() if same_step else []):
+            nothing = np.zeros(self.game.num_actions, np.int8)
+            final = self._encode.shown(self._games.final_observations[k], nothing)
             infos = self._add_info(
                 infos, {"final_obs": final, "final_info": {"seat": int(self._games.final_seats[k])}}, i
             )
@@ -83,7 +104,9 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray
             infos = self._add_info(infos, {"illegal_action": played}, i)
         return observations, self._games.rewards.copy(), done.copy(), np.zeros_like(done), infos
 
-    def _look(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def _look(self) -> tuple[Any, dict[str, Any]]:
         masks = self._games.masks().astype(np.int8)
-        observations = {"observation": self._encode(self._games.observations()), "action_mask": masks}
-        return observations, {"action_mask": masks, "seat": self._games.seats.copy()}
+        return self._encode.shown(self._games.observations(), masks), {
+            "action_mask": masks,
+            "seat": self._games.seats.copy(),
+        }

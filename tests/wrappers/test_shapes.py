@@ -1,0 +1,398 @@
+"""Shapes that other frameworks need: plain observations, actions of any kind, truncation, states, autoreset."""
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from pettingzoo.test import api_test, parallel_api_test
+from toy_coin import make as make_coin
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.greedy import Greedy
+from ttt_envs.core.illegal import IllegalAction
+
+SUPER = "super_tic_tac_toe"
+MATCH_OF_TWO = {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3}
+
+
+def sample(mask, generator):
+    return int(generator.choice(np.flatnonzero(mask)))
+
+
+# --- the mask in the infos alone ---
+
+
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_with_the_mask_in_the_infos_an_observation_is_the_box_itself(encoding):
+    env = ttt_envs.make_aec(SUPER, mask="info", encoding=encoding)
+    api_test(env, num_cycles=200)
+    env.reset(seed=1)
+    both = ttt_envs.make_aec(SUPER, encoding=encoding)
+    both.reset(seed=1)
+    assert isinstance(env.observation_space("player_0"), gymnasium.spaces.Box)
+    assert np.array_equal(env.observe("player_0"), both.observe("player_0")["observation"])
+    assert np.array_equal(env.infos["player_0"]["action_mask"], both.observe("player_0")["action_mask"])
+
+
+def test_with_the_mask_in_the_infos_of_a_parallel_environment():
+    env = ttt_envs.make_parallel("operation_tic_tac_toe", mask="info", **MATCH_OF_TWO)
+    observations, infos = env.reset(seed=3)
+    generator = np.random.default_rng(0)
+    for _ in range(30):
+        for name in env.agents:
+            assert env.observation_space(name).contains(observations[name])
+        actions = {name: sample(infos[name]["action_mask"], generator) for name in env.agents}
+        observations, _, _, _, infos = env.step(actions)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_gymnasiums_wrappers_take_plain_observations():
+    env = ttt_envs.make_single(SUPER, opponent="random", mask="info")
+    wrapped = gymnasium.wrappers.NormalizeObservation(
+        gymnasium.wrappers.RescaleObservation(
+            gymnasium.wrappers.DtypeObservation(env, np.float32), np.float32(-1), np.float32(1)
+        )
+    )
+    observation, info = wrapped.reset(seed=0)
+    observation, *_, info = wrapped.step(int(info["action_mask"].argmax()))
+    assert observation.shape == (190,)
+    assert observation.dtype in (np.float32, np.float64)
+    vector = ttt_envs.make_vec(SUPER, 3, mask="info")
+    observations, infos = vector.reset(seed=0)
+    assert observations.shape == (3, 190)
+    assert vector.observation_space.contains(observations)
+    assert infos["action_mask"].shape == (3, 81)
+
+
+def test_a_wrong_place_for_the_mask_is_refused():
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single):
+        with pytest.raises(ValueError, match=r"mask='nowhere'.*'both', 'info'"):
+            make(SUPER, mask="nowhere")
+
+
+# --- actions ---
+
+
+class Scalar:
+    """As 0-d arrays of torch and JAX are: a whole number for Python, and of no type of its."""
+
+    def __init__(self, value, dtype="int32"):
+        self.value, self.dtype = value, dtype
+
+    def __index__(self):
+        return self.value
+
+
+def test_an_action_is_whatever_is_a_whole_number():
+    torch = pytest.importorskip("torch")
+    given = [40, np.int8(40), np.array(40), np.array([40]), np.array([[40]]), Scalar(40)]
+    given += [torch.tensor(40), torch.tensor([40], dtype=torch.uint8)]
+    for action in given:
+        env = ttt_envs.make_aec(SUPER)
+        env.reset(seed=0)
+        env.step(action)
+        assert env.get_state() == after_the_centre()
+        single = ttt_envs.make_single(SUPER, seat=0)
+        single.reset(seed=0)
+        single.step(action)
+
+
+def after_the_centre() -> bytes:
+    env = ttt_envs.make_aec(SUPER)
+    env.reset(seed=0)
+    env.step(40)
+    return env.get_state()
+
+
+def test_truth_values_and_several_numbers_are_no_action():
+    torch = pytest.importorskip("torch")
+    env = ttt_envs.make_aec(SUPER)
+    env.reset(seed=0)
+    for wrong in (True, np.True_, np.array([True]), torch.tensor(True), Scalar(1, "bool"), np.array([40, 40]), 40.0):
+        with pytest.raises(TypeError, match="must be a whole number"):
+            env.step(wrong)
+
+
+# --- states, truncation ---
+
+
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])
+def test_a_state_is_all_players_observations(make):
+    env = make("operation_tic_tac_toe", **MATCH_OF_TWO)
+    env.reset(seed=0)
+    state = env.state()
+    assert env.state_space.contains(state)
+    size = env.game.observation_size
+    for player in range(2):
+        out = np.empty(size, np.int8)
+        env.game.loops.observe_one(env._states, 0, player, out)
+        assert np.array_equal(state[player * size : (player + 1) * size], out)
+    assert not np.array_equal(state[:size], state[size:])
+
+
+def test_a_game_of_so_many_cycles_is_truncated():
+    env = ttt_envs.make_aec(SUPER, max_cycles=5)
+    api_test(env, num_cycles=100)
+    env.reset(seed=0)
+    plies = 0
+    for name in env.agent_iter():
+        observation, reward, terminated, truncated, _ = env.last()
+        assert not terminated
+        assert reward == 0
+        if truncated:
+            assert not observation["action_mask"].any()
+            env.step(None)
+            continue
+        env.step(int(observation["action_mask"].argmax()))
+        plies += 1
+        assert name in env.possible_agents
+    assert plies == 5
+    assert env.agents == []
+
+
+def test_a_parallel_game_of_so_many_cycles_is_truncated():
+    parallel_api_test(ttt_envs.make_parallel(SUPER, max_cycles=5), num_cycles=100)  # it sets max_cycles
+    env = ttt_envs.make_parallel(SUPER, max_cycles=5)
+    observations, _ = env.reset(seed=0)
+    for ply in range(5):
+        assert env.agents
+        actions = {name: int(observations[name]["action_mask"].argmax()) for name in env.agents}
+        observations, rewards, terminations, truncations, _ = env.step(actions)
+        assert set(truncations.values()) == {ply == 4}
+    assert not any(terminations.values())
+    assert not any(rewards.values())
+    assert env.agents == []
+
+
+def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
+    coin = make_coin(players=2, tosses=1)
+    env = ttt_envs.make_parallel(coin)
+    env.reset(seed=0)
+    plies = 0
+    while env.agents:
+        env.step({name: int(env._masks[k].argmax()) for k, name in enumerate(env.agents)})
+        plies += 1
+    cut = ttt_envs.make_parallel(coin, max_cycles=plies)
+    cut.reset(seed=0)
+    while cut.agents:
+        *_, terminations, truncations, _ = cut.step(
+            {name: int(cut._masks[k].argmax()) for k, name in enumerate(cut.agents)}
+        )
+    assert all(terminations.values())
+    assert not any(truncations.values())
+
+
+def test_wrong_numbers_of_cycles_are_refused():
+    for wrong in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match="max_cycles must be a whole number from 1"):
+            ttt_envs.make_aec(SUPER, max_cycles=wrong)
+    env = pettingzoo.make("aec", "ttt_envs/super_tic_tac_toe-v0", max_cycles=3)
+    assert env.unwrapped.max_cycles == 3
+
+
+# --- reset options ---
+
+
+def test_a_seat_and_an_opponent_for_one_game():
+    env = ttt_envs.make_single(SUPER, opponent="random", seat=0)
+    _, info = env.reset(seed=0, options={"seat": 1, "opponent": "greedy"})
+    assert info["seat"] == 1
+    assert isinstance(env._games.opponent_of(0), Greedy)
+    _, info = env.reset()
+    assert info["seat"] == 0
+    assert not isinstance(env._games.opponent_of(0), Greedy)
+
+
+def test_a_seat_for_many_games_once():
+    vector = ttt_envs.make_vec(SUPER, 8, seat="alternate")
+    _, infos = vector.reset(seed=0, options={"seat": 1})
+    assert infos["seat"].tolist() == [1] * 8
+    _, infos = vector.reset(seed=0)
+    assert set(infos["seat"].tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"seats": 1}, ValueError, "unknown option 'seats'; did you mean 'seat'"),
+        ({"seat": 2}, ValueError, "seat must be 'alternate' or one of 0, 1, not 2"),
+        ({"opponent": "gredy"}, ValueError, "did you mean 'greedy'"),
+        ({"opponent": 3}, TypeError, "not 3 of type int"),
+    ],
+)
+def test_wrong_reset_options_are_refused_and_change_nothing(options, kind, words):
+    env = ttt_envs.make_single(SUPER, seat=0)
+    env.reset(seed=0)
+    env.step(40)
+    before = env._games.batch.states.copy()
+    with pytest.raises(kind, match=words):
+        env.reset(options=options)
+    assert env._games.batch.states.tobytes() == before.tobytes()
+    assert env._games.seat == 0
+
+
+def test_pettingzoos_environments_say_that_they_have_no_options():
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
+        with pytest.warns(UserWarning, match="reset\\(\\) has no options here: colour changes nothing"):
+            make(SUPER).reset(options={"colour": 1})
+
+
+# --- autoreset ---
+
+
+def test_the_next_step_starts_the_next_game():
+    same, following = (
+        ttt_envs.make_vec(SUPER, 16, opponent="random", autoreset_mode=mode)
+        for mode in ("same_step", AutoresetMode.NEXT_STEP)
+    )
+    assert same.autoreset_mode is same.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert following.autoreset_mode is following.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    first, _ = same.reset(seed=0)
+    second, _ = following.reset(seed=0)
+    histories = [[[] for _ in range(16)] for _ in range(2)]
+    for vector, observations, history in ((same, first, histories[0]), (following, second, histories[1])):
+        resting = np.zeros(16, bool)
+        for _ in range(120):
+            actions = observations["action_mask"].argmax(axis=1)
+            observations, rewards, terminated, truncated, infos = vector.step(actions)
+            assert not truncated.any()
+            for i in range(16):
+                if resting[i]:
+                    assert rewards[i] == 0
+                    assert not terminated[i]
+                else:
+                    history[i].append((int(actions[i]), float(rewards[i]), bool(terminated[i])))
+            if vector is following:
+                resting = terminated
+                assert "final_obs" not in infos
+                # The last position of a game, in which there is nothing to choose.
+                assert not observations["action_mask"][terminated].any()
+    for i in range(16):
+        shorter = min(len(histories[0][i]), len(histories[1][i]))
+        assert histories[0][i][:shorter] == histories[1][i][:shorter], "the same games, whenever they start"
+        assert any(ended for _, _, ended in histories[1][i])
+
+
+def test_without_autoreset_a_finished_game_must_be_reset():
+    vector = ttt_envs.make_vec(SUPER, 4, autoreset_mode="disabled")
+    observations, _ = vector.reset(seed=0)
+    terminated = np.zeros(4, bool)
+    while not terminated.any():
+        observations, _, terminated, _, _ = vector.step(observations["action_mask"].argmax(axis=1))
+    with pytest.raises(RuntimeError, match="call reset"):
+        vector.step(np.zeros(4, int))
+    with pytest.raises(ValueError, match="autoreset_mode='sometimes'"):
+        ttt_envs.make_vec(SUPER, 4, autoreset_mode="sometimes")
+
+
+# --- one game is as one of many ---
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options"),
+    [(SUPER, {}), ("tic_tac_dice", {"rounds": "single"}), ("operation_tic_tac_toe", {"mode": "round"})],
+)
+def test_a_single_game_is_the_first_of_many(game_id, options):
+    single = ttt_envs.make_single(game_id, opponent="random", **options)
+    vector = ttt_envs.make_vec(game_id, 1, opponent="random", autoreset_mode="disabled", **options)
+    check_env(single, skip_render_check=True)
+    for seed in range(6):
+        one, _ = single.reset(seed=seed)
+        many, _ = vector.reset(seed=seed)
+        generator = np.random.default_rng(seed)
+        done = False
+        while not done:
+            assert np.array_equal(one["observation"], many["observation"][0])
+            assert np.array_equal(one["action_mask"], many["action_mask"][0])
+            action = sample(one["action_mask"], generator)
+            one, reward, done, _, _ = single.step(action)
+            many, rewards, ended, _, _ = vector.step([action])
+            assert (reward, done) == (rewards[0], ended[0])
+
+
+def test_an_opponent_of_one_game_that_plays_no_legal_action_is_named():
+    class Wrong(agents.Agent):
+        name = "wrong"
+
+        def act(self, view):
+            return np.full(len(view), 80)
+
+    env = ttt_envs.make_single(SUPER, opponent=Wrong(), seat=0)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="the opponent wrong must give one legal action"):
+        env.step(40)
+
+
+# --- Stable-Baselines3 ---
+
+
+def test_planes_are_learned_from_by_convolutions():
+    pytest.importorskip("stable_baselines3")
+    from sb3_contrib import MaskablePPO
+
+    from ttt_envs.integrations.sb3 import PlanesExtractor
+
+    env = ttt_envs.make_sb3(SUPER, 8, encoding="planes")
+    settings = {"features_extractor_class": PlanesExtractor, "features_extractor_kwargs": {"features_dim": 16}}
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, policy_kwargs=settings, device="cpu")
+    extractor = model.policy.features_extractor
+    before = [each.clone() for each in extractor.parameters()]
+    model.learn(64)
+    assert any((old != new).any() for old, new in zip(before, extractor.parameters(), strict=True))
+    with pytest.raises(ValueError, match="encoding='planes'"):
+        PlanesExtractor(ttt_envs.make_sb3(SUPER, 1).observation_space)
+
+
+def test_sb3_can_film_the_games():
+    pytest.importorskip("stable_baselines3")
+    env = ttt_envs.make_sb3(SUPER, 3, render_mode="rgb_array")
+    env.reset()
+    images = env.get_images()
+    assert len(images) == 3
+    assert all(image.dtype == np.uint8 and image.shape == images[0].shape for image in images)
+    assert env.render().shape[0] > images[0].shape[0]
+    assert ttt_envs.make_sb3(SUPER, 2).get_images() == [None, None]
+
+
+# --- states that others keep ---
+
+
+def test_a_step_is_a_function():
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    batch = ttt_envs.Batch(game, 20, seed=4)
+    states = batch.states.copy()
+    generator = np.random.default_rng(0)
+    while not batch.done.all():
+        masks = game.masks(states)
+        assert np.array_equal(masks, batch.masks())
+        assert np.array_equal(game.observations(states), batch.observations())
+        actions = (generator.random(masks.shape) * masks).argmax(axis=1)
+        before = states.copy()
+        following = game.step(states, actions)
+        assert states.tobytes() == before.tobytes()
+        carried = game.to_bytes(states)
+        assert carried.dtype == np.uint8
+        assert game.step(game.from_bytes(carried), actions).tobytes() == following.tobytes()
+        batch.step(actions)
+        assert following.tobytes() == batch.states.tobytes()
+        states = following
+
+
+def test_a_step_of_states_refuses_what_is_not_legal():
+    game = ttt_envs.load(SUPER)
+    states = game.new_state(seed=0)
+    with pytest.raises(IllegalAction, match="player 0 in game 0 cannot play '0/0'"):
+        game.step(states, [0])
+    with pytest.raises(ValueError, match="shape"):
+        game.step(states, [40, 40])
+    with pytest.raises(TypeError, match="whole numbers"):
+        game.step(states, [0.5])
+    with pytest.raises(ValueError, match=r"uint8 of shape \(n, "):
+        game.from_bytes(np.zeros((1, 3), np.uint8))
+    damaged = game.to_bytes(states)
+    damaged[:] = 255
+    with pytest.raises(ValueError, match="state 0"):
+        game.from_bytes(damaged)

@@ -1,0 +1,48 @@
+"""Stable-Baselines3: a features extractor for `encoding="planes"`.
+
+    MaskablePPO("MlpPolicy", ttt_envs.make_sb3(game, 256, encoding="planes"),
+                policy_kwargs={"features_extractor_class": PlanesExtractor})
+
+SB3's own `NatureCNN` takes pictures of at least 36 x 36 pixels; a board here has 3 to 9 rows.
+"""
+
+from itertools import pairwise
+
+import torch
+from gymnasium.spaces import Box
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+
+class PlanesExtractor(BaseFeaturesExtractor):
+    """Convolutions of 3 x 3 that keep the board's size, then one linear layer."""
+
+    def __init__(self, observation_space: Box, features_dim: int = 128, channels: int = 32, layers: int = 2) -> None:
+        """Make the layers.
+
+        Args:
+            observation_space: of shape (channels, rows, columns), as `encoding="planes"` gives it.
+            features_dim: number of features that come out.
+            channels: channels of each convolution.
+            layers: number of convolutions.
+
+        Raises ValueError for observations of another shape.
+        """
+        if len(observation_space.shape) != 3:
+            raise ValueError(
+                "PlanesExtractor takes observations of shape (channels, rows, columns), as encoding='planes' gives "
+                f"them, not {observation_space.shape}"
+            )
+        super().__init__(observation_space, features_dim)
+        planes, rows, columns = observation_space.shape
+        widths = [planes, *([channels] * layers)]
+        convolutions = [
+            part for before, after in pairwise(widths) for part in (nn.Conv2d(before, after, 3, padding=1), nn.ReLU())
+        ]
+        last = nn.Linear(widths[-1] * rows * columns, features_dim)
+        self.layers = nn.Sequential(*convolutions, nn.Flatten(), last, nn.ReLU())
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (n, channels, rows, columns) -> (n, features_dim)."""
+        found: torch.Tensor = self.layers(observations)
+        return found
