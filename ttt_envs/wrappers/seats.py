@@ -261,7 +261,7 @@ class SeatGames:
     def _checked(self, agent: Actor, view: View) -> np.ndarray:
         """An opponent's actions, int (n,); ValueError, naming it, unless they are legal."""
         actions = np.asarray(agent.act(view))
-        rows, count = self._rows[: len(view)], self.game.num_actions
+        rows, count = np.arange(len(view)), self.game.num_actions
         fits = actions.shape == rows.shape and actions.dtype.kind in "iu"
         if not (fits and ((actions >= 0) & (actions < count)).all() and view.masks[rows, actions].all()):
             name = getattr(agent, "name", repr(agent))
