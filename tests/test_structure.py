@@ -79,6 +79,7 @@ FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents", *_LOADED)
 FLOORS["ttt_envs.evaluation"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers")
 FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
 FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.drawing", "ttt_envs.evaluation", "ttt_envs.testing")
+FLOORS["ttt_envs.integrations"] = ("ttt_envs.core", "ttt_envs.wrappers", *_LOADED)
 FLOORS["training"] = ("ttt_envs",)
 FLOORS["tools"] = ("ttt_envs", "training")
 
@@ -141,6 +142,7 @@ EXTRAS = {
     "torch": {
         "ttt_envs.agents.adapters",
         "ttt_envs.agents.policy",
+        "ttt_envs.integrations.sb3",
         "training.alphazero",
         "training.checkpoint",
         "training.dqn",
@@ -154,7 +156,7 @@ EXTRAS = {
         "training.value_learning",
         "tools",
     },
-    "stable_baselines3": {"training.ppo", "ttt_envs.wrappers.sb3"},
+    "stable_baselines3": {"training.ppo", "ttt_envs.integrations.sb3", "ttt_envs.wrappers.sb3"},
     "sb3_contrib": {"training.both_sides", "training.magnets", "training.ppo"},
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
