@@ -20,7 +20,9 @@ import numpy as np
 
 import ttt_envs
 from ttt_envs.core.files import locked_folder, new_folder, reason_of, write_whole
+from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.core.report import Settings
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.evaluation.play import Failure, Games
 from ttt_envs.evaluation.units import Part, Unit, without_repeats
@@ -28,8 +30,8 @@ from ttt_envs.evaluation.units import Part, Unit, without_repeats
 CONFIG, PARTS = "config.json", "parts"
 FORM = "ttt-envs tournament part 1"
 
-#: Settings that may differ when a tournament goes on. `games` may grow.
-MAY_CHANGE = ("games", "resamples", "chunk")
+#: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
+MAY_CHANGE = ("game", "games", "resamples", "chunk")
 
 # A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
 # so that there are not too many files.
@@ -143,11 +145,12 @@ class Store:
         self._files.append(path)
 
 
-def as_settings(game_id: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
     """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
-    texts = {name: as_text(value) for name, value in options.items()}
-    return {"game": game_id, "option": texts, **plain, "ttt_envs": ttt_envs.__version__}
+    texts = {name: as_text(value) for name, value in game.options.items()}
+    named = {"game": settings.game or game.id, "game_id": game.id, "option": texts}
+    return {**named, **plain, "ttt_envs": ttt_envs.__version__}
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -161,7 +164,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     try:
         settings: dict[str, Any] = json.loads(path.read_text())["settings"]
         agents, options = settings["agents"], settings["option"]
-        texts = [settings["game"], settings["ttt_envs"], *agents, *options.values()]
+        texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
         if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
             raise ValueError("a setting is of a wrong type")

@@ -351,7 +351,7 @@ def tournament(
         lineup = line_up(game, [*(agents if isinstance(agents, (list, tuple)) else [agents]), *further], least=2)
         seed = settings["seed"] = settled(seed)
         settings["agents"] = names = lineup.names
-        store = Store(folder, as_settings(game.id, game.options, settings), game.num_players)
+        store = Store(folder, as_settings(game, settings), game.num_players)
         if before is not None:
             check_same(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
             store.read(len(seats))
