@@ -13,6 +13,8 @@ import pytest
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
+from ttt_envs.evaluation.units import Agenda
+from ttt_envs.evaluation.workers import Tally
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
 
@@ -95,18 +97,25 @@ def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "slow").touch()
     agents = ["random", "greedy", f"deadly:Deadly:{folder}"]
-    lost = []
+    played, before, put_back, usual = set(), [], [], Agenda.put_back
 
     def lose(tally, worker, unit):
-        """Kill the second node when the first unit is there."""
-        if not lost:
-            lost.append([node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]])
+        """Kill the second node when both have played: it is playing now, or will be asked next."""
+        played.add(worker)
+        if len(played) == 2 and not before:
+            before.extend(node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"])
             cluster[1].kill()
 
+    def note(agenda, unit, reason):
+        put_back.append(unit)
+        usual(agenda, unit, reason)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ttt_envs.evaluation.workers.Tally.finished", lose)
+        patch.setattr(Tally, "finished", lose)
+        patch.setattr(Agenda, "put_back", note)
         rows = play(tmp_path / "ray", agents, engine="ray", address=f"{HEAD}:{PORT}")
-    assert sorted(lost[0]) == ["127.0.0.2", "127.0.0.3"]
+    assert sorted(before) == ["127.0.0.2", "127.0.0.3"]
+    assert len(put_back) == 1, "the unit of the lost node"
     assert not ray.is_initialized()
     (folder / "slow").unlink()
     assert rows == play(tmp_path / "one", agents)

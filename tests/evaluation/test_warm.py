@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import toy_coin
 
-import ttt_envs
 from ttt_envs import cli
+from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core import jit
 from ttt_envs.core.tables import TableMissing
 from ttt_envs.evaluation.warm import warm
@@ -30,20 +30,19 @@ def test_what_is_compiled_is_said_part_by_part():
         "greedy:samples=2",
     ]
     found = list(warm(game))
-    assert [each.what for each in found] == ["game loops", "random", "greedy", "smmcts"]
+    assert [each.what for each in found] == ["game loops", "random", "greedy"]
     assert not any(each.kernels for each in found), "all was compiled before"
     with pytest.raises(ValueError, match="agent mcts plays only games without"):
         next(warm(game, ["mcts"]))
 
 
-def test_an_oracle_whose_table_is_not_built_is_left_out(monkeypatch):
-    from ttt_envs.agents.oracle import OracleAgent
-
+def test_an_agent_whose_table_is_not_built_is_left_out(monkeypatch):
     def check(agent, game):
         raise TableMissing
 
-    monkeypatch.setattr(OracleAgent, "check", check)
-    (last,) = (each for each in warm(ttt_envs.load("super_tic_tac_toe")) if each.what == "oracle")
+    monkeypatch.setattr(Greedy, "check", check)
+    last = list(warm(toy_coin.make()))[-1]
+    assert (last.what, last.kernels) == ("greedy", 0)
     assert last.skipped == "its table of best play is not built; name it to have it built"
 
 

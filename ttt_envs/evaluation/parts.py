@@ -33,6 +33,10 @@ FORM = "ttt-envs tournament part 1"
 #: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
 MAY_CHANGE = ("game", "games", "resamples", "chunk")
 
+# The arrays with one row a game, and those with one row a unit.
+_OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64}
+_OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
+
 # A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
 # so that there are not too many files.
 _LEAST, _SHARE, _MOST = 1.0, 0.01, 30.0
@@ -191,11 +195,8 @@ def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], second
     games = [part.games for part in parts]
     tensors = {
         "units": np.array([[p.unit.first, p.unit.second, p.unit.start, p.unit.stop] for p in parts], np.int64),
-        "rewards": np.concatenate([each.rewards for each in games]),
-        "lengths": np.concatenate([each.lengths for each in games]),
-        "moves": np.concatenate([each.moves for each in games]),
-        "seconds": np.stack([each.seconds for each in games]),
-        "decisions": np.stack([each.decisions for each in games]),
+        **{name: np.concatenate([getattr(each, name) for each in games]) for name in _OF_GAMES},
+        **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_UNITS},
     }
     failures = [[asdict(failure) for failure in each.failures] for each in games]
     facts = {"agents": list(agents), "seconds": seconds, "failures": failures}
@@ -219,21 +220,15 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
         ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
         n = ends[-1] if ends else 0
         shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,)}
-        shapes |= {name: (len(units), 2) for name in ("seconds", "decisions")}
-        for name, shape in shapes.items():
+        for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
             if found[name].shape != shape:
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
         parts = []
         for k, (unit, failures) in enumerate(zip(units, facts["failures"], strict=True)):
             rows = slice(ends[k - 1] if k else 0, ends[k])
-            games = Games(
-                rewards=found["rewards"][rows].astype(np.float32),
-                lengths=found["lengths"][rows].astype(np.int64),
-                moves=found["moves"][rows].astype(np.uint64),
-                seconds=found["seconds"][k].astype(np.float64),
-                decisions=found["decisions"][k].astype(np.int64),
-                failures=[Failure(**each) for each in failures],
-            )
+            arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
+            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
+            games = Games(**arrays, failures=[Failure(**each) for each in failures])
             parts.append(Part(unit, games))
         return float(facts["seconds"]), parts
     except (KeyError, TypeError, ValueError) as error:
