@@ -87,7 +87,7 @@ def cluster(environment: None) -> Iterator[tuple[Node, Node]]:
 
 def play(out: Path, agents: list, **changes) -> bytes:
     """The rows of a tournament of the toy game."""
-    settings = {"games": 60, "resamples": 10, "chunk": 8, "out": out, "quiet": True, **changes}
+    settings = {"games": 400, "resamples": 10, "chunk": 8, "out": out, "quiet": True, **changes}
     assert evaluation.tournament(TOY, agents, **settings).complete
     return (out / "games.npz").read_bytes()
 
@@ -105,6 +105,7 @@ def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
         if len(played) == 2 and not before:
             before.extend(node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"])
             cluster[1].kill()
+            (folder / "slow").unlink()
 
     def note(agenda, unit, reason):
         put_back.append(unit)
@@ -117,5 +118,13 @@ def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
     assert sorted(before) == ["127.0.0.2", "127.0.0.3"]
     assert len(put_back) == 1, "the unit of the lost node"
     assert not ray.is_initialized()
-    (folder / "slow").unlink()
     assert rows == play(tmp_path / "one", agents)
+    (folder / "error").touch()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: as it was told"):
+        play(tmp_path / "x", agents, engine="ray", address=f"{HEAD}:{PORT}", strict=True)
+
+
+def test_a_cluster_is_started_for_the_purpose(tmp_path: Path) -> None:
+    agents = ["random", "greedy"]
+    assert play(tmp_path / "ray", agents, engine="ray", workers=1) == play(tmp_path / "one", agents)
+    assert not ray.is_initialized()

@@ -57,7 +57,7 @@ class Tournament(MeasuringAgents):
         else:
             words.insert(0, settings.pop("game"))
         for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict"):
-            value, flag = settings[name], f"--{name}"
+            value, flag = settings.get(name), f"--{name}"
             if flag in given or value in (None, False, [], {}):
                 continue
             if isinstance(value, dict):

@@ -89,6 +89,7 @@ class RayCluster:
             else:
                 ray.init(address=self.address, **quiet)
         try:
+            agenda.workers = self.workers
             yield from self._run(agenda, tally)
         finally:
             if ours:

@@ -89,6 +89,7 @@ class Agenda:
     """The units that are still to be played, handed out pairing by pairing, each to take a few seconds.
 
     Attributes:
+        workers: how many share the work: none gets more of a pairing than its part.
         given_up: pairings that are not played on, as their games ended their worker each time, with the reason.
     """
 
@@ -101,7 +102,7 @@ class Agenda:
         self._again: list[Unit] = []
         self._deaths: dict[Unit, int] = {}
         self._sizes: dict[Pair, int] = {}
-        self._seatings, self._workers, self._chunk = seatings, workers, chunk
+        self.workers, self._seatings, self._chunk = workers, seatings, chunk
 
     @property
     def left(self) -> int:
@@ -128,7 +129,7 @@ class Agenda:
             return max(self._chunk // self._seatings, 1)
         first = max(_FIRST // self._seatings, 1)
         most = max(LARGEST_CHUNK // self._seatings, 1)
-        return max(min(self._sizes.get(pair, first), most, math.ceil(left / self._workers)), 1)
+        return max(min(self._sizes.get(pair, first), most, math.ceil(left / self.workers)), 1)
 
     def finished(self, unit: Unit, seconds: float) -> None:
         """Learn from the time that a unit took how large the pairing's next ones should be."""
