@@ -75,7 +75,7 @@ clean: ## remove caches and built files; .venv and runs stay
 	find . -path ./$(VENV) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
 		-exec rm -rf {} +
 
-# With EXTRAS=dev,crosscheck a test compares with OpenSpiel, which is skipped without it.
+# With EXTRAS=dev,crosscheck,distributed a test compares with OpenSpiel and one runs on Ray, skipped without them.
 # torch first, in its tested version: it is the largest download and decides what the rest may be.
 # The build backend is installed like everything else, pinned, instead of fetched anew for an isolated build.
 $(READY): pyproject.toml constraints.txt | $(VPYTHON)

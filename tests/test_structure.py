@@ -160,6 +160,7 @@ EXTRAS = {
     "sb3_contrib": {"training.both_sides", "training.magnets", "training.ppo"},
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
+    "ray": {"ttt_envs.evaluation.ray_cluster"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing"},
 }

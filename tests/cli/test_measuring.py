@@ -141,7 +141,7 @@ def test_a_full_disk_at_the_end_loses_no_results(tmp_path, monkeypatch, capsys):
     assert "Crosstable" in shown.out, "what was found is printed"
     assert "report.md" not in shown.out
     words = (
-        "error: the tournament is done, but its results are not saved: runs/tournament/report.md cannot be written: No"
+        "error: the tournament is done, but its results are not saved: runs/tournament/config.json cannot be written"
     )
     assert words in shown.err
     assert not list(tmp_path.iterdir())

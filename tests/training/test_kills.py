@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -14,12 +13,15 @@ import numpy as np
 import pytest
 from small_training import GAME
 
+import ttt_envs
 from training.checkpoint import CONFIG, RESUME, RESUME_FORMAT
 from training.curves import read_rows
 from training.probes import ScoreRow
+from ttt_envs.agents import load
 from ttt_envs.agents.networks import load_network
-from ttt_envs.core.files import is_empty
 from ttt_envs.core.tensors import read_tensors
+from ttt_envs.evaluation.parts import read_parts
+from ttt_envs.evaluation.units import Contest, uncovered
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,18 +102,20 @@ def test_training(tmp_path: Path) -> None:
 
 
 def test_a_tournament(tmp_path: Path) -> None:
-    out, draw = tmp_path / "x", random.Random(SEED)
-    words = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "2000", "--out", str(out)]
-    for _ in range(KILLS):
-        killed(words, draw.uniform(0, 2), out)
-        for path in out.glob("*.json"):
-            json.loads(path.read_text())
-        if not is_empty(out):
-            shutil.rmtree(out)
-    assert not killed(words, 100, out)
-    assert {path.name for path in out.glob("[!.]*")} == {"report.md", "results.json", "games.npz"}
-    assert json.loads((out / "results.json").read_text())["complete"]
-    assert np.load(out / "games.npz")["length"].shape == (2000,)
+    out, draw, kept = tmp_path / "x", random.Random(SEED), 0
+    begin = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "1000000"]
+    for kill in range(KILLS):
+        words = ["-m", "ttt_envs", "tournament", "--resume"] if (out / "config.json").exists() else begin
+        assert killed([*words, "--workers", str(1 + kill % 2), "--out", str(out)], draw.uniform(0, 4), out)
+        parts = [part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], 2, 2)[1]]
+        left = sum(map(len, uncovered([part.unit for part in parts], 500_000)))
+        assert kept <= 500_000 - left < 500_000
+        kept = 500_000 - left
+    assert kept
+    assert sum(part.unit.stop - part.unit.start for part in parts) == kept, "no game twice"
+    contest = Contest(ttt_envs.load(GAME), [load("random"), load("greedy")].__getitem__, 0)
+    for part in parts[:: max(len(parts) // 4, 1)]:
+        np.testing.assert_array_equal(part.games.moves, contest.play(part.unit).moves)
 
 
 def test_a_table(tmp_path: Path) -> None:

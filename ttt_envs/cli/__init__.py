@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "regret": "ttt_envs.cli.regret:Regret",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "solve": "ttt_envs.cli.solve:Solve",
+    "warm": "ttt_envs.cli.warm:Warm",
 }
 
 

@@ -1,11 +1,14 @@
 """`ttt tournament`: games of agents against each other, and their ratings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import tyro
 
 from ttt_envs.cli.common import MeasuringAgents
+from ttt_envs.cli.shell import parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,5 +23,44 @@ class Tournament(MeasuringAgents):
     """Games played side by side; by default a few seconds' worth. Changes no result."""
     strict: bool = False
     """End the tournament at an agent's error or illegal action, which otherwise only loses the game."""
+    workers: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Workers that play at the same time; by default one, or with Ray one for each processor. Changes no result."""
+    engine: Annotated[Literal["processes", "ray"] | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Where they are: processes of this machine (by default, if there are several), or actors on a Ray cluster."""
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
+    """Address of a Ray cluster, such as 127.0.0.1:6379; by default one is started on this machine."""
+    resume: bool = False
+    """Go on with the tournament in --out. Settings that are not given are its own; --games may be more than before."""
+    add: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
+    """Further agents for the tournament in --out; the games that it has are kept."""
 
     function = "ttt_envs.evaluation.tournament:tournament"
+
+    @classmethod
+    def narrowed(cls, arguments: Sequence[str]) -> "Tournament | None":
+        """With --resume or --add, the tournament of the folder: what is not given is as it was."""
+        words = list(arguments)
+        given = [word.partition("=")[0] for word in words]
+        if not {"--resume", "--add"} & set(given) or {"-h", "--help"} & set(given):
+            return None
+        if "--out" not in given:
+            raise ValueError("--resume and --add need --out FOLDER, the folder of the tournament")
+        place = given.index("--out")
+        _, equals, folder = words[place].partition("=")
+        if not equals:
+            folder = next(iter(words[place + 1 :]), "")
+        from ttt_envs.evaluation.parts import read_settings
+
+        settings = read_settings(Path(folder))
+        if not words[0].startswith("-"):
+            settings.pop("game")
+        else:
+            words.insert(0, settings.pop("game"))
+        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict"):
+            value, flag = settings.get(name), f"--{name}"
+            if flag in given or value in (None, False, [], {}):
+                continue
+            if isinstance(value, dict):
+                value = [f"{key}={text}" for key, text in value.items()]
+            words += [flag, *map(str, value if isinstance(value, list) else [] if value is True else [value])]
+        return parse({"tournament": cls}, ["tournament", *words], "ttt", "Let agents play each other and rate them.")

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite
 import numba
@@ -42,7 +42,13 @@ def warn_once(message: str) -> None:
 
 
 class MachineCode:
-    """One kernel's files, as Numba's dispatcher asks for them: the methods have the names of Numba's caches."""
+    """One kernel's files, as Numba's dispatcher asks for them: the methods have the names of Numba's caches.
+
+    Attributes:
+        compiled: the folder of each kernel that this process has compiled, as it was not on disk.
+    """
+
+    compiled: ClassVar[list[Path]] = []
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Find the folder: NUMBA_CACHE_DIR, or `__pycache__` beside the source, or the user's cache.
@@ -78,6 +84,7 @@ class MachineCode:
         """Keep the result of compiling for a signature."""
         from numba.core.serialize import dumps
 
+        MachineCode.compiled.append(self._folder)
         if self._results.check_cachable(result):
             data = dumps(self._results.reduce(result))
             try:

@@ -18,6 +18,9 @@ from ttt_envs.core.files import reason_of, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
 
+# Arguments that change no result, and those that stand elsewhere.
+_OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
+
 
 @dataclass
 class Table:
@@ -79,7 +82,7 @@ class Settings(dict[str, Any]):
         """`given`: the function's arguments by their names."""
         self.game = given["game"] if isinstance(given["game"], str) else None
         self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
-        super().__init__({k: v for k, v in given.items() if k not in ("game", "options", "out", "quiet")})
+        super().__init__({k: v for k, v in given.items() if k not in _OF_A_CALL})
 
 
 @dataclass(kw_only=True)

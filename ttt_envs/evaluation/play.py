@@ -23,7 +23,10 @@ from ttt_envs.wrappers.common import forfeit
 #: Called with (games finished since the start, all games).
 Progress = Callable[[int, int], None]
 
-_FIRST_CHUNK, _LARGEST_CHUNK, _LARGEST_RECORDED, _CHUNK_SECONDS = 32, 4096, 1024, 4.0
+#: Games that are played side by side at most, unless a caller asks for more.
+LARGEST_CHUNK = 4096
+
+_FIRST_CHUNK, _LARGEST_RECORDED, _CHUNK_SECONDS = 32, 1024, 4.0
 _MULTIPLIER = np.uint64(0x5851F42D4C957F2D)
 
 
@@ -168,7 +171,7 @@ def iter_games(
         yield games
         if chunk is None:
             pace = _CHUNK_SECONDS / max(time.perf_counter() - started, 1e-3)
-            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_RECORDED if record else _LARGEST_CHUNK))
+            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_RECORDED if record else LARGEST_CHUNK))
         first = last
 
 

@@ -12,10 +12,13 @@ all others, from each side in turn, and the other way round. Game k has the same
 of `game.teams`; an agent plays all of its team's seats.
 
 An agent that raises an error or answers with an illegal action loses that game, and the report says why.
+
+Several processes or a Ray cluster can play it, and a tournament in a folder can go on after any end: see docs/scale.md.
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
@@ -25,15 +28,18 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import new_folder, write_whole
+from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import NotSaved, Report, Settings, Table
 from ttt_envs.core.rng import settled
-from ttt_envs.evaluation.play import Failure, Games, game_seeds, iter_games, join
+from ttt_envs.evaluation.parts import Store, as_settings, check_same, results_folder
+from ttt_envs.evaluation.play import Failure, Games, game_seeds, join
 from ttt_envs.evaluation.ratings import Ratings, rate
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
+from ttt_envs.evaluation.units import Agenda, Contest, Part, uncovered
+from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished, engine_for
 from ttt_envs.registry import resolve
 
 # Number of failures whose position the report shows; results.json has all of them.
@@ -46,6 +52,7 @@ class Pairing:
 
     Attributes:
         first, second: the agents' numbers.
+        units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
         games: unit after unit, in each unit the arrangements in order.
         seats: int64 (n, players), the agent in each seat.
         won, lost: float64 (n,), wins and losses of the first agent; see `comparisons`.
@@ -54,6 +61,7 @@ class Pairing:
 
     first: int
     second: int
+    units: np.ndarray
     games: Games
     seats: np.ndarray
     won: np.ndarray
@@ -263,8 +271,8 @@ class TournamentReport(Report):
     def save(self, folder: Path) -> None:
         """Write `files` into `folder`, each whole or not at all; games.npz has one row a game."""
         super().save(folder)
-        units = [np.arange(len(p.games)) // len(self.arrangements) for p in self.pairings]
-        seeds = game_seeds(self.settings["seed"], max((len(u) for u in units), default=0))
+        units = [p.units for p in self.pairings]
+        seeds = game_seeds(self.settings["seed"], max((u.max(initial=-1) + 1 for u in units), default=0))
         data = io.BytesIO()
         np.savez_compressed(
             data,
@@ -289,6 +297,11 @@ def tournament(
     resamples: int = 1000,
     chunk: int | None = None,
     strict: bool = False,
+    workers: int | None = None,
+    engine: str | None = None,
+    address: str | None = None,
+    resume: bool = False,
+    add: Any = (),
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -304,74 +317,121 @@ def tournament(
         resamples: resamples of the bootstrap that gives the intervals.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
-        out: folder for report.md, results.json and games.npz; nothing is written without one.
+        workers: workers that play at the same time; None: one, or with Ray one for each processor. Changes no result.
+        engine: "processes" for workers that are processes of this machine, "ray" for actors on a Ray cluster; None for
+            this process, or processes if there are several workers.
+        address: of a Ray cluster, such as "127.0.0.1:6379"; None starts one on this machine.
+        resume: go on with the tournament in `out`, with the same settings; `games` may be more than before.
+        add: further agents for the tournament in `out`, whose games are kept.
+        out: folder for report.md, results.json and games.npz, and for what `resume` and `add` need; nothing is written
+            without one.
         quiet: no progress bar.
 
     Raises:
-        ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another or cannot play this
-            game; before any game is played.
-        FileExistsError: `out` holds files.
+        ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this
+            game, or cannot be sent to a worker; before any game is played.
+        FileExistsError: `out` holds files, and neither `resume` nor `add` is given.
+        FileNotFoundError: a file that an agent needs is not there, or there is nothing to go on with.
         InUse: another process is writing `out`.
         NotSaved: `out` cannot be written in the end; the error has the report.
-        FileNotFoundError: a file that an agent needs is not there.
+        Unfinished: the games of a pairing ended each worker that played them; the error has the report on the others.
+        OSError: no worker can be started.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Settings(tournament, locals())
-    seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(0, MOST, resamples=resamples)
     game = resolve(game, options)
     seats = arrangements(game)
-    lineup = line_up(game, agents, least=2)
-    with new_folder(out) as folder:
+    further = add if isinstance(add, (list, tuple)) else [add]
+    with results_folder(out, resume or bool(further)) as (folder, before):
+        if before is not None:
+            seed = before["seed"] if seed is None else seed
+            further = [each for each in further if getattr(each, "name", each) not in before["agents"]]
+        lineup = line_up(game, [*(agents if isinstance(agents, (list, tuple)) else [agents]), *further], least=2)
+        seed = settings["seed"] = settled(seed)
         settings["agents"] = names = lineup.names
-        units, pairings = -(-games // len(seats)), list[Pairing]()
-        seeds = np.repeat(game_seeds(seed, units), len(seats))
-        held = np.tile(np.stack([each.seats for each in seats]), (units, 1))
+        store = Store(folder, as_settings(game, settings), game.num_players)
+        if before is not None:
+            check_same(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
+            store.read(len(seats))
+        chunk = 1 if lineup.live and chunk is None else chunk
+        contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict)
+        crew = engine_for(
+            contest,
+            lambda objects: Recipe.of(game, lineup, seed=seed, chunk=chunk, strict=strict, objects=objects),
+            live=lineup.live,
+            workers=workers,
+            engine=engine,
+            address=address,
+        )
+        units = -(-games // len(seats))
         pairs = list(combinations(range(len(names)), 2))
-        with Work(pairings, "games", len(pairs) * len(seeds), hidden=quiet or lineup.live) as work:
-            for done, (i, j) in enumerate(pairs):
-                assignment, parts = np.where(held, i, j), list[Games]()
-                try:
-                    for part in iter_games(
-                        game,
-                        lineup.agents,
-                        assignment,
-                        seeds,
-                        chunk=1 if lineup.live and chunk is None else chunk,
-                        progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
-                        strict=strict,
-                    ):
-                        parts.append(part)  # one by one, so that an interrupt keeps the finished ones
-                finally:
-                    pairing = _pairing(i, j, join(parts, game, len(names)), assignment, held, len(seats))
-                    if len(pairing.games):
-                        pairings.append(pairing)
+        covered = {pair: [part.unit for part in store.parts if part.unit.pair == pair] for pair in pairs}
+        missing = {pair: uncovered(found, units) for pair, found in covered.items()}
+        agenda = Agenda(missing, len(seats), workers=crew.workers, chunk=chunk)
+        total = len(pairs) * units * len(seats)
+        with Work(store.parts, "games", total, hidden=quiet or lineup.live) as work:
+            tally = Tally(work, names, len(seats), total - agenda.left * len(seats))
+            with closing(crew.run(agenda, tally)) as found:
+                for part in found:
+                    store.add(part)  # one by one, so that an interrupt keeps the finished ones
+        pairings = [_pairing(game, seats, names, store.parts, pair, units) for pair in pairs]
+        pairings = [pairing for pairing in pairings if len(pairing.games)]
         wins = np.zeros((units, len(names), len(names)))
         for pairing in pairings:
-            a, b, n = pairing.first, pairing.second, len(pairing.games) // len(seats)
-            wins[:n, a, b] = pairing.won.reshape(n, -1).sum(axis=1)
-            wins[:n, b, a] = pairing.lost.reshape(n, -1).sum(axis=1)
-        return TournamentReport(
+            a, b, played = pairing.first, pairing.second, pairing.units[:: len(seats)]
+            wins[played, a, b] = pairing.won.reshape(len(played), -1).sum(axis=1)
+            wins[played, b, a] = pairing.lost.reshape(len(played), -1).sum(axis=1)
+        report = TournamentReport(
             game=game,
             settings=settings,
             made=lineup.made,
-            complete=work.complete,
-            seconds=work.seconds,
+            complete=work.complete and not agenda.given_up,
+            seconds=store.seconds,
             agents=tuple(names),
             arrangements=seats,
             pairings=pairings,
             ratings=rate(wins, resamples=resamples, seed=seed),
-        ).kept(folder)
+        )
+        try:
+            store.merge()
+        except OSError as error:
+            raise NotSaved(report, error) from error
+        report.kept(folder)
+        if agenda.given_up:
+            raise Unfinished(report, names, agenda.given_up)
+        return report
 
 
-def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held: np.ndarray, per_unit: int) -> Pairing:
-    """The pairing of these games without those of an unfinished unit."""
-    n = len(games) - len(games) % per_unit
-    games.rewards, games.lengths, games.moves = games.rewards[:n], games.lengths[:n], games.moves[:n]
-    games.failures = [each for each in games.failures if each.game < n]
-    won, lost = comparisons(games.rewards, held[:n])
-    return Pairing(first, second, games, assignment[:n], won, lost, len(assignment))
+def _pairing(
+    game: Game,
+    seats: Sequence[Arrangement],
+    names: Sequence[str],
+    parts: Sequence[Part],
+    pair: tuple[int, int],
+    units: int,
+) -> Pairing:
+    """A pairing's parts, put together in order."""
+    mine = sorted((part for part in parts if part.unit.pair == pair), key=lambda part: part.unit)
+    games = join([part.games for part in mine], game, 2)
+    for name in ("seconds", "decisions"):  # those of two agents, as those of all
+        every = np.zeros(len(names), getattr(games, name).dtype)
+        every[list(pair)] = getattr(games, name)
+        setattr(games, name, every)
+    numbers = [np.arange(part.unit.start, part.unit.stop) for part in mine]
+    played = np.concatenate([np.zeros(0, np.int64), *numbers])
+    held = np.tile(np.stack([each.seats for each in seats]), (len(played), 1))
+    won, lost = comparisons(games.rewards, held)
+    return Pairing(
+        *pair,
+        units=np.repeat(played, len(seats)),
+        games=games,
+        seats=np.where(held, *pair),
+        won=won,
+        lost=lost,
+        planned=units * len(seats),
+    )
 
 
 def _share(value: float) -> str:

@@ -1,0 +1,325 @@
+"""Tournaments that go on: what is finished is kept and not played again, and what does not fit is refused."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy_coin
+from stubborn import Stubborn
+
+from ttt_envs import cli, evaluation
+from ttt_envs.core.files import InUse, locked_folder
+from ttt_envs.core.tensors import BadTensorFile
+from ttt_envs.evaluation import parts as parts_module
+from ttt_envs.evaluation.parts import read_parts, write_parts
+from ttt_envs.evaluation.play import Failure
+from ttt_envs.evaluation.seating import line_up
+from ttt_envs.evaluation.units import Agenda, Contest, Part, Unit, uncovered, without_repeats
+
+TOY = "toy_coin:make"
+
+
+def play(out, agents=("random", "greedy", "mine"), **changes):
+    """A tournament of the toy game, in which "mine" stands for an object."""
+    given = [Stubborn(name="mine") if each == "mine" else each for each in agents]
+    return evaluation.tournament(TOY, given, **{"games": 40, "resamples": 10, "out": out, "quiet": True, **changes})
+
+
+def rows(folder):
+    return (folder / "games.npz").read_bytes()
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """The units that are played; with a limit, Ctrl-C comes when so many are finished."""
+    found, usual = [], Contest.play
+
+    def play(contest, unit, tell=None):
+        if found.limit is not None and len(found) == found.limit:
+            raise KeyboardInterrupt
+        games = usual(contest, unit, tell)
+        found.append(unit)
+        return games
+
+    class Units(list):
+        limit = None
+
+        @property
+        def pairs(self):
+            return sorted({unit.pair for unit in self})
+
+    found = Units()
+    monkeypatch.setattr(Contest, "play", play)
+    return found
+
+
+def test_an_interrupted_tournament_goes_on(tmp_path, played):
+    play(tmp_path / "whole")
+    del played[:]
+    for limit in (1, 3, 4):
+        played.limit = limit
+        report = play(tmp_path / "x", chunk=8, resume=limit > 1)
+        assert not report.complete
+        assert sum(len(pairing.games) for pairing in report.pairings) == 8 * limit
+    played.limit = None
+    report = play(tmp_path / "x", resume=True)
+    assert report.complete
+    assert rows(tmp_path / "x") == rows(tmp_path / "whole")
+    found = [(*unit.pair, seed) for unit in played for seed in range(unit.start, unit.stop)]
+    assert len(found) == len(set(found)) == 60, "each seed once"
+    results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("x", "whole")]
+    timed = "seconds", "seconds_by_agent"
+    one, whole = ({**each, **dict.fromkeys(timed)} for each in results)
+    assert one == whole
+    assert results[0]["seconds"] > 0
+
+
+def test_what_was_not_yet_written_when_it_was_killed_is_played_again(tmp_path, played):
+    play(tmp_path / "whole")
+    played.limit = len(played) + 3
+    play(tmp_path / "x", chunk=8)
+    (file,) = (tmp_path / "x" / "parts").iterdir()
+    _, found = read_parts(file, ["random", "greedy", "mine"], 2, 2)
+    # As if killed between writing one file of all and deleting the others, with the middle one never written.
+    write_parts(file.with_stem("000007"), found[:1], ["random", "greedy", "mine"], 0.0)
+    write_parts(file.with_stem("000009"), [found[2], found[0]], ["random", "greedy", "mine"], 0.0)
+    file.unlink()
+    played.limit = None
+    del played[:]
+    assert play(tmp_path / "x", resume=True).complete
+    assert rows(tmp_path / "x") == rows(tmp_path / "whole")
+    assert sum(unit.stop - unit.start for unit in played) == 60 - 8
+    assert len(list((tmp_path / "x" / "parts").iterdir())) == 1
+
+
+def test_further_agents_replay_nothing(tmp_path, played, capsys):
+    whole = ["random", "greedy", "greedy:samples=1", "greedy:samples=2"]
+    play(tmp_path / "whole", whole)
+    words = [
+        "tournament",
+        TOY,
+        "--agents",
+        *whole[:2],
+        "--games",
+        "40",
+        "--resamples",
+        "10",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    assert cli.main(words) == 0
+    del played[:]
+    assert cli.main(["tournament", "--add", *whole[2:], "--out", str(tmp_path / "x")]) == 0
+    assert played.pairs == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert rows(tmp_path / "x") == rows(tmp_path / "whole")
+    text = (tmp_path / "x" / "report.md").read_text()
+    assert f"ttt tournament {TOY} --agents {' '.join(whole)} --games 40 --resamples 10\n" in text
+    # Once more: they are there already.
+    del played[:]
+    assert cli.main(["tournament", f"--out={tmp_path / 'x'}", "--add", whole[3]]) == 0
+    assert not played
+
+
+def test_more_games_replay_nothing(tmp_path, played):
+    play(tmp_path / "whole", games=60)
+    play(tmp_path / "x")
+    del played[:]
+    play(tmp_path / "x", games=60, resume=True)
+    assert {(unit.start, unit.stop) for unit in played} <= {(20, 24), (24, 30)}
+    assert rows(tmp_path / "x") == rows(tmp_path / "whole")
+
+
+def test_failures_are_kept(tmp_path, played):
+    def usual(out, **changes):
+        def wrong(observation, mask):
+            return int(mask.argmin())
+
+        return evaluation.tournament(TOY, ["random", wrong], **{"games": 40, "out": out, "quiet": True, **changes})
+
+    whole = usual(tmp_path / "whole")
+    played.limit = len(played) + 2
+    assert 0 < len(usual(tmp_path / "x", chunk=8).failures) < len(whole.failures)
+    played.limit = None
+    assert usual(tmp_path / "x", resume=True).failures == whole.failures
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"seed": 1}, "x has other settings: seed is 0 there and 1 here"),
+        ({"options": {"tosses": 2}}, r'option is {"players": "2", "tosses": "1"} there and {.*"2"} here'),
+        ({"strict": True, "games": 38}, "strict is false there and true here; games is 40 there and 38 here"),
+        ({"agents": ["random"]}, "at least 2 agents"),
+        (
+            {"agents": ["greedy", "random"]},
+            r'agents is \["random", "greedy"\] there .*further agents are given by --add',
+        ),
+        ({"out": None}, "resume and add need the folder of the tournament: out"),
+    ],
+)
+def test_other_settings_are_refused_by_name(changes, words, tmp_path):
+    play(tmp_path / "x", ["random", "greedy"])
+    before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir() if path.is_file()}
+    with pytest.raises(ValueError, match=words):
+        play(**{"out": tmp_path / "x", "agents": ["random", "greedy"], "resume": True, **changes})
+    assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir() if path.is_file()} == before
+
+
+def test_a_secret_seed_is_that_of_the_folder(tmp_path):
+    first = play(tmp_path / "x", seed=None)
+    assert play(tmp_path / "x", seed=None, resume=True).settings["seed"] == first.settings["seed"] > 2**64
+
+
+def test_a_folder_that_does_not_go_on(tmp_path, capsys):
+    with pytest.raises(FileNotFoundError, match=r"no tournament to go on with: no file .*x/config.json"):
+        play(tmp_path / "x", resume=True)
+    assert not (tmp_path / "x").exists()
+    play(tmp_path / "x", ["random", "greedy"])
+    with pytest.raises(FileExistsError, match="not empty"):
+        play(tmp_path / "x")
+    with locked_folder(tmp_path / "x"), pytest.raises(InUse):
+        play(tmp_path / "x", resume=True)
+    assert cli.main(["tournament", "--resume"]) == 2
+    assert "--resume and --add need --out FOLDER, the folder of the tournament" in capsys.readouterr().err
+    assert cli.main(["tournament", TOY, "--resume", "--out", str(tmp_path / "x"), "--seed", "3"]) == 2
+    assert "seed is 0 there and 3 here" in capsys.readouterr().err
+    (tmp_path / "x" / "config.json").write_text('{"settings": {"agents": 3}}')
+    with pytest.raises(ValueError, match=r"config.json is damaged, or of no tournament"):
+        play(tmp_path / "x", resume=True)
+
+
+def test_a_full_disk_on_the_way_loses_nothing(tmp_path, monkeypatch):
+    fault = OSError(28, "No space left on device")
+
+    def fail(*_):
+        raise fault
+
+    monkeypatch.setattr(parts_module, "_LEAST", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with (
+            pytest.warns(UserWarning, match="finished games are in memory only: .*No space left"),
+            pytest.raises(OSError, match=r"results are not saved: .*x/config.json") as raised,
+        ):
+            play(tmp_path / "x", chunk=8)
+    assert raised.value.report.complete
+    assert not (tmp_path / "x").exists()
+
+
+# --- files of parts ---
+
+
+@pytest.fixture
+def some(tmp_path):
+    """A file of two parts, and these."""
+    game = toy_coin.make()
+    contest = Contest(game, line_up(game, ["random", "greedy"]).agents.__getitem__, 0)
+    found = [Part(unit, contest.play(unit)) for unit in (Unit(0, 1, 0, 3), Unit(0, 1, 5, 6))]
+    found[1].games.failures.append(Failure("random", 11, 2**64 - 1, 0, 3, "why | not", "a\nposition"))
+    write_parts(tmp_path / "file", found, ["random", "greedy"], 1.5)
+    return tmp_path / "file", found
+
+
+def test_parts_are_read_as_they_were_written(some):
+    path, written = some
+    seconds, found = read_parts(path, ["random", "greedy", "later"], 2, 2)
+    assert seconds == 1.5
+    for one, two in zip(written, found, strict=True):
+        assert one.unit == two.unit
+        assert one.games.failures == two.games.failures
+        for name in ("rewards", "lengths", "moves", "seconds", "decisions"):
+            left, right = getattr(one.games, name), getattr(two.games, name)
+            assert left.dtype == right.dtype
+            np.testing.assert_array_equal(left, right)
+
+
+def test_damaged_and_foreign_parts_are_named(some):
+    path, (first, second) = some
+    whole = path.read_bytes()
+    for place in (len(whole) - 1, len(whole) // 2, 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(BadTensorFile, match="file is damaged"):
+            read_parts(path, ["random", "greedy"], 2, 2)
+    path.write_bytes(whole[:-5])
+    with pytest.raises(BadTensorFile, match="file is damaged"):
+        read_parts(path, ["random", "greedy"], 2, 2)
+    path.write_bytes(whole)
+    for agents, seatings, players, words in (
+        (["greedy", "random"], 2, 2, "it has the agents random, greedy. Without it, its games are played again"),
+        (["random", "greedy"], 6, 2, r"rewards has shape \(8, 2\), not \(24, 2\)"),
+        (["random", "greedy"], 2, 3, r"rewards has shape \(8, 2\), not \(8, 3\)"),
+    ):
+        with pytest.raises(BadTensorFile, match=words):
+            read_parts(path, agents, seatings, players)
+    write_parts(path, [first, replace(second, unit=Unit(1, 2, 5, 6))], ["random", "greedy"], 0.0)
+    with pytest.raises(BadTensorFile, match="its units are not those of a tournament"):
+        read_parts(path, ["random", "greedy"], 2, 2)
+
+
+# --- what is left to be played ---
+
+
+def test_what_no_unit_covers():
+    units = [Unit(0, 1, 5, 7), Unit(0, 1, 0, 2), Unit(0, 1, 1, 2)]
+    assert uncovered(units, 10) == [range(2, 5), range(7, 10)]
+    assert uncovered(units, 7) == [range(2, 5)]
+    assert uncovered(units, 4) == [range(2, 4)]
+    assert uncovered([], 3) == [range(3)]
+    assert uncovered([Unit(0, 1, 0, 3)], 3) == []
+
+
+def test_repeats_are_left_out():
+    units = [Unit(0, 1, 0, 2), Unit(0, 1, 0, 9), Unit(0, 1, 2, 9), Unit(0, 2, 0, 2), Unit(0, 1, 9, 11)]
+    found = without_repeats([Part(unit, None) for unit in units])
+    assert [part.unit for part in found] == [units[1], units[4], units[3]]
+
+
+def take_all(agenda, seconds):
+    """The sizes of all units, with the time that each seed takes."""
+    found = []
+    while (unit := agenda.take()) is not None:
+        found.append(unit)
+        agenda.finished(unit, seconds * (unit.stop - unit.start))
+    return found
+
+
+def test_units_grow_with_the_pace():
+    missing = {(0, 1): [range(3000)], (0, 2): [range(3, 5), range(9, 40)]}
+    quick = take_all(Agenda(missing, 2), 1e-6)
+    assert [(u.start, u.stop) for u in quick if u.second == 1] == [
+        (0, 4),
+        (4, 36),
+        (36, 292),
+        (292, 2340),
+        (2340, 3000),
+    ]
+    assert [(u.start, u.stop) for u in quick if u.second == 2] == [(3, 5), (9, 25), (25, 40)]
+    slow = take_all(Agenda({(0, 1): [range(8)]}, 2), 60)
+    assert [(u.start, u.stop) for u in slow] == [(0, 4), (4, 5), (5, 6), (6, 7), (7, 8)]
+    shared = take_all(Agenda({(0, 1): [range(100)]}, 2, workers=2), 1e-6)
+    assert [u.stop - u.start for u in shared] == [4, 32, 32, 16, 8, 4, 2, 1, 1]
+    asked = take_all(Agenda({(0, 1): [range(10)]}, 2, chunk=9), 1e-6)
+    assert [u.stop - u.start for u in asked] == [4, 4, 2]
+    one = take_all(Agenda({(0, 1): [range(3)]}, 6, chunk=1), 1e-6)
+    assert [u.stop - u.start for u in one] == [1, 1, 1]
+
+
+def test_a_unit_that_ends_its_worker_is_tried_again_and_then_given_up():
+    agenda = Agenda({(0, 1): [range(8)], (0, 2): [range(8)]}, 2, chunk=8)
+    first, second = agenda.take(), agenda.take()
+    assert (first, second) == (Unit(0, 1, 0, 4), Unit(0, 1, 4, 8))
+    for death in range(2):
+        assert agenda.left == 8
+        agenda.put_back(first, "killed")
+        assert agenda.left == 12
+        assert agenda.take() == first
+        assert not agenda.given_up, death
+    agenda.put_back(second, "killed")
+    agenda.put_back(first, "killed")
+    assert agenda.given_up == {(0, 1): "its games 0 to 7 ended their worker 3 times (killed)"}
+    assert agenda.left == 8
+    assert agenda.take() == Unit(0, 2, 0, 4)
+    agenda.put_back(second, "killed")
+    assert agenda.take() == Unit(0, 2, 4, 8), "of a pairing that is given up nothing is played"

@@ -1,0 +1,293 @@
+"""Tournaments in several processes: the same rows, whatever happens to the processes."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_coin
+from stubborn import Stubborn
+
+from ttt_envs import cli, evaluation
+from ttt_envs.agents import Agent
+from ttt_envs.core import jit
+from ttt_envs.evaluation import workers
+from ttt_envs.evaluation.seating import line_up
+from ttt_envs.evaluation.units import Contest, Unit
+from ttt_envs.evaluation.workers import Failed, Recipe, Unfinished
+
+ROOT = Path(__file__).resolve().parents[2]
+TOY = "toy_coin:make"
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
+
+
+def play(out, agents, **changes):
+    """A tournament of the toy game, and the bytes of its rows."""
+    report = evaluation.tournament(TOY, agents, **{"games": 60, "resamples": 10, "out": out, "quiet": True, **changes})
+    return report, (out / "games.npz").read_bytes()
+
+
+def deadly(folder, kills=0):
+    """The name of an agent that will kill so many processes."""
+    folder.mkdir(exist_ok=True)
+    for kill in range(kills):
+        (folder / f"kill-{kill}").touch()
+    return f"deadly:Deadly:{folder}"
+
+
+def test_rows_are_the_same_whoever_plays(tmp_path):
+    lineup = ["random", "greedy", Stubborn()]
+    report, rows = play(tmp_path / "one", lineup)
+    several, same = play(tmp_path / "two", lineup, workers=2, chunk=16)
+    assert rows == same
+    assert several.complete
+    for one, two in zip(report.pairings, several.pairings, strict=True):
+        np.testing.assert_array_equal(one.games.decisions, two.games.decisions)
+    assert not multiprocessing.active_children()
+
+
+def test_a_killed_process_costs_nothing_but_time(tmp_path):
+    agent = deadly(tmp_path / "d", kills=2)
+    report, rows = play(tmp_path / "two", ["random", agent, "greedy"], workers=2, chunk=16)
+    assert report.complete
+    assert [len(pairing.games) for pairing in report.pairings] == [60, 60, 60]
+    assert not list((tmp_path / "d").iterdir()), "both have killed"
+    assert rows == play(tmp_path / "one", ["random", agent, "greedy"])[1]
+
+
+def test_a_pairing_that_kills_each_process_is_named_and_the_others_are_played(tmp_path):
+    agent = deadly(tmp_path / "d", kills=1000)
+    words = (
+        r"not all pairings could be played: random – deadly:Deadly:.*: its games 0 to 15 ended their worker 3 times "
+        r"\(killed by SIGKILL\); deadly:Deadly:.* – greedy: its games"
+    )
+    with pytest.raises(Unfinished, match=words) as raised:
+        play(tmp_path / "x", ["random", agent, "greedy"], workers=1, engine="processes", chunk=16)
+    report = raised.value.report
+    assert not report.complete
+    assert [(p.first, p.second, len(p.games)) for p in report.pairings] == [(0, 2, 60)]
+    assert (tmp_path / "x" / "results.json").exists()
+    assert len(list((tmp_path / "d").iterdir())) == 1000 - 6
+
+
+def test_an_error_in_a_strict_tournament_comes_from_a_worker_too(tmp_path):
+    agent = deadly(tmp_path / "d")
+    (tmp_path / "d" / "error").touch()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: as it was told") as raised:
+        play(tmp_path / "x", ["random", agent], workers=2, strict=True)
+    assert "deadly.py" in raised.value.__notes__[0]
+    assert not multiprocessing.active_children()
+
+
+def test_errors_keep_their_kind():
+    assert str(Failed.of(ValueError("a")).error()) == "a"
+    assert isinstance(Failed.of(FileNotFoundError("a")).error(), FileNotFoundError)
+    assert isinstance(Failed.of(UnicodeError("a")).error(), ValueError)
+    assert str(Failed.of(UnicodeError("a")).error()) == "UnicodeError: a"
+
+
+# --- what is sent ---
+
+
+def recipe(agents, **changes):
+    """The recipe of a tournament of the toy game."""
+    game = toy_coin.make()
+    return Recipe.of(game, line_up(game, agents), **{"seed": 0, "chunk": None, "strict": False, **changes})
+
+
+def test_agents_that_cannot_be_sent_are_named():
+    def local(observation, mask):
+        return int(mask.argmax())
+
+    words = r"agent 'local' cannot be sent to another process: .*; name it by a text such as my_agent.py:Name, or play"
+    with pytest.raises(TypeError, match=words):
+        evaluation.tournament(TOY, ["random", local], workers=2, quiet=True)
+    with pytest.raises(TypeError, match="agent 'first' is a Python object, which is not sent to other machines"):
+        recipe(["random", Stubborn()], objects=False)
+    game = replace(toy_coin.make(), factory=lambda: None)
+    with pytest.raises(
+        TypeError, match=r"Game\('toy_coin', .*\) cannot be sent to another process.*define it in a mod"
+    ):
+        Recipe.of(game, line_up(game, ["random"]), seed=0, chunk=None, strict=False)
+
+
+def test_what_cannot_be_made_in_a_worker_is_named():
+    found = recipe(["random", Stubborn()])
+    made = found.make()
+    assert made.agent(0) is made.agent(0)
+    assert made.agent(1).name == "first"
+    gone = pickle.dumps(Stubborn()).replace(b"stubborn", b"nowhere_")
+    with pytest.raises(TypeError, match="agent 'first' cannot be made in another process: ModuleNotFoundError"):
+        replace(found, agents=("random", gone)).make().agent(1)
+
+
+def test_other_sources_are_refused(monkeypatch):
+    found = recipe(["random"])
+    monkeypatch.setattr(workers, "sources", lambda: {**found.sources, "numpy": "0.1"})
+    with pytest.raises(ImportError, match=r"numpy is 0.1 in the worker, and \d.* where the tournament was begun"):
+        found.make()
+
+
+class Person(Agent):
+    interactive = True
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"workers": 0}, "workers must be a whole number from 1 to 10,000, not 0"),
+        ({"engine": "threads"}, "engine='threads' must be one of 'processes', 'ray'"),
+        ({"address": "here:1"}, "address 'here:1' is that of a Ray cluster: it needs engine ray"),
+        ({"agents": ["random", Person()], "workers": 2}, "a person plays in this process"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        evaluation.tournament(TOY, **{"agents": ["random", "greedy"], "out": tmp_path / "x", "quiet": True, **changes})
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_script_without_a_guard_is_told(tmp_path):
+    """Its processes would start processes in turn; none begins."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"from ttt_envs import evaluation\nevaluation.tournament({TOY!r}, ['random', 'greedy'], workers=2)"
+    )
+    done = subprocess.run([sys.executable, str(script)], env=environment(), capture_output=True, text=True, timeout=100)
+    assert done.returncode
+    assert (
+        "OSError: workers cannot be started (exit status 1). A script that starts some needs `if __name__"
+        in done.stderr
+    )
+
+
+# --- ends ---
+
+
+def environment():
+    """For commands: the checkout, and what the tests share."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
+
+
+def begin(out, agents, *words):
+    """A tournament in a process of its own, which has written something already; the agent must be slow."""
+    command = [
+        sys.executable,
+        "-m",
+        "ttt_envs",
+        "tournament",
+        TOY,
+        "--agents",
+        *agents,
+        "--games",
+        "60",
+        "--chunk",
+        "4",
+    ]
+    process = subprocess.Popen(
+        [*command, "--resamples", "10", "--out", str(out), *words],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    latest = time.monotonic() + 100
+    while not list(out.glob("parts/*.safetensors")):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < latest
+        time.sleep(0.01)
+    return process
+
+
+def noted(monkeypatch):
+    """The units that this process plays from now on."""
+    found, usual = [], Contest.play
+
+    def play(contest, unit, tell=None):
+        found.append(unit)
+        return usual(contest, unit, tell)
+
+    monkeypatch.setattr(Contest, "play", play)
+    return found
+
+
+def seeds_of(units):
+    """The seeds of units, each once."""
+    found = [(*unit.pair, seed) for unit in units for seed in range(unit.start, unit.stop)]
+    assert len(found) == len(set(found)), "played twice"
+    return set(found)
+
+
+@pytest.mark.parametrize("words", [(), ("--workers", "2")], ids=["one", "two"])
+def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, capsys):
+    agent, out = deadly(tmp_path / "d"), tmp_path / "x"
+    lineup = ["random", "greedy", agent]
+    (tmp_path / "d" / "slow").touch()
+    process = begin(out, lineup, *words)
+    process.kill()
+    process.communicate()
+    (tmp_path / "d" / "slow").unlink()
+    units = noted(monkeypatch)
+    assert cli.main(["tournament", "--resume", "--out", str(out)]) == 0
+    again = seeds_of(units)
+    assert 0 < len(again) < 90, "some were kept"
+    assert (out / "games.npz").read_bytes() == play(tmp_path / "whole", lineup)[1]
+    assert not [path for path in out.rglob(".*") if path.is_file()]
+    assert [path.name for path in (out / "parts").iterdir()] != []
+    wait_for_the_end_of(process)
+
+
+def wait_for_the_end_of(process):
+    """The processes of a tournament end by themselves, soon after the one that began it."""
+    latest = time.monotonic() + 20
+    while session_of(process.pid):
+        assert time.monotonic() < latest, "they go on"
+        time.sleep(0.05)
+
+
+def session_of(pid):
+    """The processes of a session; those of `begin` have one of their own."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(session) == pid and state != "Z":
+            found.append(place)
+    return found
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    agent, out = deadly(tmp_path / "d"), tmp_path / "x"
+    (tmp_path / "d" / "slow").touch()
+    process = begin(out, ["random", "greedy", agent], "--workers", "2")
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said, said
+    wait_for_the_end_of(process)
+    assert "**Partial: it was interrupted." in (out / "report.md").read_text()
+    kept = len(np.load(out / "games.npz")["length"])
+    assert 0 < kept < 180
+    (tmp_path / "d" / "slow").unlink()
+    _, rows = play(tmp_path / "whole", ["random", "greedy", agent])
+    assert play(out, ["random", "greedy", agent], resume=True)[1] == rows
+
+
+def test_units_do_not_depend_on_each_other():
+    game = toy_coin.make(players=3)
+    lineup = line_up(game, ["random", "greedy"]).agents
+    contest = Contest(game, lineup.__getitem__, 5)
+    whole, part = contest.play(Unit(0, 1, 0, 9)), contest.play(Unit(0, 1, 4, 7))
+    np.testing.assert_array_equal(whole.rewards[4 * 6 : 7 * 6], part.rewards)
+    np.testing.assert_array_equal(whole.moves[4 * 6 : 7 * 6], part.moves)

@@ -1,0 +1,50 @@
+"""`ttt warm`: compile ahead of time what workers need."""
+
+from dataclasses import dataclass
+from os.path import commonpath
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+import ttt_envs
+from ttt_envs.cli.common import GameOptions
+from ttt_envs.registry import parse_options
+
+if TYPE_CHECKING:  # it brings Numba, which `--help` does without
+    from ttt_envs.evaluation.warm import Warmed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warm(GameOptions):
+    """Compile all that a worker needs to play, such as in an image or on a node. It is kept on disk."""
+
+    games: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="GAME [GAME ...]")]
+    """Ids of games; `ttt games` lists them. With --option, one game."""
+    agents: Annotated[
+        tuple[str, ...],
+        tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="(default: all that need no parameters)"),
+    ] = ()
+    """Agents that the workers are to play."""
+
+    def run(self) -> None:
+        """Compile, and print what was compiled and how long it took."""
+        from ttt_envs.core.machine_code import MachineCode
+        from ttt_envs.evaluation.warm import warm
+
+        if not self.games:
+            raise ValueError("name one game or more, such as: ttt warm GAME")
+        if self.option and len(self.games) > 1:
+            raise ValueError("--option needs one game: warm games with options one after the other")
+        games = [ttt_envs.load(name, **parse_options(name, self.option)) for name in self.games]
+        found: list[Warmed] = []
+        for game in games:
+            print(game)
+            for each in warm(game, self.agents or None):
+                found.append(each)
+                done = f"left out: {each.skipped}" if each.skipped else f"{each.kernels} compiled, {each.seconds:.1f} s"
+                print(f"  {each.what}: {done}", flush=True)
+        kernels, seconds = sum(each.kernels for each in found), sum(each.seconds for each in found)
+        if not kernels:
+            print(f"All was compiled before; {seconds:.1f} s.")
+            return
+        print(f"{kernels} kernels compiled in {seconds:.1f} s. They are kept below {commonpath(MachineCode.compiled)}")

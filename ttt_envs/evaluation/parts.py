@@ -1,0 +1,245 @@
+"""The finished units of a tournament, kept in its folder as they come, so that it can go on after any end.
+
+The folder holds `config.json`, with the settings that decide the games, and `parts/`, files of arrays with checksums,
+each written whole or not at all. A tournament that goes on reads them all; at its end they become one.
+"""
+
+import hashlib
+import json
+import platform
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ttt_envs
+from ttt_envs.core.files import locked_folder, new_folder, reason_of, write_whole
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.core.report import Settings
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.evaluation.play import Failure, Games
+from ttt_envs.evaluation.units import Part, Unit, without_repeats
+
+CONFIG, PARTS = "config.json", "parts"
+FORM = "ttt-envs tournament part 1"
+
+#: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
+MAY_CHANGE = ("game", "games", "resamples", "chunk")
+
+# The arrays with one row a game, and those with one row a unit.
+_OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64}
+_OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
+
+# A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
+# so that there are not too many files.
+_LEAST, _SHARE, _MOST = 1.0, 0.01, 30.0
+
+
+@contextmanager
+def results_folder(out: str | Path | None, goes_on: bool) -> Iterator[tuple[Path | None, dict[str, Any] | None]]:
+    """The folder of the results, locked, and the settings of the tournament in it if that goes on."""
+    if not goes_on:
+        with new_folder(out) as folder:
+            yield folder, None
+        return
+    if out is None:
+        raise ValueError("resume and add need the folder of the tournament: out")
+    read_settings(Path(out))  # before a folder is made
+    with locked_folder(Path(out)):
+        yield Path(out), read_settings(Path(out))
+
+
+class Store:
+    """The parts of a tournament, those of earlier calls included; without a folder they are in memory only.
+
+    Attributes:
+        parts: all of them, in no order.
+    """
+
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any], players: int) -> None:
+        """Nothing is written before the first part is there.
+
+        Args:
+            folder: of the tournament, locked by the caller.
+            settings: what `config.json` is to hold, see `as_settings`.
+            players: number of players of the game.
+        """
+        self.folder, self.settings, self.players = folder, dict(settings), players
+        self.parts: list[Part] = []
+        self._waiting: list[Part] = []
+        self._files: list[Path] = []
+        self._before = 0.0
+        self._began = self._written = time.monotonic()
+        self._configured = False
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent on the tournament, earlier calls included."""
+        return self._before + time.monotonic() - self._began
+
+    def read(self, seatings: int) -> None:
+        """Take in the parts of earlier calls, with `seatings` games a seed.
+
+        Raises BadTensorFile, naming the file, for one that is damaged or of another tournament.
+        """
+        assert self.folder is not None
+        self._files = sorted((self.folder / PARTS).glob("*.safetensors"))
+        found: list[Part] = []
+        for path in self._files:
+            seconds, parts = read_parts(path, self.settings["agents"], seatings, self.players)
+            self._before = max(self._before, seconds)
+            found += parts
+        self.parts = without_repeats(found)
+
+    def add(self, part: Part) -> None:
+        """Keep a part. It is written with others, after a second or some.
+
+        Where it cannot be written, a warning says so, and it stays in memory.
+        """
+        self.parts.append(part)
+        self._waiting.append(part)
+        pause = min(max(_LEAST, _SHARE * self.seconds), _MOST)
+        if self.folder is not None and time.monotonic() > self._written + pause:
+            try:
+                self.write()
+            except OSError as error:
+                warnings.warn(f"finished games are in memory only: {reason_of(error)}", stacklevel=2)
+            self._written = time.monotonic()
+
+    def write(self) -> None:
+        """Write what is not written yet; raises OSError if that is not possible."""
+        if self.folder is None or not self._waiting:
+            return
+        if not self._configured:
+            versions = {"python": platform.python_version()}
+            versions |= {name: metadata.version(name) for name in ("numpy", "numba")}
+            config = {"settings": self.settings, "versions": versions}
+            write_whole(self.folder / CONFIG, json.dumps(config, indent=2) + "\n")
+            self._configured = True
+        self._write(self._waiting)
+        self._waiting = []
+
+    def merge(self) -> None:
+        """Make one file of all; raises OSError if it cannot be written."""
+        self.write()
+        if len(self._files) > 1:
+            old = list(self._files)
+            self._write(without_repeats(self.parts))
+            for path in old:
+                path.unlink()
+                self._files.remove(path)
+
+    def _write(self, parts: Sequence[Part]) -> None:
+        assert self.folder is not None
+        last = int(self._files[-1].stem) if self._files else 0
+        path = self.folder / PARTS / f"{last + 1:06}.safetensors"
+        try:
+            write_parts(path, parts, self.settings["agents"], self.seconds)
+        except OSError:
+            with suppress(OSError):
+                path.parent.rmdir()  # if there is nothing else in it
+            raise
+        self._files.append(path)
+
+
+def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
+    """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+    texts = {name: as_text(value) for name, value in game.options.items()}
+    named = {"game": settings.game or game.id, "game_id": game.id, "option": texts}
+    return {**named, **plain, "ttt_envs": ttt_envs.__version__}
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The settings of the tournament in a folder, see `as_settings`.
+
+    Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"no tournament to go on with: no file {path}")
+    try:
+        settings: dict[str, Any] = json.loads(path.read_text())["settings"]
+        agents, options = settings["agents"], settings["option"]
+        texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
+        numbers = [settings["games"], settings["seed"], settings["resamples"]]
+        if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
+            raise ValueError("a setting is of a wrong type")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged, or of no tournament: {error}") from None
+    return settings
+
+
+def check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming them, if settings differ that may not."""
+    wrong = [name for name in {**there, **here} if name not in MAY_CHANGE and there.get(name) != here.get(name)]
+    if here["games"] < there["games"]:
+        wrong.append("games")
+    if wrong:
+        both = [
+            f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here.get(name))} here" for name in wrong
+        ]
+        hint = "; further agents are given by --add" if "agents" in wrong else ""
+        raise ValueError(f"the tournament in {folder} has other settings: {'; '.join(both)}{hint}")
+
+
+def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], seconds: float) -> None:
+    """Write parts in one file, whole or not at all; `seconds`: spent on the tournament so far."""
+    games = [part.games for part in parts]
+    tensors = {
+        "units": np.array([[p.unit.first, p.unit.second, p.unit.start, p.unit.stop] for p in parts], np.int64),
+        **{name: np.concatenate([getattr(each, name) for each in games]) for name in _OF_GAMES},
+        **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_UNITS},
+    }
+    failures = [[asdict(failure) for failure in each.failures] for each in games]
+    facts = {"agents": list(agents), "seconds": seconds, "failures": failures}
+    write_tensors(path, FORM, {**facts, "sha256": _digest(facts, tensors)}, tensors)
+
+
+def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -> tuple[float, list[Part]]:
+    """The seconds and parts of a file by `write_parts`.
+
+    Raises BadTensorFile, naming it, if it is damaged, or does not belong to these agents or this game.
+    """
+    facts, found = read_tensors(path, FORM)
+    try:
+        if facts.pop("sha256") != _digest(facts, found):
+            raise ValueError("its checksum is wrong")
+        if facts["agents"] != list(agents[: len(facts["agents"])]):
+            raise ValueError(f"it has the agents {', '.join(facts['agents'])}")
+        units = [Unit(*map(int, row)) for row in found["units"]]
+        if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in units):
+            raise ValueError("its units are not those of a tournament")
+        ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
+        n = ends[-1] if ends else 0
+        shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,)}
+        for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
+            if found[name].shape != shape:
+                raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
+        parts = []
+        for k, (unit, failures) in enumerate(zip(units, facts["failures"], strict=True)):
+            rows = slice(ends[k - 1] if k else 0, ends[k])
+            arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
+            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
+            games = Games(**arrays, failures=[Failure(**each) for each in failures])
+            parts.append(Part(unit, games))
+        return float(facts["seconds"]), parts
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadTensorFile(
+            f"{path} is damaged, or of another tournament: {error}. Without it, its games are played again"
+        ) from None
+
+
+def _digest(facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
+    """Of all that a file holds."""
+    digest = hashlib.sha256(json.dumps(dict(facts), sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape} ".encode() + np.ascontiguousarray(tensor).tobytes())
+    return digest.hexdigest()
