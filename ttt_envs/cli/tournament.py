@@ -20,5 +20,7 @@ class Tournament(MeasuringAgents):
     """Games played side by side; by default a few seconds' worth. Changes no result."""
     strict: bool = False
     """End the tournament at an agent's error or illegal action, which otherwise only loses the game."""
+    isolate: bool = False
+    """Let each agent play in a process of its own, so that none can reach another one's memory."""
 
     function = "ttt_envs.evaluation.tournament:tournament"

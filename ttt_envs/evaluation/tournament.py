@@ -16,6 +16,7 @@ An agent that raises an error or answers with an illegal action loses that game,
 
 import io
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
@@ -227,7 +228,8 @@ class TournamentReport(Report):
         for each in self.failures[:_SHOWN]:
             who = f"{each.agent} as player_{each.player}"
             heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
-            found.append((heading, f"{each.reason}\n\n{each.position}"))
+            stderr = f"\n\nThe end of what it wrote on its standard error:\n{each.stderr}" if each.stderr else ""
+            found.append((heading, f"{each.reason}\n\n{each.position}{stderr}"))
         return found
 
     def remarks(self) -> list[str]:
@@ -289,6 +291,7 @@ def tournament(
     resamples: int = 1000,
     chunk: int | None = None,
     strict: bool = False,
+    isolate: bool = False,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -304,6 +307,8 @@ def tournament(
         resamples: resamples of the bootstrap that gives the intervals.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
+        isolate: each agent plays in a process of its own, see `agents.load_isolated`; all must be texts then. Random
+            choices of these agents are not fixed by the seed.
         out: folder for report.md, results.json and games.npz; nothing is written without one.
         quiet: no progress bar.
 
@@ -322,8 +327,8 @@ def tournament(
     within(0, MOST, resamples=resamples)
     game = resolve(game, options)
     seats = arrangements(game)
-    lineup = line_up(game, agents, least=2)
-    with new_folder(out) as folder:
+    lineup = line_up(game, agents, least=2, isolate=isolate)
+    with closing(lineup), new_folder(out) as folder:
         settings["agents"] = names = lineup.names
         units, pairings = -(-games // len(seats)), list[Pairing]()
         seeds = np.repeat(game_seeds(seed, units), len(seats))
