@@ -56,9 +56,9 @@ AGENTS: dict[str, str] = {
     "lookahead": "ttt_envs.agents.network:Lookahead",
     "guided": "ttt_envs.agents.search.guided:Guided",
     "tabular": "ttt_envs.agents.tabular:TabularAgent",
-    "human": "ttt_envs.agents.human:Human",
     "program": "ttt_envs.agents.external.program:Program",
     "isolated": "ttt_envs.agents.external.isolated:Isolated",
+    "human": "ttt_envs.agents.human:Human",
 }
 
 #: Agents that are in processes of their own in any case.

@@ -27,10 +27,6 @@ class Refused(ValueError):
     """Raised for a game that the process says it cannot play."""
 
 
-class Raised(Broken):
-    """An error of the agent that its process has survived."""
-
-
 class ProcessAgent(Agent):
     """An agent that asks one process, one question after the other.
 
@@ -105,8 +101,11 @@ class ProcessAgent(Agent):
         """A question on some positions, int64 (k,); `seconds`: how long it may take."""
         raise NotImplementedError
 
-    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> list[int]:
-        """The actions of an answer, one a row; raises Broken for a wrong one. They need not be legal."""
+    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int | Fault]:
+        """For each row the action of an answer, legal or not; or a fault of the agent that its process has survived.
+
+        Raises Broken for a wrong answer.
+        """
         raise NotImplementedError
 
     # --- questions ---
@@ -122,16 +121,22 @@ class ProcessAgent(Agent):
 
     def _decide(self, view: View, rows: np.ndarray, actions: np.ndarray, faults: dict[int, Fault]) -> None:
         """Fill the actions of some positions. If these fail together, each is asked about alone."""
+        found: Sequence[int | Fault]
         try:
-            actions[rows] = self._asked(view, rows)
+            found = self._asked(view, rows)
         except Broken as broken:
-            if len(rows) == 1:
-                faults[int(rows[0])] = Fault(broken.reason, broken.stderr)
+            if len(rows) > 1:
+                for row in rows:
+                    self._decide(view, np.array([row]), actions, faults)
                 return
-            for row in rows:
-                self._decide(view, np.array([row]), actions, faults)
+            found = [Fault(broken.reason, broken.stderr)]
+        for row, each in zip(rows.tolist(), found, strict=True):
+            if isinstance(each, Fault):
+                faults[row] = each
+            else:
+                actions[row] = each
 
-    def _asked(self, view: View, rows: np.ndarray) -> list[int]:
+    def _asked(self, view: View, rows: np.ndarray) -> Sequence[int | Fault]:
         process = self._ready(view.game)
         games = [] if view.games is None else view.games[rows].tolist()
         limits = [self._limit(game) for game in games] or [self.seconds] * len(rows)
@@ -142,10 +147,7 @@ class ProcessAgent(Agent):
         try:
             answer = process.ask(lines, sum(limits), self.longest)
             taken = time.monotonic() - started
-            actions = self._checked_answer(view, rows, number, answer)
-        except Raised as error:
-            self._notes = []
-            raise Broken(error.reason, process.stderr) from None
+            found = self._checked_answer(view, rows, number, _message(answer))
         except BaseException as error:
             process.kill()
             self._process = None
@@ -158,22 +160,21 @@ class ProcessAgent(Agent):
         if self.game_seconds is not None:
             for game in games:
                 self._spent[game] = self._spent.get(game, 0.0) + taken / len(rows)
-        return actions
+        return found
 
-    def _checked_answer(self, view: View, rows: np.ndarray, number: int, line: bytes) -> list[int]:
-        """The legal actions of an answer; raises Broken."""
-        answer = _message(line)
-        if answer.get("type") not in ("answer", "error"):
-            raise Broken(f"answered a question with {_shown(line)}, whose type is not 'answer'")
+    def _checked_answer(
+        self, view: View, rows: np.ndarray, number: int, answer: dict[str, Any]
+    ) -> Sequence[int | Fault]:
+        """As `_actions`, with legal actions only; raises Broken."""
+        if answer.get("type") != "answer":
+            raise Broken(f"answered a question with {brief(repr(answer))}, whose type is not 'answer'")
         if not is_whole(answer.get("id")) or answer["id"] != number:
             raise Broken(f"answered question {brief(repr(answer.get('id')))} when it was asked question {number}")
-        if answer["type"] == "error":
-            raise Raised(brief(str(answer.get("reason")), 500))
-        actions = self._actions(view, rows, answer)
-        for action, row in zip(actions, rows.tolist(), strict=True):
-            if not view.masks[row, action]:
+        found = self._actions(view, rows, answer)
+        for action, row in zip(found, rows.tolist(), strict=True):
+            if not isinstance(action, Fault) and not view.masks[row, action]:
                 raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row])[0])
-        return actions
+        return found
 
     def _limit(self, game: int) -> float:
         """The seconds that a decision of a game may take."""
@@ -242,9 +243,6 @@ def _message(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):  # no JSON, no UTF-8, or too deep
         found = None
     if not isinstance(found, dict):
-        raise Broken(f"answered with {_shown(line)}, which is no object of JSON")
+        shown = brief(ascii(line.decode(errors="replace")))
+        raise Broken(f"answered with {shown}, which is no object of JSON")
     return found
-
-
-def _shown(line: bytes) -> str:
-    return brief(ascii(line.decode(errors="replace")))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ttt_envs.agents import APART
+from ttt_envs.agents.base import Fault
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
 from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
@@ -85,12 +86,13 @@ class Isolated(ProcessAgent):
         worlds = view.take(rows).redrawn(seeds)
         return {"players": view.players[rows].tolist(), "states": base64.b64encode(worlds.tobytes()).decode()}
 
-    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> list[int]:
-        actions = answer.get("actions")
+    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int | Fault]:
+        actions, most = answer.get("actions"), view.game.num_actions - 1
         if not isinstance(actions, list) or len(actions) != len(rows):
             raise Broken(f"answered with the actions {brief(repr(actions))}, and not with {len(rows)} of them")
         for action in actions:
-            if not is_whole(action) or not 0 <= action < view.game.num_actions:
-                most = view.game.num_actions - 1
+            if not isinstance(action, str) and not (is_whole(action) and 0 <= action <= most):
                 raise Broken(f"answered with the action {brief(repr(action))}, which is none from 0 to {most}")
-        return actions
+        # Of an action that the agent did not give, the reason.
+        stderr = self._process.stderr if self._process is not None else ""
+        return [Fault(brief(each, 500), stderr) if isinstance(each, str) else each for each in actions]

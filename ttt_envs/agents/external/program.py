@@ -97,7 +97,7 @@ class Program(ProcessAgent):
             "position": view.text(row),
         }
 
-    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> list[int]:
+    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int]:
         action, game = answer.get("action"), view.game
         if is_whole(action) and 0 <= action < game.num_actions:
             return [action]

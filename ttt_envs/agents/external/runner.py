@@ -2,7 +2,7 @@
 
 The messages are those of docs/programs.md but for these: `hello` has the text of an agent and a game as a pickle, which
 comes from the process that started this one; a question has `players` and `states`, the bytes of one state each in
-base64; an answer has `actions`; and `error` is the answer of an agent that raised an error.
+base64; an answer has `actions`, and in the place of one that the agent did not give, the reason as a text.
 """
 
 import base64
@@ -19,6 +19,7 @@ from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.external.agent import PROTOCOL
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import brief
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View, check_actions
@@ -42,7 +43,9 @@ def main() -> None:
     for line in questions:
         question = json.loads(line)
         if question["type"] == "question":
-            _tell(answers, {"id": question["id"], **_answer(agent, game, question)})
+            states = np.frombuffer(base64.b64decode(question["states"]), game.state_dtype).copy()
+            actions = _actions(agent, _view(game, states, question["players"]))
+            _tell(answers, {"type": "answer", "id": question["id"], "actions": actions})
         elif question["type"] == "quit":
             return
 
@@ -62,16 +65,23 @@ def _loaded(spec: str, game: Game) -> Agent:
     return agent
 
 
-def _answer(agent: Agent, game: Game, question: dict[str, Any]) -> dict[str, Any]:
-    states = np.frombuffer(base64.b64decode(question["states"]), game.state_dtype).copy()
-    view = _view(game, states, question["players"])
+def _actions(agent: Agent, view: View) -> list[int | str]:
+    """A legal action for each position, or the reason why there is none.
+
+    If the agent fails on several positions together, it is asked about each alone.
+    """
     try:
-        actions = check_actions(agent.act(view), (len(view),), game.num_actions)
-        if (actions < 0).any():
-            raise ValueError("no action (-1) where it has to choose")
+        actions = check_actions(agent.act(view), (len(view),), view.game.num_actions)
+        for action, player, mask in zip(actions.tolist(), view.players, view.masks, strict=True):
+            if action < 0:
+                raise ValueError(f"as player {player} it gave no action (-1) where it has to choose")
+            if not mask[action]:
+                raise IllegalAction(explain(view.game, f"as player {player} it", action, mask)[0])
+        return actions.tolist()
     except Exception as error:
-        return {"type": "error", "reason": brief(f"{type(error).__name__}: {error}", 500)}
-    return {"type": "answer", "actions": actions.tolist()}
+        if len(view) == 1:
+            return [brief(f"{type(error).__name__}: {error}", 500)]
+    return [each for row in range(len(view)) for each in _actions(agent, view.take(np.array([row])))]
 
 
 def _view(game: Game, states: np.ndarray, players: list[int]) -> View:
