@@ -106,7 +106,7 @@ def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None
         assert FAULTS[how].replace("1 s", "0.5 s") in failure.reason
         assert "loaded" in failure.stderr
     usual = play_games(GAME, [agents.load("mine.py:Mine"), agents.load("random")], SEATS[:2], game_seeds(0, 2))
-    assert (games.moves[0] == usual.moves[0])
+    assert games.moves[0] == usual.moves[0]
 
 
 @pytest.mark.parametrize(

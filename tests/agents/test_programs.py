@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from stubborn import Stubborn
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.base import AgentFailed
+from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.play import Games, game_seeds, play_games
 
@@ -237,6 +239,31 @@ def test_limits_stand_before_the_command_and_the_rest_is_the_command() -> None:
 
 
 # --- what they are told ---
+
+
+def test_the_page_shows_a_true_conversation(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "programs.md").read_text()
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    agent = agents.load(spec("nothing", tmp_path))
+    play_games(game, [agent, agents.load("random")], [0, 1], game_seeds(0, 1))
+    agent.close()
+    sent = (tmp_path / "lines").read_text().splitlines()
+    shown = re.findall(r"^    > (.*)$", page, re.M)
+    number = str(json.loads(sent[1])["game"])
+    left_out = len(sent) - len(shown)
+    for line, real in zip(shown, sent[:4] + sent[4 + left_out :], strict=True):
+        parts = [re.escape(part) for part in line.split("...")]
+        assert re.fullmatch(".*".join(parts), real.replace(number, "3386600842708125")), line
+    answers = [json.loads(line) for line in re.findall(r"^    < (.*)$", page, re.M)]
+    assert answers[0] == {"type": "ready", "protocol": 1}
+    for answer, question in zip(answers[1:], sent[2:4], strict=True):
+        legal = json.loads(question)
+        assert answer["type"] == "answer"
+        assert answer["id"] == legal["id"]
+        assert answer["action"] in (legal["legal"][0], legal["names"][0])
+    for limit in re.findall(r"^\| `(\w+)` \| (\w+) \|", page, re.M):
+        default = {each.name: each.default for each in parameters(type(agent))}[limit[0]]
+        assert as_text(default) in (limit[1], f"{limit[1]}.0")
 
 
 def lines(folder: Path) -> list[dict]:

@@ -233,7 +233,7 @@ def _same(one: Game | None, other: Game) -> bool:
 
 def _line(message: Mapping[str, Any]) -> bytes:
     """A message as it is sent: one line of ASCII, without blanks between its parts."""
-    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return json.dumps(message, separators=(",", ":"), allow_nan=False, default=str).encode() + b"\n"
 
 
 def _message(line: bytes) -> dict[str, Any]:
