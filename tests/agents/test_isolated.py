@@ -96,14 +96,14 @@ FAULTS = {
 @pytest.mark.parametrize("how", list(FAULTS))
 def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None:
     """Games are asked about together; those of a question that fails are asked about one by one."""
-    seconds = 0.5 if how == "hangs" else 60
+    seconds = 1 if how == "hangs" else 60
     agent = agents.load(f"isolated:seconds={seconds},mine.py:Mine:{how}")
     agent.check(GAME)
     games = play_games(GAME, [agent, agents.load("random")], SEATS[:2], game_seeds(0, 2), strict=False)
     agent.close()
     assert [(each.game, each.player, each.ply) for each in games.failures] == [(1, 1, 0)]
     for failure in games.failures:
-        assert FAULTS[how].replace("1 s", "0.5 s") in failure.reason
+        assert FAULTS[how] in failure.reason
         assert "loaded" in failure.stderr
     usual = play_games(GAME, [agents.load("mine.py:Mine"), agents.load("random")], SEATS[:2], game_seeds(0, 2))
     assert games.moves[0] == usual.moves[0]

@@ -85,9 +85,9 @@ FAULTS = {
     "crash": "was ended by SIGSEGV",
     "exit": "ended with status 3",
     "raise": "ended with status 1",
-    "hang": "gave no answer within 1 s",
-    "hang with a child": "gave no answer within 1 s",
-    "late": "gave no answer within 1 s",
+    "hang": "gave no answer within 2 s",
+    "hang with a child": "gave no answer within 2 s",
+    "late": "gave no answer within 2 s",
     "garbage": "answered with 'resign \\x1b[31m', which is no object of JSON",
     "bytes": "which is no object of JSON",
     "deep": "which is no object of JSON",
@@ -105,13 +105,13 @@ FAULTS = {
     "no action": "answered with the action None, and not with a name or a number",
     "memory": "ended with status 1",
     "output": "closed its standard output",
-    "errors": "gave no answer within 1 s",
+    "errors": "gave no answer within 2 s",
 }
 
 
 @pytest.mark.parametrize("how", list(FAULTS))
 def test_a_program_loses_only_the_games_in_which_it_fails(how: str, tmp_path: Path) -> None:
-    seconds = 1 if "within 1 s" in FAULTS[how] else 20
+    seconds = 2 if "within 2 s" in FAULTS[how] else 20
     games = played(how, tmp_path, f"seconds={seconds},memory=100,")
     assert [(each.game, each.player, each.ply) for each in games.failures] == [(1, 1, 0)]
     for failure in games.failures:
@@ -307,6 +307,15 @@ def test_what_is_sent(tmp_path: Path) -> None:
         assert line.startswith('{"type":"')
         assert " " not in line.partition('"names"')[0].partition('"library"')[0]
         assert line.isascii()
+
+
+def test_each_player_of_a_game_has_a_number_of_its_own(tmp_path: Path) -> None:
+    agent = agents.load(spec("nothing", tmp_path))
+    play_games(GAME, [agent], [0, 0], game_seeds(0, 3))
+    agent.close()
+    starts = [(each["game"], each["player"]) for each in lines(tmp_path) if each["type"] == "start"]
+    assert len({game for game, _ in starts}) == 6
+    assert sorted(player for _, player in starts) == [0, 0, 0, 1, 1, 1]
 
 
 def test_nothing_hidden_and_no_seed_is_sent(tmp_path: Path) -> None:

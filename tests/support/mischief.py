@@ -60,7 +60,7 @@ DEEDS = {
     "raise": lambda m: 1 / 0,
     "hang": lambda m: time.sleep(1000),
     "hang with a child": lambda m: hang_with_a_child(),
-    "late": lambda m: (time.sleep(2), answer(m)),
+    "late": lambda m: (time.sleep(3), answer(m)),
     "garbage": lambda m: write(b"resign \x1b[31m\n"),
     "bytes": lambda m: write(b"\xff\xfe\x00\n"),
     "deep": lambda m: write(b"[" * 50_000 + b"\n"),
