@@ -32,7 +32,7 @@ class Mine(Agent):
             raise ValueError("plays no such game")
 
     def act(self, view):
-        print("thinking")  # on the standard output, where the answers go
+        print("thinking", flush=True)  # on the standard output, where the answers go
         assert len(view) <= 32
         if (view.players == 1).any():
             if self.how == "raises":

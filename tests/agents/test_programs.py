@@ -20,6 +20,7 @@ from stubborn import Stubborn
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.base import AgentFailed
+from ttt_envs.agents.external.processes import Broken, Process, environment
 from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.play import Games, game_seeds, play_games
@@ -147,6 +148,19 @@ def test_the_answer_to_an_old_question_is_no_answer(tmp_path: Path) -> None:
         agent.act(one_view(player=1))
     assert agent.act(one_view(player=1)) == [0]
     agent.close()
+
+
+def test_a_program_that_does_not_read_is_not_waited_for() -> None:
+    process = Process(["sleep", "1000"], environment())
+    with pytest.raises(Broken, match=r"gave no answer within 0.3 s"):
+        process.ask(b"x" * 1_000_000, 0.3)
+
+
+def test_lines_longer_than_a_pipe() -> None:
+    process = Process(["cat"], environment())
+    line = b"x" * 1_000_000
+    assert process.ask(line + b"\n", 20, longest=len(line)) == line
+    process.quit()
 
 
 def test_memory_that_was_used_up_is_named(tmp_path: Path) -> None:

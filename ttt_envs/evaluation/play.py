@@ -284,17 +284,18 @@ def _play_chunk(
             forfeit(game, states, i, guilty)
             if i in kept_states:
                 kept_states[i][-1] = states[i : i + 1].copy()
-        acting = rows[~states["done"][rows]]
-        played = joint[acting]
-        game.loops.step_rows(states, acting, played)
-        moves[acting] = _digest(moves[acting], played)
-        over = rows[states["done"][rows]]
+        under_way = rows
+        rows = rows[~states["done"][rows]]
+        played = joint[rows]
+        game.loops.step_rows(states, rows, played)
+        moves[rows] = _digest(moves[rows], played)
+        for k in set(kept_states) & set(rows.tolist()):
+            kept_states[k].append(states[k : k + 1].copy())
+            kept_actions[k].append(joint[k])
+        over = under_way[states["done"][under_way]]
         for a in told:
             mine = seats[over] == a
             agents[a].games_over(numbers[over][mine], states["rewards"][over][mine])
-        for k in set(kept_states) & set(acting.tolist()):
-            kept_states[k].append(states[k : k + 1].copy())
-            kept_actions[k].append(joint[k])
     else:
         raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
     return Games(

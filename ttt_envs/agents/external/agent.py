@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
@@ -10,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ttt_envs.agents.base import Agent, AgentFailed, Fault
-from ttt_envs.agents.external.processes import LONGEST, Broken, Process, TooSlow
+from ttt_envs.agents.external.processes import LONGEST, Broken, Process, TooSlow, printable
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.options import brief, within
@@ -18,6 +19,9 @@ from ttt_envs.core.view import View
 
 #: The version of the protocols.
 PROTOCOL = 1
+
+# Attributes that a copy has anew.
+_OWN = ("_lock", "_process", "_game", "_notes", "_spent", "_questions")
 
 # After so many starts in a row that failed, a program is not started again.
 _STARTS = 3
@@ -51,7 +55,8 @@ class ProcessAgent(Agent):
     def check(self, game: Game) -> None:
         """Start the process and ask it; raise ValueError if it cannot be started or does not play the game."""
         try:
-            self._ready(game)
+            with self._lock:
+                self._ready(game)
         except Broken as broken:
             stderr = f"; it wrote:\n{broken.stderr}" if broken.stderr else ""
             raise ValueError(f"agent {self.name!r} {broken.reason}{stderr}") from None
@@ -64,7 +69,8 @@ class ProcessAgent(Agent):
         actions, faults = np.full(len(view), -1), dict[int, Fault]()
         rows = np.flatnonzero(view.masks.any(axis=1))
         for first in range(0, len(rows), self.at_once):
-            self._decide(view, rows[first : first + self.at_once], actions, faults)
+            with self._lock:
+                self._decide(view, rows[first : first + self.at_once], actions, faults)
         if faults:
             raise AgentFailed(self.name, actions, faults)
         return actions
@@ -76,12 +82,13 @@ class ProcessAgent(Agent):
 
     def close(self) -> None:
         """End the process. The next question starts another one."""
-        self._spent.clear()
-        self._stop()
+        with self._lock:
+            self._spent.clear()
+            self._stop()
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy has a process of its own."""
-        return {k: v for k, v in vars(self).items() if k not in ("_process", "_game", "_notes", "_spent", "_questions")}
+        return {name: value for name, value in vars(self).items() if name not in _OWN}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state)
@@ -112,6 +119,7 @@ class ProcessAgent(Agent):
 
     def _begin(self) -> None:
         """Have no process."""
+        self._lock = threading.RLock()  # one question at a time
         self._process: Process | None = None
         self._game: Game | None = None
         self._notes: list[dict[str, Any]] = []  # messages without an answer, sent before the next question
@@ -214,7 +222,8 @@ class ProcessAgent(Agent):
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
         """Check the answer to the first message; raises Broken or Refused."""
         if answer.get("type") == "refuse":
-            raise Refused(f"agent {self.name!r} does not play {game!r}: {brief(str(answer.get('reason')), 500)}")
+            reason = brief(printable(str(answer.get("reason"))), 500)
+            raise Refused(f"agent {self.name!r} does not play {game!r}: {reason}")
         if answer.get("type") != "ready":
             raise Broken(f"answered 'hello' with {brief(repr(answer))} and not with 'ready' or 'refuse'")
         if answer.get("protocol") != PROTOCOL:

@@ -13,7 +13,7 @@ import numpy as np
 from ttt_envs.agents import APART
 from ttt_envs.agents.base import Fault
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
-from ttt_envs.agents.external.processes import Broken, environment
+from ttt_envs.agents.external.processes import Broken, environment, printable
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
 from ttt_envs.core.view import View
@@ -75,7 +75,7 @@ class Isolated(ProcessAgent):
 
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
         if answer.get("type") == "refuse":
-            kind, reason = answer.get("kind"), str(answer.get("reason"))
+            kind, reason = answer.get("kind"), printable(str(answer.get("reason")))
             if kind in _ERRORS:
                 raise _ERRORS[kind](reason)
             raise Refused(reason if kind == "ValueError" else f"agent {self.agent!r}: {kind}: {reason}")
@@ -95,4 +95,4 @@ class Isolated(ProcessAgent):
                 raise Broken(f"answered with the action {brief(repr(action))}, which is none from 0 to {most}")
         # Of an action that the agent did not give, the reason.
         stderr = self._process.stderr if self._process is not None else ""
-        return [Fault(brief(each, 500), stderr) if isinstance(each, str) else each for each in actions]
+        return [Fault(brief(printable(each), 500), stderr) if isinstance(each, str) else each for each in actions]

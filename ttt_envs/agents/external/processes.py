@@ -52,6 +52,11 @@ class TooSlow(Broken):
     """Raised when a process gives no answer in time."""
 
 
+def printable(text: str) -> str:
+    """A text for reports and terminals: control characters and what is no Unicode become blanks."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()
+
+
 def environment(*more: str) -> dict[str, str]:
     """Those of `ENVIRONMENT`, and `more`, that are set."""
     return {name: os.environ[name] for name in (*ENVIRONMENT, *more) if name in os.environ}
@@ -117,8 +122,7 @@ class Process:
     @property
     def stderr(self) -> str:
         """The end of what the process wrote on its standard error, without control characters."""
-        text = self._tail.decode(errors="replace").expandtabs()
-        return "".join(each if each.isprintable() or each == "\n" else " " for each in text).strip()
+        return printable(self._tail.decode(errors="replace"))
 
     def kill(self) -> None:
         """Kill the process and its group."""
