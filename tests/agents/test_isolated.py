@@ -89,7 +89,7 @@ FAULTS = {
     "hangs": "gave no answer within 1 s",
     "lacks": "ValueError: actions must have shape (1,), not (0,)",
     "illegal": "IllegalAction: as player 1 it cannot play",
-    "eats": "MemoryError: ",
+    "eats": "MemoryError",
 }
 
 

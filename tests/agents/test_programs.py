@@ -196,12 +196,12 @@ def test_the_time_of_a_game(tmp_path: Path) -> None:
         ("refuse", "does not play Game('toy_coin', players=2, tosses=1): only chess"),
         ("version", "could not be started: it speaks version 2 of the protocol, and not 1"),
         ("no greeting", "could not be started: it answered 'hello' with"),
-        ("silent", "could not be started: it gave no answer within 0.5 s; it wrote:\nhello from silent"),
+        ("silent", "could not be started: it gave no answer within 3 s; it wrote:\nhello from silent"),
         ("no start", "could not be started: it ended with status 1; it wrote:\nhello from no start\nno licence"),
     ],
 )
 def test_a_program_that_does_not_start_ends_a_tournament_before_its_games(how: str, words: str, tmp_path: Path) -> None:
-    limits = "start_seconds=0.5," if how == "silent" else ""
+    limits = "start_seconds=3," if how == "silent" else ""
     with pytest.raises(ValueError, match="program:") as error:
         evaluation.tournament(GAME, [spec(how, tmp_path, limits), "random"], games=2, quiet=True)
     assert words in str(error.value)
