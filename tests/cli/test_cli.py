@@ -601,6 +601,8 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "lookahead",
         "guided",
         "tabular",
+        "program",
+        "isolated",
         "human",
     ]
     assert main(["agents", SUPER]) == 0

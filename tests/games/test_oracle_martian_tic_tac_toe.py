@@ -433,7 +433,11 @@ def test_four_players_rewards_sum_to_zero(players):
 def opponents() -> list:
     """One of each agent of the collection that needs no file and nobody at the keyboard; most searches are slow."""
     fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    names = [name for name in agents.AGENTS if name not in ("network", "lookahead", "tabular", "human", "oracle")]
+    names = [
+        name
+        for name in agents.AGENTS
+        if name not in ("network", "lookahead", "tabular", "program", "isolated", "human", "oracle")
+    ]
     quick = "random", "greedy", "mcts"
     return [pytest.param(fewer.get(name, name), marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 

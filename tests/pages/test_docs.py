@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_console_block(commands: str, tmp_path: Path) -> None:
     if "network:runs/x" in commands and "--out runs/x" not in commands:
         pytest.fail("a block that uses a run must make it")
     for line in commands.splitlines():
-        words = line.split()
+        words = shlex.split(line)
         assert words[0] in ("python", "ttt"), f"console blocks hold commands of python and ttt, not {line!r}"
         _run(words[1:] if words[0] == "python" else ["-m", "ttt_envs", *words[1:]], tmp_path)
 

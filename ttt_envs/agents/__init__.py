@@ -26,7 +26,19 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import parse_value, unknown
 from ttt_envs.core.view import Actor, View
 
-__all__ = ["AGENTS", "Actor", "Agent", "View", "as_agent", "from_sb3", "from_torch", "known", "load", "search_for"]
+__all__ = [
+    "AGENTS",
+    "Actor",
+    "Agent",
+    "View",
+    "as_agent",
+    "from_sb3",
+    "from_torch",
+    "known",
+    "load",
+    "load_isolated",
+    "search_for",
+]
 
 #: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
 #: them.
@@ -44,8 +56,13 @@ AGENTS: dict[str, str] = {
     "lookahead": "ttt_envs.agents.network:Lookahead",
     "guided": "ttt_envs.agents.search.guided:Guided",
     "tabular": "ttt_envs.agents.tabular:TabularAgent",
+    "program": "ttt_envs.agents.external.program:Program",
+    "isolated": "ttt_envs.agents.external.isolated:Isolated",
     "human": "ttt_envs.agents.human:Human",
 }
+
+#: Agents that are in processes of their own in any case.
+APART = ("program", "isolated")
 
 #: Installed packages register their agents in this group of entry points: name = "module:class".
 ENTRY_POINTS = "ttt_envs.agents"
@@ -86,6 +103,22 @@ def load(spec: Any) -> Agent:
         agent = as_agent(found)
     except TypeError as error:
         raise TypeError(f"agent {spec!r}: {error}") from error
+    agent.name = spec
+    return agent
+
+
+def load_isolated(spec: str) -> Agent:
+    """The agent of a text in a process of its own, as isolated:SPEC gives it, under the name of the text.
+
+    A person stays at the terminal, and a program is in a process of its own anyway. Nothing of somebody else's is
+    imported here.
+
+    Raises as `load`; but what is found out when the agent is loaded, its `check` raises.
+    """
+    name = spec.partition(":")[0]
+    if name in APART or (name in AGENTS and _find(name)[0].interactive):
+        return load(spec)
+    agent = load(f"isolated:{spec}")
     agent.name = spec
     return agent
 
@@ -239,8 +272,15 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = {each.name: each for each in signature.parameters.values() if each.kind not in variadic}
     arguments: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
+    last = getattr(make, "takes_rest", "")
+    while rest:
+        part, _, after = rest.partition(",")
         key, equals, text = part.partition("=")
+        if last and not (equals and key in parameters and key != last):
+            key, equals, text, after = last, "=", rest.removeprefix(f"{last}="), ""
+        rest = after
+        if not part:
+            continue
         if not equals:
             if arguments or not parameters:
                 names = ", ".join(parameters) or "none"

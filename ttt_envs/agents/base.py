@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,35 @@ _FACTS = {
 }
 
 
+class Fault(NamedTuple):
+    """A position in which an agent gave no legal action.
+
+    Attributes:
+        reason: what was wrong.
+        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
+    """
+
+    reason: str
+    stderr: str = ""
+
+
+class AgentFailed(RuntimeError):
+    """Raised by an agent that answered some positions, and not all of them.
+
+    Attributes:
+        actions: int64 (n,), -1 where it failed.
+        faults: the positions in which it failed, by number.
+    """
+
+    def __init__(self, name: str, actions: np.ndarray, faults: Mapping[int, Fault]) -> None:
+        """`name`: of the agent; the rest as the attributes."""
+        first = next(iter(faults.values()))
+        also = f" (and in {len(faults) - 1} more positions)" if len(faults) > 1 else ""
+        stderr = f"; it wrote:\n{first.stderr}" if first.stderr else ""
+        super().__init__(f"agent {name!r} {first.reason}{also}{stderr}")
+        self.actions, self.faults = actions, dict(faults)
+
+
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 
@@ -29,11 +58,13 @@ class Agent:
             text that the agent was loaded from.
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
+        takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
     """
 
     name: str = "agent"
     plays: ClassVar[Mapping[str, bool]] = {}
     interactive: ClassVar[bool] = False
+    takes_rest: ClassVar[str] = ""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -59,6 +90,17 @@ class Agent:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
         actions = np.asarray(self.act(view))
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
+
+    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+        """Called when games are over, for an agent that keeps something of each. By default it does nothing.
+
+        Args:
+            games: int64 (k,), their numbers as in `View.games`, whether or not the agent was asked in them.
+            rewards: float32 (k,), those of the agent's player.
+        """
+
+    def close(self) -> None:
+        """Release what the agent holds, such as a process. By default it does nothing. The agent can be used again."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
         """`policy` as the kernels need it, float64 (n, num_actions)."""

@@ -33,6 +33,8 @@ class Tournament(MeasuringAgents):
     """Go on with the tournament in --out. Settings that are not given are its own; --games may be more than before."""
     add: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
     """Further agents for the tournament in --out; the games that it has are kept."""
+    isolate: bool = False
+    """Let each agent play in a process of its own, so that none can reach another one's memory."""
 
     function = "ttt_envs.evaluation.tournament:tournament"
 

@@ -21,6 +21,9 @@ class View:
         players: int64 (n,), the observing players.
         seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
             game whatever else is in the batch.
+        games: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at random,
+            for agents that keep something from one decision to the next; None if these positions are no such games.
+            See `Agent.games_over`.
     """
 
     def __init__(self, game: Game, states: np.ndarray, players: Any, seeds: Any) -> None:
@@ -36,17 +39,26 @@ class View:
             raise TypeError(f"seeds must be whole numbers, not {numbers.dtype}")
         if numbers.shape != checked.shape or (numbers.dtype.kind == "i" and (numbers < 0).any()):
             raise ValueError(f"seeds must have shape {checked.shape} and be from 0 to 2**64-1, not {seeds!r}")
+        self.games: np.ndarray | None = None
         self._fill(game, checked.copy(), check_players(players, len(checked), game.num_players), numbers)
 
     @classmethod
     def unchecked(
-        cls, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, *, copy: bool = True
+        cls,
+        game: Game,
+        states: np.ndarray,
+        players: np.ndarray,
+        seeds: np.ndarray,
+        *,
+        games: np.ndarray | None = None,
+        copy: bool = True,
     ) -> "View":
         """A view of states and players that are known to be good: others may crash the process.
 
         `copy=False` is for states that nobody else will change: with large records copying is most of the work.
         """
         view: View = object.__new__(cls)
+        view.games = None if games is None else read_only(games)
         view._fill(game, states.copy() if copy else np.ascontiguousarray(states), np.array(players, np.int64), seeds)
         return view
 
@@ -82,8 +94,12 @@ class View:
         """
         if not 0 <= seed < 2**32:
             raise ValueError(f"seed must be from 0 to 2**32-1, not {seed!r}")
+        return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, seed))
+
+    def redrawn(self, seeds: np.ndarray) -> np.ndarray:
+        """Such states (n,), drawn with seeds uint64 (n,) of the caller's own."""
         worlds = self._states.copy()
-        self.game.loops.resample_rows(worlds, self._players, stream_seeds(self.seeds, Stream.WORLD, seed))
+        self.game.loops.resample_rows(worlds, self._players, seeds)
         return worlds
 
     def text(self, i: int = 0) -> str:
@@ -97,6 +113,7 @@ class View:
         part._states = self._states[rows]
         part._players = self._players[rows]
         part.players, part.seeds = read_only(part._players), read_only(self.seeds[rows])
+        part.games = None if self.games is None else read_only(self.games[rows])
         return part
 
 

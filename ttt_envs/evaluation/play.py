@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, as_agent
+from ttt_envs.agents.base import AgentFailed, Fault
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
@@ -55,6 +56,7 @@ class Failure:
         ply: ply of the game.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
+        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
     """
 
     agent: str
@@ -64,6 +66,7 @@ class Failure:
     ply: int
     reason: str
     position: str
+    stderr: str = ""
 
 
 @dataclass
@@ -189,16 +192,22 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
     )
 
 
-def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, str]]:
+def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
     """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
 
-    An agent that fails on many positions at once is asked again one by one, so that only the positions that it fails
-    on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for an answer that is not one
-    legal action a position.
+    An agent that fails on many positions at once, and does not say on which, is asked again one by one, so that only
+    the positions that it fails on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for
+    an answer that is not one legal action a position.
     """
     masks = view.masks.copy()  # an agent that tries could write into its own
+    faults: dict[int, Fault] = {}
     try:
-        answer = agent.act(view)
+        try:
+            answer = agent.act(view)
+        except AgentFailed as error:
+            if strict:
+                raise
+            answer, faults = error.actions, error.faults
         try:
             actions = check_actions(answer, (len(view),), view.game.num_actions)
         except (TypeError, ValueError) as error:
@@ -207,21 +216,23 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
         if strict:
             raise
         if len(view) == 1:
-            return np.full(1, -1), {0: f"{type(error).__name__}: {error}"}
+            return np.full(1, -1), {0: Fault(f"{type(error).__name__}: {error}")}
         alone = [ask(agent, view.take(np.array([k])), strict=False) for k in range(len(view))]
-        found = {k: reasons[0] for k, (_, reasons) in enumerate(alone) if reasons}
+        found = {k: faults[0] for k, (_, faults) in enumerate(alone) if faults}
         return np.concatenate([actions for actions, _ in alone]), found
     # Action -1 would read the last column of the mask.
-    reasons = {}
     for k in np.flatnonzero((actions < 0) | ~masks[np.arange(len(view)), actions]).tolist():
+        if k in faults:
+            continue
         who = f"agent {agent.name!r} as player {view.players[k]}"
         if actions[k] < 0:
-            reasons[k] = f"{who} gave no action (-1) where it has to choose"
+            reason = f"{who} gave no action (-1) where it has to choose"
         else:
-            reasons[k] = explain(view.game, who, int(actions[k]), masks[k])[0]
+            reason = explain(view.game, who, int(actions[k]), masks[k])[0]
         if strict:
-            raise IllegalAction(f"{reasons[k]}; the position:\n{view.text(k)}")
-    return actions, reasons
+            raise IllegalAction(f"{reason}; the position:\n{view.text(k)}")
+        faults[k] = Fault(reason)
+    return actions, faults
 
 
 def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
@@ -245,6 +256,8 @@ def _play_chunk(
     kept_states = {k: [states[k : k + 1].copy()] for k in record}
     kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
     failures: list[Failure] = []
+    numbers = np.random.default_rng().integers(2**53, size=(n, players))  # of each player's game: they show nothing
+    told = [a for a, agent in enumerate(agents) if type(agent).games_over is not Agent.games_over]
     for _ in range(game.max_plies + 1):
         rows = np.flatnonzero(~states["done"])
         if progress is not None:
@@ -256,21 +269,25 @@ def _play_chunk(
         at, by = acting_players(game, states, rows)
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
-            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], copy=False)
+            games = numbers[at[mine], by[mine]]
+            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], games=games, copy=False)
             started = time.perf_counter()
-            joint[at[mine], by[mine]], reasons = ask(agents[a], view, strict=strict)
+            joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
             seconds[a] += time.perf_counter() - started
             decisions[a] += len(view)
-            for k, reason in reasons.items():
+            for k, fault in faults.items():
                 i, player = int(at[mine][k]), int(by[mine][k])
                 position = game.format_state(states[i], None)
                 ply = int(states["ply"][i])
-                failures.append(Failure(agents[a].name, i, int(seeds[i]), player, ply, reason, position))
+                failures.append(
+                    Failure(agents[a].name, i, int(seeds[i]), player, ply, fault.reason, position, fault.stderr)
+                )
                 offenders.setdefault(i, []).append(player)
         for i, guilty in offenders.items():
             forfeit(game, states, i, guilty)
             if i in kept_states:
                 kept_states[i][-1] = states[i : i + 1].copy()
+        under_way = rows
         rows = rows[~states["done"][rows]]
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
@@ -278,6 +295,10 @@ def _play_chunk(
         for k in set(kept_states) & set(rows.tolist()):
             kept_states[k].append(states[k : k + 1].copy())
             kept_actions[k].append(joint[k])
+        over = under_way[states["done"][under_way]]
+        for a in told:
+            mine = seats[over] == a
+            agents[a].games_over(numbers[over][mine], states["rewards"][over][mine])
     else:
         raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
     return Games(

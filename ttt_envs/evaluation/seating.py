@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent, load
+from ttt_envs.agents import Agent, load, load_isolated
 from ttt_envs.core.game import Game
 
 
@@ -32,23 +32,37 @@ class Lineup:
         """Whether one of the agents is a person, who plays one game after the other and needs the terminal."""
         return any(agent.interactive for agent in self.agents)
 
+    def close(self) -> None:
+        """Close the agents that were given as texts: nobody else has them."""
+        for agent in self.agents:
+            if agent.name not in self.made:
+                agent.close()
 
-def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
+
+def line_up(game: Game, given: Any, least: int = 1, *, isolate: bool = False) -> Lineup:
     """Load the agents of a measurement.
 
     Args:
         game: the game that they are to play.
         given: a sequence of what `agents.load` takes, or one of these.
         least: the least number of agents.
+        isolate: load each in a process of its own, see `agents.load_isolated`. They must be texts then.
 
     Raises:
-        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
+        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game; `isolate` with
+            an object.
         TypeError, FileNotFoundError: as from `agents.load`.
     """
     specs: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
     if len(specs) < least:
         raise ValueError(f"at least {'one agent' if least == 1 else f'{least} agents'} must be given, not {len(specs)}")
-    agents = tuple(load(spec) for spec in specs)
+    if isolate:
+        for spec in specs:
+            if not isinstance(spec, str):
+                raise ValueError(
+                    f"an agent in a process of its own is named by a text, such as 'my_agent.py:Name', not {spec!r}"
+                )
+    agents = tuple(load_isolated(spec) if isolate else load(spec) for spec in specs)
     for k, agent in enumerate(agents):
         if agent.name in (other.name for other in agents[:k]):
             raise ValueError(f"two agents are called {agent.name!r}: the report could not tell them apart")

@@ -18,7 +18,7 @@ Several processes or a Ray cluster can play it, and a tournament in a folder can
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
@@ -235,7 +235,8 @@ class TournamentReport(Report):
         for each in self.failures[:_SHOWN]:
             who = f"{each.agent} as player_{each.player}"
             heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
-            found.append((heading, f"{each.reason}\n\n{each.position}"))
+            stderr = f"\n\nThe end of what it wrote on its standard error:\n{each.stderr}" if each.stderr else ""
+            found.append((heading, f"{each.reason}\n\n{each.position}{stderr}"))
         return found
 
     def remarks(self) -> list[str]:
@@ -302,6 +303,7 @@ def tournament(
     address: str | None = None,
     resume: bool = False,
     add: Any = (),
+    isolate: bool = False,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -323,6 +325,8 @@ def tournament(
         address: of a Ray cluster, such as "127.0.0.1:6379"; None starts one on this machine.
         resume: go on with the tournament in `out`, with the same settings; `games` may be more than before.
         add: further agents for the tournament in `out`, whose games are kept.
+        isolate: each agent plays in a process of its own, see `agents.load_isolated`; all must be texts then. Random
+            choices of these agents are not fixed by the seed.
         out: folder for report.md, results.json and games.npz, and for what `resume` and `add` need; nothing is written
             without one.
         quiet: no progress bar.
@@ -344,11 +348,13 @@ def tournament(
     game = resolve(game, options)
     seats = arrangements(game)
     further = add if isinstance(add, (list, tuple)) else [add]
-    with results_folder(out, resume or bool(further)) as (folder, before):
+    with ExitStack() as stack:
+        folder, before = stack.enter_context(results_folder(out, resume or bool(further)))
         if before is not None:
             seed = before["seed"] if seed is None else seed
             further = [each for each in further if getattr(each, "name", each) not in before["agents"]]
-        lineup = line_up(game, [*(agents if isinstance(agents, (list, tuple)) else [agents]), *further], least=2)
+        everybody = [*(agents if isinstance(agents, (list, tuple)) else [agents]), *further]
+        lineup = stack.enter_context(closing(line_up(game, everybody, least=2, isolate=isolate)))
         seed = settings["seed"] = settled(seed)
         settings["agents"] = names = lineup.names
         store = Store(folder, as_settings(game, settings), game.num_players)
@@ -359,7 +365,9 @@ def tournament(
         contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict)
         crew = engine_for(
             contest,
-            lambda objects: Recipe.of(game, lineup, seed=seed, chunk=chunk, strict=strict, objects=objects),
+            lambda objects: Recipe.of(
+                game, lineup, seed=seed, chunk=chunk, strict=strict, isolate=isolate, objects=objects
+            ),
             live=lineup.live,
             workers=workers,
             engine=engine,

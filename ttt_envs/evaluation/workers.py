@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 import ttt_envs
-from ttt_envs.agents import Agent, load
+from ttt_envs.agents import Agent, load, load_isolated
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
@@ -111,7 +111,7 @@ class Recipe:
         game: the game, pickled: the function that makes it, by name, and the options.
         agents: texts for `agents.load`, or agents that were given as objects, pickled.
         names: the names of the agents.
-        seed, chunk, strict: as of the tournament.
+        seed, chunk, strict, isolate: as of the tournament.
         folder: the current folder, in which agents' files are looked for.
         path: Python's path, on which their modules are.
         sources: `sources()` of the process that asks.
@@ -123,13 +123,22 @@ class Recipe:
     seed: int
     chunk: int | None
     strict: bool
+    isolate: bool = False
     folder: str = field(default_factory=os.getcwd)
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     sources: dict[str, str] = field(default_factory=sources)
 
     @classmethod
     def of(
-        cls, game: Game, lineup: Lineup, *, seed: int, chunk: int | None, strict: bool, objects: bool = True
+        cls,
+        game: Game,
+        lineup: Lineup,
+        *,
+        seed: int,
+        chunk: int | None,
+        strict: bool,
+        isolate: bool = False,
+        objects: bool = True,
     ) -> "Recipe":
         """The recipe for a line-up; with `objects` False agents must be texts.
 
@@ -145,7 +154,7 @@ class Recipe:
                 raise TypeError(f"agent {agent.name!r} is a Python object, which is not sent to other machines: {hint}")
             agents.append(_pickled(agent, f"agent {agent.name!r}", hint))
         hint = "define it in a module, or play in one process"
-        return cls(_pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict)
+        return cls(_pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, isolate)
 
     def make(self) -> Contest:
         """The contest, in the process that is to play it; an agent is loaded when it first plays.
@@ -168,7 +177,9 @@ class Recipe:
 
     def _agent(self, number: int) -> Agent:
         given, name = self.agents[number], self.names[number]
-        return load(given) if isinstance(given, str) else _unpickled(given, f"agent {name!r}")
+        if isinstance(given, str):
+            return load_isolated(given) if self.isolate else load(given)
+        return _unpickled(given, f"agent {name!r}")
 
 
 def _pickled(thing: object, what: str, hint: str) -> bytes:

@@ -1,0 +1,296 @@
+"""Processes that answer lines with lines, under limits of time and memory, and that leave nothing behind.
+
+A process has its own session and process group, no open files but its standard streams, and an environment of a few
+variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when the library's
+process ends; on Linux it is killed even if that one is. What it writes on its standard error is read all the time, and
+the end of it is kept.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+#: Environment variables that a program is given, if they are set.
+ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+
+#: The longest answer, in bytes.
+LONGEST = 1 << 16
+
+# Bytes of standard error that are kept, and seconds that a process has to end by itself.
+_TAIL, _MOMENT = 2000, 0.5
+
+# Bytes read at once, and the most that a pipe holds on any system in its usual size.
+_CHUNK, _PIPE = 1 << 14, 1 << 16
+
+_MIB = 1 << 20
+
+
+class Broken(RuntimeError):
+    """Raised when a process gives no answer that can be used.
+
+    Attributes:
+        reason: what it did, as the end of a sentence about it.
+        stderr: the end of what it wrote on its standard error.
+    """
+
+    def __init__(self, reason: str, stderr: str = "") -> None:
+        """As the attributes."""
+        super().__init__(reason)
+        self.reason, self.stderr = reason, stderr
+
+
+class TooSlow(Broken):
+    """Raised when a process gives no answer in time."""
+
+
+def printable(text: str) -> str:
+    """A text for reports and terminals: control characters and what is no Unicode become blanks."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()
+
+
+def environment(*more: str) -> dict[str, str]:
+    """Those of `ENVIRONMENT`, and `more`, that are set."""
+    return {name: os.environ[name] for name in (*ENVIRONMENT, *more) if name in os.environ}
+
+
+class Process:
+    """A running program; one line answers each question.
+
+    Attributes:
+        owner: number of the process that started it. A fork of that one has no part in it.
+    """
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str], memory: float | None = None) -> None:
+        """Start the program.
+
+        Args:
+            command: the program and its arguments.
+            variables: all of its environment.
+            memory: MiB that each of its processes may use; None for no limit.
+
+        Raises:
+            NotImplementedError: the system is Windows.
+            OSError: no process can be started.
+        """
+        if os.name != "posix":
+            raise NotImplementedError("agents in processes of their own need Linux or macOS")
+        self.owner, self._memory = os.getpid(), memory
+        launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
+        limits = [str(os.getpid()), str(int((memory or 0) * _MIB))]
+        self._process = _start([*launcher, *limits, *command], variables)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._in, self._out, self._error = (
+            pipe.fileno() for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
+        )
+        for pipe in (self._in, self._out, self._error):
+            os.set_blocking(pipe, False)
+        self._buffer, self._tail = bytearray(), bytearray()
+        self._selector = selectors.PollSelector()
+        self._selector.register(self._out, selectors.EVENT_READ)
+        self._selector.register(self._error, selectors.EVENT_READ)
+        # At the end of Python, too.
+        self._end = weakref.finalize(self, _end, self._process, self.owner)
+
+    def ask(self, lines: bytes, seconds: float, longest: int = LONGEST) -> bytes:
+        """Write `lines`, and return the next line that the process writes, without its end.
+
+        Raises Broken, and the process is killed, if there is no such line within that time, or none of at most
+        `longest` bytes. Anything else that interrupts the question kills the process, too: its answer would be taken
+        for that to the next one.
+        """
+        try:
+            return self._ask(lines, seconds, longest)
+        except Broken as broken:
+            self.kill()
+            broken.stderr = self.stderr
+            raise
+        except BaseException:
+            self.kill()
+            raise
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the process wrote on its standard error, without control characters."""
+        return printable(self._tail.decode(errors="replace"))
+
+    def kill(self) -> None:
+        """Kill the process and its group."""
+        if self._end.alive and os.getpid() == self.owner:
+            _kill(self._process)
+            for _ in range(_PIPE // _CHUNK):  # no more can be there, unless it left its group
+                self._read_error()
+        self._end()
+
+    def quit(self, lines: bytes = b"") -> None:
+        """Write `lines`, close the standard input, and give the process a moment to end; then kill its group."""
+        if self._end.alive and os.getpid() == self.owner:
+            assert self._process.stdin is not None
+            with suppress(OSError):
+                os.write(self._in, lines)
+            self._process.stdin.close()
+            self._reap(_MOMENT)
+        self.kill()
+
+    def _ask(self, lines: bytes, seconds: float, longest: int) -> bytes:
+        deadline = time.monotonic() + seconds
+        rest = self._write(memoryview(lines))
+        if rest:
+            self._selector.register(self._in, selectors.EVENT_WRITE)
+        while True:
+            line, end, after = self._buffer.partition(b"\n")
+            if end:
+                self._buffer = after
+                return bytes(line)
+            if len(self._buffer) > longest:
+                raise Broken(f"answered with more than {longest} bytes without an end of line")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TooSlow(f"gave no answer within {seconds:.3g} s")
+            for key, _ in self._selector.select(left):
+                if key.fd == self._in:
+                    rest = self._write(rest)
+                    if not rest:
+                        self._selector.unregister(self._in)
+                elif key.fd == self._error:
+                    self._read_error()
+                else:
+                    self._read_answer()
+
+    def _write(self, data: memoryview) -> memoryview:
+        """What is left of `data`, of which as much is written as fits."""
+        try:
+            while data:
+                data = data[os.write(self._in, data) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            # It ended, or closed its input: that it answers nothing will show which.
+            return memoryview(b"")
+        return data
+
+    def _read_answer(self) -> None:
+        """Read what is there; raises Broken at the end of the standard output."""
+        data = os.read(self._out, _CHUNK)
+        self._buffer += data
+        if not data:
+            if not self._reap(_MOMENT):
+                raise Broken("closed its standard output")
+            raise Broken(self._death())
+
+    def _read_error(self) -> None:
+        """Read what is there of the standard error, so that the process never waits for a reader."""
+        with suppress(BlockingIOError):
+            data = os.read(self._error, _CHUNK)
+            self._tail = (self._tail + data)[-_TAIL:]
+            if not data and self._error in self._selector.get_map():
+                self._selector.unregister(self._error)
+
+    def _reap(self, seconds: float) -> bool:
+        """Whether the process ends within that time."""
+        deadline = time.monotonic() + seconds
+        while not _reaped(self._process):
+            if time.monotonic() >= deadline:
+                return False
+            self._read_error()
+            time.sleep(0.002)
+        return True
+
+    def _death(self) -> str:
+        """How the process ended."""
+        code = self._process.returncode
+        how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
+        peak = _PEAKS.get(self._process, 0.0)
+        if self._memory is not None and peak > 0.7 * self._memory:
+            how += f", having used {peak:.0f} of the {self._memory:g} MiB of memory that it may use"
+        return how
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+# The most memory that each ended process used, in MiB.
+_PEAKS: "weakref.WeakKeyDictionary[subprocess.Popen[bytes], float]" = weakref.WeakKeyDictionary()
+
+
+def _reaped(process: "subprocess.Popen[bytes]") -> bool:
+    """Whether the process has ended; notes how, and the memory that it used."""
+    if process.returncode is not None:
+        return True
+    try:
+        number, status, usage = os.wait4(process.pid, os.WNOHANG)
+    except ChildProcessError:  # something else in this process waits for all children
+        process.returncode = 0
+        return True
+    if number:
+        process.returncode = os.waitstatus_to_exitcode(status)
+        _PEAKS[process] = usage.ru_maxrss / (1 << 10 if sys.platform == "linux" else _MIB)
+    return bool(number)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the whole group and wait for its leader."""
+    # The number of a group is not given to another one while a process is in it, nor before its leader is waited for.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    while not _reaped(process):
+        time.sleep(0.001)
+
+
+def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
+    """Kill the group, unless this is a fork of the process that started it, and close the pipes."""
+    if os.getpid() == owner:
+        _kill(process)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+
+
+def _start(command: Sequence[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own.
+
+    It is started by a thread that lives as long as Python: on Linux it is killed when the thread that started it ends.
+    """
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(variables),
+            start_new_session=True,
+        )
+
+    started = _starter(os.getpid()).submit(start)
+    try:
+        return started.result()
+    except BaseException:
+        started.add_done_callback(_abandoned)  # of an interrupt: nobody else will end it
+        raise
+
+
+@cache
+def _starter(owner: int) -> ThreadPoolExecutor:
+    """The thread that starts processes: a fork of the process needs another one."""
+    return ThreadPoolExecutor(1, thread_name_prefix="ttt-envs-processes")
+
+
+def _abandoned(started: "Future[subprocess.Popen[bytes]]") -> None:
+    if started.exception() is None:
+        _end(started.result(), os.getpid())
