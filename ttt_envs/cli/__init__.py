@@ -28,6 +28,8 @@ VERBS: dict[str, str] = {
     "regret": "ttt_envs.cli.regret:Regret",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "solve": "ttt_envs.cli.solve:Solve",
+    "replay": "ttt_envs.cli.replay:Replay",
+    "film": "ttt_envs.cli.film:Film",
 }
 
 

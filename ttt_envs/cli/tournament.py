@@ -20,5 +20,7 @@ class Tournament(MeasuringAgents):
     """Games played side by side; by default a few seconds' worth. Changes no result."""
     strict: bool = False
     """End the tournament at an agent's error or illegal action, which otherwise only loses the game."""
+    record: bool = False
+    """Keep every game, action by action, in games.jsonl; `ttt replay` shows them."""
 
     function = "ttt_envs.evaluation.tournament:tournament"

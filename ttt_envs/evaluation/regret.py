@@ -44,8 +44,9 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation.page import PagedReport
 from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
 from ttt_envs.evaluation.seating import arrangements, line_up
 from ttt_envs.registry import resolve
@@ -273,7 +274,7 @@ def judge(
 
 
 @dataclass(kw_only=True)
-class RegretReport(Report):
+class RegretReport(PagedReport):
     """A report on what agents lose against best play.
 
     Attributes:
@@ -374,7 +375,7 @@ def regret(
         seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
             agents until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
-        out: folder for report.md and results.json; nothing is written without one.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
 
     Raises:

@@ -15,10 +15,10 @@ An agent that raises an error or answers with an illegal action loses that game,
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -29,15 +29,21 @@ from ttt_envs.core.files import new_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation import tournament_charts
+from ttt_envs.evaluation.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.play import Failure, Games, game_seeds, iter_games, join
 from ttt_envs.evaluation.ratings import Ratings, rate
+from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
 from ttt_envs.registry import resolve
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
+
+#: The file of the recorded games.
+RECORDS = "games.jsonl"
 
 
 @dataclass
@@ -71,7 +77,7 @@ class Pairing:
 
 
 @dataclass(kw_only=True)
-class TournamentReport(Report):
+class TournamentReport(PagedReport):
     """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
@@ -87,7 +93,7 @@ class TournamentReport(Report):
     ratings: Ratings
 
     verb, title = "tournament", "Tournament"
-    files = ("report.md", "results.json", "games.npz")
+    files = ("report.md", "report.html", "results.json", "games.npz")
 
     @cached_property
     def order(self) -> list[int]:
@@ -174,7 +180,7 @@ class TournamentReport(Report):
         rows = [
             [f"{place}  {self.agents[i]}", *(cell(i, j) for j in self.order)] for place, i in enumerate(self.order, 1)
         ]
-        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note)
+        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note, heat=True)
 
     def _pairings(self) -> Table:
         rows = []
@@ -260,17 +266,45 @@ class TournamentReport(Report):
             "moves": self.time[1],
         }
 
+    def charts(self) -> Sequence[Chart]:
+        """Ratings with their intervals, results by seat, lengths of games."""
+        return tournament_charts.charts(self)
+
+    def samples(self) -> list[GameRecord]:
+        """The first game of some pairings, those of the strongest agents first."""
+        place = {agent: k for k, agent in enumerate(self.order)}
+        order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
+        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
+
+    def game_records(self) -> Iterator[GameRecord]:
+        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.npz."""
+        for k in range(len(self.pairings)):
+            yield from self._records(k)
+
+    def _records(self, k: int) -> Iterator[GameRecord]:
+        p, first = self.pairings[k], sum(len(each.games) for each in self.pairings[:k])
+        return of_games(self.game, p.games, self.agents, p.seats, self._seeds(p), first)
+
+    def _seeds(self, pairing: Pairing) -> np.ndarray:
+        """uint64 (n,): the seed of each game of a pairing."""
+        units = -(-pairing.planned // len(self.arrangements))
+        return np.repeat(game_seeds(self.settings["seed"], units), len(self.arrangements))[: len(pairing.games)]
+
+    def written(self) -> tuple[str, ...]:
+        """The files that `save` writes: with `record=True` the games, too."""
+        return (*self.files, *([RECORDS] if self.settings["record"] else []))
+
     def save(self, folder: Path) -> None:
         """Write `files` into `folder`, each whole or not at all; games.npz has one row a game."""
         super().save(folder)
-        units = [np.arange(len(p.games)) // len(self.arrangements) for p in self.pairings]
-        seeds = game_seeds(self.settings["seed"], max((len(u) for u in units), default=0))
+        if self.settings["record"]:
+            write(folder / RECORDS, self.game_records())
         data = io.BytesIO()
         np.savez_compressed(
             data,
             agents=np.array(self.agents),
-            pairing=np.repeat(np.arange(len(self.pairings)), [len(u) for u in units]),
-            seed=np.concatenate([seeds[u] for u in units]),
+            pairing=np.repeat(np.arange(len(self.pairings)), [len(p.games) for p in self.pairings]),
+            seed=np.concatenate([self._seeds(p) for p in self.pairings]),
             seats=np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
             rewards=np.concatenate([p.games.rewards for p in self.pairings]),
             length=np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
@@ -289,6 +323,7 @@ def tournament(
     resamples: int = 1000,
     chunk: int | None = None,
     strict: bool = False,
+    record: bool = False,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -304,7 +339,9 @@ def tournament(
         resamples: resamples of the bootstrap that gives the intervals.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
-        out: folder for report.md, results.json and games.npz; nothing is written without one.
+        record: every game is kept, action by action; see `ttt_envs.evaluation.records`.
+        out: folder for report.md, report.html, results.json, games.npz and, with `record`, games.jsonl; nothing is
+            written without one.
         quiet: no progress bar.
 
     Raises:
@@ -338,6 +375,7 @@ def tournament(
                         lineup.agents,
                         assignment,
                         seeds,
+                        keep=range(len(seeds) if record else 1),
                         chunk=1 if lineup.live and chunk is None else chunk,
                         progress=work.part(done * len(seeds), f"{names[i]} – {names[j]}"),
                         strict=strict,
@@ -369,6 +407,7 @@ def _pairing(first: int, second: int, games: Games, assignment: np.ndarray, held
     """The pairing of these games without those of an unfinished unit."""
     n = len(games) - len(games) % per_unit
     games.rewards, games.lengths, games.moves = games.rewards[:n], games.lengths[:n], games.moves[:n]
+    games.spent, games.actions = games.spent[:n], {k: each for k, each in games.actions.items() if k < n}
     games.failures = [each for each in games.failures if each.game < n]
     won, lost = comparisons(games.rewards, held[:n])
     return Pairing(first, second, games, assignment[:n], won, lost, len(assignment))
