@@ -30,6 +30,8 @@ VERBS: dict[str, str] = {
     "solve": "ttt_envs.cli.solve:Solve",
     "replay": "ttt_envs.cli.replay:Replay",
     "film": "ttt_envs.cli.film:Film",
+    "dataset": "ttt_envs.cli.dataset:Dataset",
+    "leaderboard": "ttt_envs.cli.leaderboard:Leaderboard",
 }
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.report import Report, Table
@@ -46,7 +46,7 @@ class Chart(Protocol):
 class PagedReport(Report):
     """A report that is also saved as a page, report.html."""
 
-    files = ("report.md", "report.html", "results.json")
+    files: ClassVar[tuple[str, ...]] = ("report.md", "report.html", "results.json")
 
     def charts(self) -> Sequence[Chart]:
         """Pictures of the numbers."""
@@ -100,11 +100,12 @@ def page(title: str, body: str) -> str:
     )
 
 
-def section(table: Table, charts: Sequence[Chart] = ()) -> str:
-    """A table with its heading, its note, and the charts that belong to it."""
+def section(table: Table, charts: Sequence[Chart] = (), level: int = 2) -> str:
+    """A table with its heading of that level, its note, and the charts that belong to it."""
     drawn = "".join(each.html() for each in charts if each.before == table.title)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    return f"<section><h2>{escape(table.title)}</h2>{drawn}{html_table(table)}{note}</section>"
+    heading = f"<h{level}>{escape(table.title)}</h{level}>"
+    return f"<section>{heading}{drawn}{html_table(table)}{note}</section>"
 
 
 def html_table(table: Table) -> str:

@@ -204,7 +204,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """The lines of a file, each with its place; empty ones are left out."""
     number = 0
     with path.open("rb") as plain:
-        packed = plain.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        packed = plain.peek(2)[:2] == b"\x1f\x8b"
         with gzip.GzipFile(fileobj=plain) if packed else plain as file:
             while True:
                 number += 1
