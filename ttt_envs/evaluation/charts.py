@@ -38,7 +38,7 @@ class Whiskers:
     """Values with intervals on one scale.
 
     Attributes:
-        title: of the chart.
+        title: of the chart; may be empty.
         rows: from top to bottom.
         note: a sentence below it.
         before: title of the table that it stands before.
@@ -133,7 +133,7 @@ def _row(name: str, bar: str, text: str, label: str, kind: str = "bar") -> str:
 
 
 def _figure(title: str, rows: Sequence[str], note: str) -> str:
+    """A chart; `title` may be empty."""
+    heading = f"<h3>{escape(title)}</h3>" if title else ""
     caption = f"<figcaption>{escape(note)}</figcaption>" if note else ""
-    return (
-        f'<figure class="chart" aria-label="{escape(title)}"><h3>{escape(title)}</h3>{"".join(rows)}{caption}</figure>'
-    )
+    return f'<figure class="chart">{heading}{"".join(rows)}{caption}</figure>'

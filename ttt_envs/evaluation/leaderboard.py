@@ -259,7 +259,7 @@ def _table(kind: Kind, results: Sequence[tuple[Result, str]]) -> tuple[Table, Wh
         rows.append([found.agent, text, *found.cells, source])
         bars.append(Whisker(f"{found.agent}, {source}", found.low, found.value, found.high, text))
     table = Table(kind.title, ["agent", *kind.header, "file"], rows, kind.note)
-    return table, Whiskers(kind.header[0], bars, before=kind.title)
+    return table, Whiskers("", bars, before=kind.title)
 
 
 def _title_of(game_id: str) -> str:

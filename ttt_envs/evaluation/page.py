@@ -31,6 +31,10 @@ SAMPLES, PICTURES = 4, 150
 _SHARE = re.compile(r"[01]\.\d+")
 
 
+# A longer cell holds words, which are broken into lines.
+_LONG = 36
+
+
 class Chart(Protocol):
     """A picture of numbers; see `ttt_envs.evaluation.charts`."""
 
@@ -123,6 +127,8 @@ def html_table(table: Table) -> str:
 
 def _cell(text: str, heat: bool) -> str:
     """A cell; with `heat` the further a share is from one half, the stronger its colour."""
+    if len(text) > _LONG:
+        return f'<td class="words">{escape(text)}</td>'
     found = _SHARE.match(text) if heat else None
     colour = ""
     if found:
