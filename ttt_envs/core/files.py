@@ -61,8 +61,9 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        # The caller's error about another file, from which the data comes, names that one.
-        if isinstance(error, OSError) and not (inside and error.filename is not None):
+        # Of the caller's errors those of `file.write` have a number and no name; others concern the data's source.
+        ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
+        if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error
         raise
 

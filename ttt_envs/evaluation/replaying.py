@@ -157,14 +157,14 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
     codes = np.full((len(record.actions), columns), -1)
     for ply, given in enumerate(record.actions):
         entries = given if game.simultaneous and isinstance(given, tuple) else (given,)
-        try:
-            codes[ply] = [numbers[each] for each in entries]  # type: ignore[index]
-        except (KeyError, ValueError):
+        found = [numbers.get(each) for each in entries]  # type: ignore[arg-type]
+        if len(found) != columns or None in found:
             wanted = f"a list of {columns} actions or null" if game.simultaneous else "the name of an action"
             raise ValueError(
                 f"{record.place}, ply {ply}: {brief(repr(given))} cannot be played in {game.id}: it must be {wanted}, "
                 f"each {game.action_format}"
-            ) from None
+            )
+        codes[ply] = found
     return codes
 
 
