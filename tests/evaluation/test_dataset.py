@@ -1,6 +1,7 @@
 """Offline data sets: what the columns hold is what was played, in Parquet and in Minari."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,22 @@ def test_the_card_describes_the_file(made: Path, dice: Game) -> None:
         assert f"| {block.name} | " in text
     assert "of 60 games of `tic_tac_dice`" in text
     assert "The oracle covers 100.0 %" in text
+
+
+def test_the_page_describes_the_columns(made: Path) -> None:
+    import pyarrow.parquet as pq
+
+    page = (Path(__file__).parents[2] / "docs" / "dataset.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", page, re.M)
+    kinds = {"float": "float32", "double": "float64"}
+    found = []
+    for field in pq.read_schema(made):
+        kind, fixed = (
+            (field.type.value_type, ", fixed length") if hasattr(field.type, "list_size") else (field.type, "")
+        )
+        found.append((field.name, kinds.get(str(kind), str(kind)) + fixed))
+        assert field.metadata[b"meaning"].decode() == dataset.COLUMNS[field.name]
+    assert rows == found
 
 
 def test_records_of_several_games_are_refused(dice: Game, tmp_path: Path) -> None:
