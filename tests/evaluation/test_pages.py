@@ -257,6 +257,25 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
     assert "<script>alert" not in (tmp_path / "board" / "leaderboard.md").read_text()
 
 
+def test_a_tournament_shows_what_was_measured_elsewhere(results: Path, game: Game, tmp_path: Path) -> None:
+    given = {"games": 4, "quiet": True}
+    lineup = ["random", Stubborn()]
+    report = evaluation.tournament(game, lineup, measured=[results / "r.json", results / "e.json"], **given)
+    titles = [table.title for table in report.tables()]
+    assert titles[titles.index("Regret") :][:2] == ["Regret", "Exploitability"]
+    assert ">0.2500<" in report.html()
+    assert "| random | 0.5000 | itself |" in report.markdown()
+    assert f"--measured {results / 'r.json'} {results / 'e.json'}" in report.command
+    for name, words in (
+        ("other.json", r"other.json is of toy_coin players=3 tosses=1, not of toy_coin players=2 tosses=1"),
+        ("bad.json", "bad.json: the results of `ttt regret` are damaged"),
+        ("missing", "no file of results at"),
+    ):
+        with pytest.raises((ValueError, FileNotFoundError), match=words):
+            evaluation.tournament(game, lineup, measured=[results / name], out=tmp_path / "t", **given)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_leaderboard_of_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("1")
     with pytest.raises(ValueError, match=r"no results in .*: of 1 files none could be read"):

@@ -1,6 +1,7 @@
 """`ttt tournament`: games of agents against each other, and their ratings."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -22,5 +23,7 @@ class Tournament(MeasuringAgents):
     """End the tournament at an agent's error or illegal action, which otherwise only loses the game."""
     record: bool = False
     """Keep every game, action by action, in games.jsonl; `ttt replay` shows them."""
+    measured: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="[FOLDER ...]", help_behavior_hint="")] = ()
+    """Results of regret, exploitability or a ladder, of the same game, whose figures the report shows, too."""
 
     function = "ttt_envs.evaluation.tournament:tournament"

@@ -11,7 +11,7 @@ Results are grouped by the game and its options: with other options it is anothe
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 
 import ttt_envs
 from ttt_envs.core.files import existing, new_folder, write_whole
+from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, brief
 from ttt_envs.core.report import Table
 from ttt_envs.evaluation.charts import Whisker, Whiskers
@@ -238,12 +239,41 @@ def read_results(path: Path) -> tuple[tuple[str, str], str, list[Result]]:
     if not isinstance(verb, str) or verb not in KINDS:
         raise ValueError(f"it is of no known kind: its key 'verb' must be one of {', '.join(KINDS)}")
     try:
-        options = sorted((str(name), as_text(_tuples(value))) for name, value in found["options"].items())
-        text = " ".join(f"{name}={value}" for name, value in options)
-        return (_text(found["game"]), _text(text)), verb, list(KINDS[verb].read(found))
+        group = _text(found["game"]), _options_text(found["options"])
+        return group, verb, list(KINDS[verb].read(found))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else brief(str(error))
         raise ValueError(f"the results of `ttt {verb}` are damaged: {what}") from None
+
+
+def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table, Whiskers]]:
+    """The tables of some results of one game, with their charts, for the report of another measurement.
+
+    Args:
+        game: the game.
+        paths: files of results, or folders with a results.json.
+
+    Raises:
+        FileNotFoundError: a file is not there.
+        ValueError: one is of no known kind, of another game, or of other options.
+    """
+    found: dict[str, list[tuple[Result, str]]] = {}
+    for path in map(Path, paths):
+        file = existing(path / "results.json" if path.is_dir() else path, "file of results")
+        try:
+            group, verb, results = read_results(file)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+        wanted = game.id, _options_text(game.options)
+        if group != wanted:
+            raise ValueError(f"{file} is of {' '.join(group)}, not of {' '.join(wanted)}")
+        found.setdefault(verb, []).extend((each, str(path)) for each in results)
+    return [_table(KINDS[verb], found[verb]) for verb in KINDS if verb in found]
+
+
+def _options_text(options: Mapping[str, Any]) -> str:
+    """Options as one text, whatever their order."""
+    return _text(" ".join(f"{name}={as_text(_tuples(value))}" for name, value in sorted(options.items())))
 
 
 def _table(kind: Kind, results: Sequence[tuple[Result, str]]) -> tuple[Table, Whiskers]:

@@ -32,6 +32,8 @@ from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation import tournament_charts
+from ttt_envs.evaluation.charts import Whiskers
+from ttt_envs.evaluation.leaderboard import measured_tables
 from ttt_envs.evaluation.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.play import Failure, Games, game_seeds, iter_games, join
 from ttt_envs.evaluation.ratings import Ratings, rate
@@ -85,12 +87,14 @@ class TournamentReport(PagedReport):
         arrangements: the seatings of a pairing.
         pairings: pairings with at least one unit of games.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
+        measured: tables of other measurements, with their charts.
     """
 
     agents: tuple[str, ...]
     arrangements: tuple[Arrangement, ...]
     pairings: list[Pairing]
     ratings: Ratings
+    measured: Sequence[tuple[Table, Whiskers]] = ()
 
     verb, title = "tournament", "Tournament"
     files = ("report.md", "report.html", "results.json", "games.npz")
@@ -162,6 +166,7 @@ class TournamentReport(PagedReport):
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
             found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
+        found += [table for table, _ in self.measured]
         return [*found, self._pairings(), *([self._failures()] if self.failures else []), self._time()]
 
     def _ratings(self) -> Table:
@@ -268,7 +273,7 @@ class TournamentReport(PagedReport):
 
     def charts(self) -> Sequence[Chart]:
         """Ratings with their intervals, results by seat, lengths of games."""
-        return tournament_charts.charts(self)
+        return [*tournament_charts.charts(self), *(chart for _, chart in self.measured)]
 
     def samples(self) -> list[GameRecord]:
         """The first game of some pairings, those of the strongest agents first."""
@@ -324,6 +329,7 @@ def tournament(
     chunk: int | None = None,
     strict: bool = False,
     record: bool = False,
+    measured: Sequence[str | Path] = (),
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -340,6 +346,8 @@ def tournament(
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
         record: every game is kept, action by action; see `ttt_envs.evaluation.records`.
+        measured: files or folders of results of `regret`, `exploitability` or a ladder, of the same game, whose figures
+            the report shows, too.
         out: folder for report.md, report.html, results.json, games.npz and, with `record`, games.jsonl; nothing is
             written without one.
         quiet: no progress bar.
@@ -360,6 +368,8 @@ def tournament(
     game = resolve(game, options)
     seats = arrangements(game)
     lineup = line_up(game, agents, least=2)
+    settings["measured"] = tuple(map(str, measured))
+    tables = measured_tables(game, measured)
     with new_folder(out) as folder:
         settings["agents"] = names = lineup.names
         units, pairings = -(-games // len(seats)), list[Pairing]()
@@ -400,6 +410,7 @@ def tournament(
             arrangements=seats,
             pairings=pairings,
             ratings=rate(wins, resamples=resamples, seed=seed),
+            measured=tables,
         ).kept(folder)
 
 
