@@ -99,7 +99,7 @@ def test_the_sample_games_are_whole(folder: Path, game: Game) -> None:
     recorded = [json.loads(line) for line in (folder / "games.jsonl").read_text().splitlines()]
     firsts = {number: each for each in recorded if (number := each["number"]) in (0, 20, 40)}
     assert len(found["games"]) == 3
-    titles = re.findall(r'<h3>([^<]*)</h3><p class="note">(Game.*?)</p>', text)
+    titles = re.findall(r'<h3>([^<]*)</h3><p class="note">(Game.*?)</p>', text, re.S)
     for each, (title, words) in zip(found["games"], titles, strict=True):
         number = int(re.findall(r"Game (\d+)", words)[0])
         assert len(each["pictures"]) == len(each["captions"]) == len(firsts[number]["actions"]) + 1

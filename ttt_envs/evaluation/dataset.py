@@ -291,7 +291,7 @@ def _episodes(games: list[Replayed], first: int) -> list[Any]:
     from minari.data_collector import EpisodeBuffer
 
     game, decisions = games[0].game, decisions_of(games)
-    found = []
+    found: list[Any] = []
     for k, each in enumerate(games):
         for player in range(game.num_players):
             rows = np.flatnonzero((decisions.played == k) & (decisions.player == player))
