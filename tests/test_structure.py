@@ -76,9 +76,14 @@ FLOORS: dict[str, tuple[str, ...]] = {
 }
 _LOADED = ("ttt_envs.load", "ttt_envs.Batch", "ttt_envs.GAMES", "ttt_envs.__version__", "ttt_envs.registry")
 FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents", *_LOADED)
-FLOORS["ttt_envs.evaluation"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers")
+FLOORS["ttt_envs.evaluation"] = (
+    *FLOORS["ttt_envs.solvers"],
+    "ttt_envs.drawing",
+    "ttt_envs.wrappers",
+    "ttt_envs.solvers",
+)
 FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
-FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.drawing", "ttt_envs.evaluation", "ttt_envs.testing")
+FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation", "ttt_envs.testing")
 FLOORS["ttt_envs.integrations"] = ("ttt_envs.core", "ttt_envs.wrappers", *_LOADED)
 FLOORS["training"] = ("ttt_envs",)
 FLOORS["tools"] = ("ttt_envs", "training")
@@ -163,6 +168,9 @@ EXTRAS = {
     "ray": {"ttt_envs.evaluation.ray_cluster"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing"},
+    "pyarrow": {"ttt_envs.evaluation.dataset"},
+    "minari": {"ttt_envs.evaluation.dataset"},
+    "pandas": set(),
 }
 
 

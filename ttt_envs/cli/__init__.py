@@ -29,6 +29,10 @@ VERBS: dict[str, str] = {
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "solve": "ttt_envs.cli.solve:Solve",
     "warm": "ttt_envs.cli.warm:Warm",
+    "replay": "ttt_envs.cli.replay:Replay",
+    "film": "ttt_envs.cli.film:Film",
+    "dataset": "ttt_envs.cli.dataset:Dataset",
+    "leaderboard": "ttt_envs.cli.leaderboard:Leaderboard",
 }
 
 

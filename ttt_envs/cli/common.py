@@ -1,5 +1,6 @@
 """Fields that verbs share, so that the same word means the same thing in each."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from ttt_envs.registry import parse_options
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.game import Game
+    from ttt_envs.evaluation.records import GameRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,43 @@ class GameArguments(GameOptions):
     def load(self) -> "Game":
         """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
         return ttt_envs.load(self.game, **parse_options(self.game, self.option))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFilters:
+    """The fields that choose games from a file of records."""
+
+    agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """Only games in which this agent played, by its name in the records."""
+    winner: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """Only games that this agent won; or `draw`."""
+    min_plies: int = 0
+    """Only games of at least this many plies."""
+    max_plies: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Only games of at most this many plies."""
+
+    def read(self, path: Path, number: int | None = None) -> "Iterator[GameRecord]":
+        """The records chosen from a file; errors as from `ttt_envs.evaluation.records.read`."""
+        from ttt_envs.evaluation import records
+
+        return records.read(
+            path,
+            number=number,
+            agent=self.agent,
+            winner=self.winner,
+            min_plies=self.min_plies,
+            max_plies=self.max_plies,
+        )
+
+    def the_one(self, path: Path, number: int) -> "GameRecord":
+        """The record of that number; ValueError if there is none, or if several were put into one file."""
+        found = list(self.read(path, number))
+        if not found:
+            raise ValueError(f"{path} has no game {number}, or the other filters leave it out")
+        if len(found) > 1:
+            places = " and ".join(each.place.rpartition(", ")[2] for each in found[:2])
+            raise ValueError(f"{path} has {len(found)} games with number {number}, such as on {places}")
+        return found[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,11 +110,11 @@ def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.nd
         if finished is not None:
             print(f"\n{game.format_state(finished[0], viewer)}")
     final = batch.states[0].copy()
-    print(f"\n{game.format_state(final, None)}\n\n{_result(game, names, final)}")
+    print(f"\n{game.format_state(final, None)}\n\n{result_of(game, names, final)}")
     return final
 
 
-def _result(game: "Game", names: Sequence[str], state: Any) -> str:
+def result_of(game: "Game", names: Sequence[str], state: Any) -> str:
     """The winners, how they won, as in the first line of the position, and the reward of each player."""
     how = game.format_state(state, None).splitlines()[0].removeprefix("over: ")
     winners = [f"{names[p]} (player {p})" for p, reward in enumerate(state["rewards"]) if reward > 0]

@@ -35,6 +35,10 @@ class Tournament(MeasuringAgents):
     """Further agents for the tournament in --out; the games that it has are kept."""
     isolate: bool = False
     """Let each agent play in a process of its own, so that none can reach another one's memory."""
+    record: bool = False
+    """Keep every game, action by action, in games.jsonl; `ttt replay` shows them."""
+    measured: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="[FOLDER ...]", help_behavior_hint="")] = ()
+    """Results of regret, exploitability or a ladder, of the same game, whose figures the report shows, too."""
 
     function = "ttt_envs.evaluation.tournament:tournament"
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from textwrap import shorten
+from typing import BinaryIO
 
 from ttt_envs.core.options import brief
 
@@ -35,19 +36,34 @@ def write_whole(path: Path, data: bytes | str) -> None:
 
     Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
     """
+    with writing_whole(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """A context with an open file that becomes `path` at its end, whole; after any error the old file stands.
+
+    It is for data too long to be held at once. Raises OSError as `write_whole`.
+    """
     part = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}{_PART}")
+    inside = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not by tempfile, whose files nobody else may read, whatever the umask says.
         with part.open("xb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
+            inside = True
+            yield file
+            inside = False
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        # Of the caller's errors those of `file.write` have a number and no name; others concern the data's source.
+        ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
+        if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error
         raise
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ from ttt_envs.core.options import as_text, command_line
 # Arguments that change no result, and those that stand elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
 
+# The beginning of what Markdown would take for HTML.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
 
 @dataclass
 class Table:
@@ -31,12 +35,14 @@ class Table:
         header: one text a column.
         rows: each as long as the header.
         note: a sentence below it.
+        heat: cells that begin with a share from 0 to 1 are coloured by it where there are colours.
     """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    heat: bool = False
 
     def rich(self) -> rich.table.Table:
         """The table as `rich.print` shows it."""
@@ -105,7 +111,7 @@ class Report:
     seconds: float = 0.0
     folder: Path | None = None
 
-    #: The verb of the command line, the heading of the report, what is counted, and the files that `save` writes.
+    #: The verb of the command line, the heading of the report, what is counted, and the usual files.
     verb: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str] = "games"
@@ -159,6 +165,7 @@ class Report:
     def json(self) -> dict[str, Any]:
         """The results for programs, as in results.json."""
         return {
+            "verb": self.verb,
             "game": self.game.id,
             "options": dict(self.game.options),
             "command": self.command,
@@ -168,6 +175,10 @@ class Report:
             **self.settings,
             **self.data(),
         }
+
+    def written(self) -> tuple[str, ...]:
+        """The files that `save` writes."""
+        return self.files
 
     def save(self, folder: Path) -> None:
         """Write `files` into `folder`, each whole or not at all."""
@@ -198,7 +209,7 @@ class Report:
         if not self.complete:
             console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
         if self.folder is not None:
-            *names, last = self.files
+            *names, last = self.written()
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
 
 
@@ -221,7 +232,9 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    """A row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
+    texts = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(_TAG.sub("&lt;", text) for text in texts) + " |"
 
 
 def _plain(data: Any) -> Any:

@@ -1,14 +1,67 @@
-"""A played game as an animated picture."""
+"""A played game as an animated picture, or as a strip of its positions."""
 
 import io
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
+from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
+
+# A strip: width of a picture, height of the line of text below it, and the space between pictures.
+_WIDTH, _CAPTION, _SPACE = 260, 26, 14
+_INK, _PAPER = "#2c2b28", "#ffffff"
+
+# Parts that do not draw, or that others refer to, stay where they are.
+_FIXED = ("<defs", "<style", "<title", "<desc", "<linearGradient", "<radialGradient", "<clipPath", "<mask", "<filter")
+
+
+class Frame(NamedTuple):
+    """A picture of a game.
+
+    Attributes:
+        state: the record to be drawn.
+        ply: plies played before it.
+        ended_round: it is the board of a round that has ended inside a match, before the next one was dealt.
+    """
+
+    state: Any
+    ply: int
+    ended_round: bool = False
+
+
+def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame]:
+    """The pictures of a game: its positions, and the boards of the rounds that ended inside it.
+
+    Args:
+        game: from `ttt_envs.load`.
+        states: structured (T + 1,), the positions.
+        actions: int (T, players), what was played in all but the last one.
+    """
+    found = [Frame(states[0], 0)]
+    for ply, (before, joint, after) in enumerate(zip(states, actions, states[1:], strict=False), 1):
+        finished = game.finished_round(before, joint, after)
+        if finished is not None:
+            found.append(Frame(finished[0], ply, ended_round=True))
+        found.append(Frame(after, ply))
+    return found
+
+
+def move_text(game: Game, joint: np.ndarray, agents: Sequence[str] = ()) -> str:
+    """What was played in one ply, int (players,), such as "player 0: 4/4"; with the agents' names, if given."""
+    return ", ".join(
+        f"{agents[player] if agents else f'player {player}'}: {game.action_names[action]}"
+        for player, action in enumerate(joint.tolist())
+        if action >= 0
+    )
 
 
 def save_gif(
@@ -30,16 +83,10 @@ def save_gif(
     require("render", "PIL")
     from PIL import Image
 
-    shown, durations = [states[0]], [seconds]
-    for before, joint, after in zip(states, actions, states[1:], strict=False):
-        finished = game.finished_round(before, joint, after)
-        if finished is not None:
-            shown.append(finished[0])
-            durations.append(3 * seconds)
-        shown.append(after)
-        durations.append(seconds)
+    shown = frames_of(game, states, actions)
+    durations = [3 * seconds if each.ended_round else seconds for each in shown]
     durations[-1] = 4.0
-    frames = [Image.fromarray(rasterise(game.draw(state, None), width)) for state in shown]
+    frames = [Image.fromarray(rasterise(game.draw(each.state, None), width)) for each in shown]
     # One palette for all, so that colours do not flicker from frame to frame.
     every = np.concatenate([np.asarray(frame) for frame in frames[:: max(len(frames) // 8, 1)]])
     palette = Image.fromarray(every).quantize(64)
@@ -48,3 +95,47 @@ def save_gif(
     milliseconds = [int(1000 * each) for each in durations]
     frames[0].save(data, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
     write_whole(path, data.getvalue())
+
+
+def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
+    """A game as one SVG: its positions side by side, each with what led to it written below.
+
+    What positions have in common is in the text once. Needs no extra.
+
+    Args:
+        game: from `ttt_envs.load`.
+        states: structured (T + 1,), the positions.
+        actions: int (T, players), what was played in all but the last one.
+        agents: names of the players' agents, to be written with their moves.
+        columns: positions in a row.
+    """
+    shown = frames_of(game, states, actions)
+    drawings = [split(game.draw(each.state, None)) for each in shown]
+    times = Counter(text for each in drawings for text in each.elements)
+    common = {
+        text: f"p{k}"
+        for k, (text, n) in enumerate(times.items())
+        if n > 1 and not text.startswith(_FIXED) and " id=" not in text
+    }
+    height = max(_WIDTH * down / across for across, down in (each.size for each in drawings))
+    columns = min(columns, len(shown))
+    rows = -(-len(shown) // columns)
+    wide, high = columns * (_WIDTH + _SPACE) + _SPACE, rows * (height + _CAPTION + _SPACE) + _SPACE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high:g}" viewBox="0 0 {wide} {high:g}">',
+        f'<rect width="{wide}" height="{high:g}" fill="{_PAPER}"/><defs>',
+        *(f'<g id="{name}">{text}</g>' for text, name in common.items()),
+        "</defs>",
+    ]
+    for k, (frame, drawing) in enumerate(zip(shown, drawings, strict=True)):
+        left = _SPACE + (k % columns) * (_WIDTH + _SPACE)
+        top = _SPACE + (k // columns) * (height + _CAPTION + _SPACE)
+        place = {"x": f"{left}", "y": f"{top:g}", "width": f"{_WIDTH}", "height": f"{height:g}"}
+        parts.append(drawing.opening(**place))
+        parts += [f'<use href="#{common[text]}"/>' if text in common else text for text in drawing.elements]
+        words = f"{frame.ply}. {move_text(game, actions[frame.ply - 1], agents)}" if frame.ply else "start"
+        parts.append(
+            f'</svg><text x="{left}" y="{top + height + 18:g}" font-family="FreeSans, sans-serif" font-weight="bold" '
+            f'font-size="14" fill="{_INK}">{escape(shorten(words, 36, placeholder=" …"))}</text>'
+        )
+    return "".join(parts) + "</svg>"

@@ -5,8 +5,9 @@ The functions bear the names of their modules, which are imported by their full 
 """
 
 from ttt_envs.evaluation.exploitability import exploitability
+from ttt_envs.evaluation.leaderboard import leaderboard
 from ttt_envs.evaluation.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import regret
 from ttt_envs.evaluation.tournament import tournament
 
-__all__ = ["exploitability", "game_seeds", "play_games", "regret", "tournament"]
+__all__ = ["exploitability", "game_seeds", "leaderboard", "play_games", "regret", "tournament"]

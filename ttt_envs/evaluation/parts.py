@@ -34,7 +34,7 @@ FORM = "ttt-envs tournament part 1"
 MAY_CHANGE = ("game", "games", "resamples", "chunk")
 
 # The arrays with one row a game, and those with one row a unit.
-_OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64}
+_OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64, "spent": np.float64}
 _OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
 
 # A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
@@ -197,6 +197,7 @@ def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], second
         "units": np.array([[p.unit.first, p.unit.second, p.unit.start, p.unit.stop] for p in parts], np.int64),
         **{name: np.concatenate([getattr(each, name) for each in games]) for name in _OF_GAMES},
         **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_UNITS},
+        **_kept(games),
     }
     failures = [[asdict(failure) for failure in each.failures] for each in games]
     facts = {"agents": list(agents), "seconds": seconds, "failures": failures}
@@ -219,22 +220,47 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
             raise ValueError("its units are not those of a tournament")
         ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
         n = ends[-1] if ends else 0
-        shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,)}
+        shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,), "spent": (n, players)}
         for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
             if found[name].shape != shape:
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
+        actions = _actions(found, len(units), players)
         parts = []
         for k, (unit, failures) in enumerate(zip(units, facts["failures"], strict=True)):
             rows = slice(ends[k - 1] if k else 0, ends[k])
             arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
             arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
-            games = Games(**arrays, failures=[Failure(**each) for each in failures])
+            games = Games(**arrays, actions=actions[k], failures=[Failure(**each) for each in failures])
             parts.append(Part(unit, games))
         return float(facts["seconds"]), parts
     except (KeyError, TypeError, ValueError) as error:
         raise BadTensorFile(
             f"{path} is damaged, or of another tournament: {error}. Without it, its games are played again"
         ) from None
+
+
+def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
+    """The actions of the games of which they were kept: whose they are, and one row a ply."""
+    mine = [(unit, k, each) for unit, some in enumerate(games) for k, each in some.actions.items()]
+    return {
+        "kept": np.array([(unit, k, len(each)) for unit, k, each in mine], np.int64).reshape(-1, 3),
+        "actions": np.concatenate([each for _, _, each in mine]).astype(np.int32)
+        if mine
+        else np.zeros((0, 1), np.int32),
+    }
+
+
+def _actions(found: Mapping[str, np.ndarray], units: int, players: int) -> list[dict[int, np.ndarray]]:
+    """The actions by game, for each of the units, as `_kept` wrote them; ValueError if they do not fit."""
+    kept, rows = found["kept"], found["actions"]
+    ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
+    whole = len(rows) == (ends[-1] if len(ends) else 0) and (not len(rows) or rows.shape[1:] == (players,))
+    if not whole or (kept < 0).any() or (kept[:, 0] >= units).any():
+        raise ValueError("its actions do not fit its games")
+    actions: list[dict[int, np.ndarray]] = [{} for _ in range(units)]
+    for (unit, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
+        actions[unit][k] = rows[end - plies : end].astype(np.int64)
+    return actions
 
 
 def _digest(facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:

@@ -80,7 +80,10 @@ class Games:
             games that went the same way.
         seconds: float64 (agents,), time spent in `act` by each agent.
         decisions: int64 (agents,), positions answered by each agent.
+        spent: float64 (n, players), the seconds of each seat's decisions; those of games that an agent answered
+            together are shared out evenly.
         records: the games that were to be recorded, by number.
+        actions: the actions of the games of which these were to be kept, by number; as in `Record`.
         failures: errors and illegal actions of agents, game after game.
     """
 
@@ -89,7 +92,9 @@ class Games:
     moves: np.ndarray
     seconds: np.ndarray
     decisions: np.ndarray
+    spent: np.ndarray
     records: dict[int, Record] = field(default_factory=dict)
+    actions: dict[int, np.ndarray] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -111,6 +116,7 @@ def play_games(
     seeds: Any,
     *,
     record: Collection[int] = (),
+    keep: Collection[int] = (),
     chunk: int | None = None,
     progress: Progress | None = None,
     strict: bool = True,
@@ -122,7 +128,8 @@ def play_games(
         agents: the players; each is one object, asked for all of its seats at once.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
         seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
-        record: numbers of games to keep move by move.
+        record: numbers of games to keep move by move, with their positions.
+        keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
         progress: callback for the number of finished games.
         strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
@@ -132,8 +139,10 @@ def play_games(
         TypeError, ValueError: arguments of a wrong type or shape; an agent's answer that is no legal action
             (the error names the agent).
     """
-    parts = list(iter_games(game, agents, seats, seeds, record=record, chunk=chunk, progress=progress, strict=strict))
-    return join(parts, game, len(agents))
+    parts = iter_games(
+        game, agents, seats, seeds, record=record, keep=keep, chunk=chunk, progress=progress, strict=strict
+    )
+    return join(list(parts), game, len(agents))
 
 
 def iter_games(
@@ -143,6 +152,7 @@ def iter_games(
     seeds: Any,
     *,
     record: Collection[int] = (),
+    keep: Collection[int] = (),
     chunk: int | None = None,
     progress: Progress | None = None,
     strict: bool = True,
@@ -167,9 +177,10 @@ def iter_games(
         last = min(first + size, n)
         started = time.perf_counter()
         tell = None if progress is None else _shifted(progress, first, n)
-        wanted = [k - first for k in range(first, last) if k in record]
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], wanted, tell, strict)
-        games.records = {k + first: kept for k, kept in games.records.items()}
+        recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], recorded, kept, tell, strict)
+        games.records = {k + first: each for k, each in games.records.items()}
+        games.actions = {k + first: each for k, each in games.actions.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]
         yield games
         if chunk is None:
@@ -187,7 +198,9 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
         moves=np.concatenate([empty.astype(np.uint64), *(p.moves for p in parts)]),
         seconds=sum((p.seconds for p in parts), np.zeros(agents)),
         decisions=sum((p.decisions for p in parts), np.zeros(agents, np.int64)),
+        spent=np.concatenate([np.zeros((0, game.num_players)), *(p.spent for p in parts)]),
         records={k: kept for p in parts for k, kept in p.records.items()},
+        actions={k: kept for p in parts for k, kept in p.actions.items()},
         failures=[each for p in parts for each in p.failures],
     )
 
@@ -245,6 +258,7 @@ def _play_chunk(
     seats: np.ndarray,
     seeds: np.ndarray,
     record: Sequence[int],
+    keep: Sequence[int],
     progress: Callable[[int], None] | None,
     strict: bool,
 ) -> Games:
@@ -253,6 +267,8 @@ def _play_chunk(
     game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)
     moves = np.zeros(n, np.uint64)
     seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
+    spent, steps = np.zeros((n, players)), list[tuple[np.ndarray, np.ndarray]]()
+    kept = np.isin(np.arange(n), keep)
     kept_states = {k: [states[k : k + 1].copy()] for k in record}
     kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
     failures: list[Failure] = []
@@ -273,8 +289,10 @@ def _play_chunk(
             view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], games=games, copy=False)
             started = time.perf_counter()
             joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
-            seconds[a] += time.perf_counter() - started
+            took = time.perf_counter() - started
+            seconds[a] += took
             decisions[a] += len(view)
+            spent[at[mine], by[mine]] += took / len(view)
             for k, fault in faults.items():
                 i, player = int(at[mine][k]), int(by[mine][k])
                 position = game.format_state(states[i], None)
@@ -291,7 +309,8 @@ def _play_chunk(
         rows = rows[~states["done"][rows]]
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
-        moves[rows] = _digest(moves[rows], played)
+        moves[rows] = digest(moves[rows], played)
+        steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
         for k in set(kept_states) & set(rows.tolist()):
             kept_states[k].append(states[k : k + 1].copy())
             kept_actions[k].append(joint[k])
@@ -304,29 +323,42 @@ def _play_chunk(
     return Games(
         rewards=states["rewards"].copy(),
         lengths=states["ply"].astype(np.int64),
-        moves=moves ^ _seen(game, states),
+        moves=moves ^ seen(game, states),
         seconds=seconds,
         decisions=decisions,
+        spent=spent,
         records={
             k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
             for k in record
         },
+        actions=_game_by_game(steps, keep, players),
         failures=sorted(failures, key=lambda each: each.game),
     )
 
 
-def _digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
-    """Fold the actions int64 (k, players) of a step into the digests uint64 (k,)."""
+def _game_by_game(
+    steps: Sequence[tuple[np.ndarray, np.ndarray]], keep: Sequence[int], players: int
+) -> dict[int, np.ndarray]:
+    """The actions of some games, int64 (T, players), from the games int64 (k,) and actions (k, players) of each ply."""
+    games = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in steps)])
+    actions = np.concatenate([np.zeros((0, players), np.int32), *(played for _, played in steps)])
+    order = np.argsort(games, kind="stable")  # a game's plies stay in their order
+    first, last = (np.searchsorted(games[order], keep, side) for side in ("left", "right"))
+    return {k: actions[order[a:b]].astype(np.int64) for k, a, b in zip(keep, first, last, strict=True)}
+
+
+def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
+    """The digests uint64 (k,) with the actions int64 (k, players) of one more step; see `Games.moves`."""
     for column in (played + 2).astype(np.uint64).T:
         moves = (moves ^ column) * _MULTIPLIER
         moves ^= moves >> np.uint64(29)
     return moves
 
 
-def _seen(game: Game, states: np.ndarray) -> np.ndarray:
+def seen(game: Game, states: np.ndarray) -> np.ndarray:
     """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
-    seen = np.empty((game.num_players, len(states), game.observation_size), np.int8)
+    found = np.empty((game.num_players, len(states), game.observation_size), np.int8)
     for player in range(game.num_players):
-        game.loops.observe_rows(states, np.full(len(states), player), seen[player])
-    rows = np.ascontiguousarray(seen.transpose(1, 0, 2))
+        game.loops.observe_rows(states, np.full(len(states), player), found[player])
+    rows = np.ascontiguousarray(found.transpose(1, 0, 2))
     return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

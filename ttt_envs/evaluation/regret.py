@@ -44,8 +44,9 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation.page import PagedReport
 from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
 from ttt_envs.evaluation.seating import arrangements, line_up
 from ttt_envs.registry import resolve
@@ -180,7 +181,7 @@ class Tally:
         row, players = np.nonzero((joint >= 0) & self.held[owner % len(self.held)])
         states = np.concatenate([each.states[:-1] for each in records])[row]
         actions, unit = joint[row, players], owner[row] // len(self.held)
-        covered, regret, best = judge(self.game, self.oracle, states, players, actions)
+        covered, regret, best, _ = judge(self.game, self.oracle, states, players, actions)
         measured, mistakes = ~np.isnan(regret), regret > MISTAKE
         weights = [np.where(measured, regret, 0), np.ones(len(unit)), covered, measured, mistakes]
         for name, each in zip(("regret", *_COUNTS), weights, strict=True):
@@ -237,7 +238,7 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
 
 def judge(
     game: Game, oracle: Oracle, states: np.ndarray, players: np.ndarray, actions: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The regret of n decisions.
 
     Args:
@@ -248,11 +249,12 @@ def judge(
         actions: int64 (n,), legal ones.
 
     Returns:
-        covered bool (n,); regret float64 (n,), nan where it is not known; a best action int64 (n,), -1 if not known.
+        covered bool (n,); regret float64 (n,), nan where it is not known; a best action int64 (n,), -1 if not known;
+        the oracle's values of the actions float64 (n, num_actions), nan where illegal or not known.
     """
     n = len(states)
     if not n:
-        return np.zeros(0, np.bool_), np.zeros(0), np.zeros(0, np.int64)
+        return np.zeros(0, np.bool_), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, game.num_actions))
     masks = np.empty((n, game.num_actions), np.bool_)
     game.loops.mask_rows(states, players, masks)
     covered = np.asarray(oracle.covers(states))
@@ -266,14 +268,14 @@ def judge(
         best[partly[~(top[partly] >= value - MISTAKE)]] = -1
         top[partly] = np.fmax(top[partly], value)
     best[~covered] = -1
-    return covered, top - values[np.arange(n), actions], best
+    return covered, top - values[np.arange(n), actions], best, values
 
 
 # --- the report ---
 
 
 @dataclass(kw_only=True)
-class RegretReport(Report):
+class RegretReport(PagedReport):
     """A report on what agents lose against best play.
 
     Attributes:
@@ -374,7 +376,7 @@ def regret(
         seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
             agents until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
-        out: folder for report.md and results.json; nothing is written without one.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
 
     Raises:

@@ -17,11 +17,11 @@ Several processes or a Ray cluster can play it, and a tournament in a folder can
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -32,11 +32,16 @@ from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import NotSaved, Report, Settings, Table
+from ttt_envs.core.report import NotSaved, Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation import tournament_charts
+from ttt_envs.evaluation.charts import Whiskers
+from ttt_envs.evaluation.leaderboard import measured_tables
+from ttt_envs.evaluation.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.parts import Store, as_settings, check_same, results_folder
 from ttt_envs.evaluation.play import Failure, Games, game_seeds, join
 from ttt_envs.evaluation.ratings import Ratings, rate
+from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
 from ttt_envs.evaluation.units import Agenda, Contest, Part, uncovered
 from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished, engine_for
@@ -44,6 +49,9 @@ from ttt_envs.registry import resolve
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
+
+#: The file of the recorded games.
+RECORDS = "games.jsonl"
 
 
 @dataclass
@@ -79,7 +87,7 @@ class Pairing:
 
 
 @dataclass(kw_only=True)
-class TournamentReport(Report):
+class TournamentReport(PagedReport):
     """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
@@ -87,15 +95,17 @@ class TournamentReport(Report):
         arrangements: the seatings of a pairing.
         pairings: pairings with at least one unit of games.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
+        measured: tables of other measurements, with their charts.
     """
 
     agents: tuple[str, ...]
     arrangements: tuple[Arrangement, ...]
     pairings: list[Pairing]
     ratings: Ratings
+    measured: Sequence[tuple[Table, Whiskers]] = ()
 
     verb, title = "tournament", "Tournament"
-    files = ("report.md", "results.json", "games.npz")
+    files = ("report.md", "report.html", "results.json", "games.npz")
 
     @cached_property
     def order(self) -> list[int]:
@@ -164,6 +174,7 @@ class TournamentReport(Report):
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
             found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
+        found += [table for table, _ in self.measured]
         return [*found, self._pairings(), *([self._failures()] if self.failures else []), self._time()]
 
     def _ratings(self) -> Table:
@@ -182,7 +193,7 @@ class TournamentReport(Report):
         rows = [
             [f"{place}  {self.agents[i]}", *(cell(i, j) for j in self.order)] for place, i in enumerate(self.order, 1)
         ]
-        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note)
+        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note, heat=True)
 
     def _pairings(self) -> Table:
         rows = []
@@ -269,17 +280,44 @@ class TournamentReport(Report):
             "moves": self.time[1],
         }
 
+    def charts(self) -> Sequence[Chart]:
+        """Ratings with their intervals, results by seat, lengths of games."""
+        return [*tournament_charts.charts(self), *(chart for _, chart in self.measured)]
+
+    def samples(self) -> list[GameRecord]:
+        """The first game of some pairings, those of the strongest agents first."""
+        place = {agent: k for k, agent in enumerate(self.order)}
+        order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
+        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
+
+    def game_records(self) -> Iterator[GameRecord]:
+        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.npz."""
+        for k in range(len(self.pairings)):
+            yield from self._records(k)
+
+    def _records(self, k: int) -> Iterator[GameRecord]:
+        p, first = self.pairings[k], sum(len(each.games) for each in self.pairings[:k])
+        return of_games(self.game, p.games, self.agents, p.seats, self._seeds(p), first)
+
+    def _seeds(self, pairing: Pairing) -> np.ndarray:
+        """uint64 (n,): the seed of each game of a pairing."""
+        return game_seeds(self.settings["seed"], int(pairing.units.max(initial=-1)) + 1)[pairing.units]
+
+    def written(self) -> tuple[str, ...]:
+        """The files that `save` writes: with `record=True` the games, too."""
+        return (*self.files, *([RECORDS] if self.settings["record"] else []))
+
     def save(self, folder: Path) -> None:
         """Write `files` into `folder`, each whole or not at all; games.npz has one row a game."""
         super().save(folder)
-        units = [p.units for p in self.pairings]
-        seeds = game_seeds(self.settings["seed"], max((u.max(initial=-1) + 1 for u in units), default=0))
+        if self.settings["record"]:
+            write(folder / RECORDS, self.game_records())
         data = io.BytesIO()
         np.savez_compressed(
             data,
             agents=np.array(self.agents),
-            pairing=np.repeat(np.arange(len(self.pairings)), [len(u) for u in units]),
-            seed=np.concatenate([seeds[u] for u in units]),
+            pairing=np.repeat(np.arange(len(self.pairings)), [len(p.games) for p in self.pairings]),
+            seed=np.concatenate([self._seeds(p) for p in self.pairings]),
             seats=np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
             rewards=np.concatenate([p.games.rewards for p in self.pairings]),
             length=np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
@@ -304,6 +342,8 @@ def tournament(
     resume: bool = False,
     add: Any = (),
     isolate: bool = False,
+    record: bool = False,
+    measured: Sequence[str | Path] = (),
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -327,8 +367,11 @@ def tournament(
         add: further agents for the tournament in `out`, whose games are kept.
         isolate: each agent plays in a process of its own, see `agents.load_isolated`; all must be texts then. Random
             choices of these agents are not fixed by the seed.
-        out: folder for report.md, results.json and games.npz, and for what `resume` and `add` need; nothing is written
-            without one.
+        record: every game is kept, action by action; see `ttt_envs.evaluation.records`.
+        measured: files or folders of results of `regret`, `exploitability` or a ladder, of the same game, whose figures
+            the report shows, too.
+        out: folder for report.md, report.html, results.json, games.npz and, with `record`, games.jsonl, and for what
+            `resume` and `add` need; nothing is written without one.
         quiet: no progress bar.
 
     Raises:
@@ -347,6 +390,8 @@ def tournament(
     within(0, MOST, resamples=resamples)
     game = resolve(game, options)
     seats = arrangements(game)
+    settings["measured"] = tuple(map(str, measured))
+    tables = measured_tables(game, measured)
     further = add if isinstance(add, (list, tuple)) else [add]
     with ExitStack() as stack:
         folder, before = stack.enter_context(results_folder(out, resume or bool(further)))
@@ -362,11 +407,18 @@ def tournament(
             check_same(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
             store.read(len(seats))
         chunk = 1 if lineup.live and chunk is None else chunk
-        contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict)
+        contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict, record=record)
         crew = engine_for(
             contest,
             lambda objects: Recipe.of(
-                game, lineup, seed=seed, chunk=chunk, strict=strict, isolate=isolate, objects=objects
+                game,
+                lineup,
+                seed=seed,
+                chunk=chunk,
+                strict=strict,
+                record=record,
+                isolate=isolate,
+                objects=objects,
             ),
             live=lineup.live,
             workers=workers,
@@ -401,6 +453,7 @@ def tournament(
             arrangements=seats,
             pairings=pairings,
             ratings=rate(wins, resamples=resamples, seed=seed),
+            measured=tables,
         )
         try:
             store.merge()
@@ -422,7 +475,10 @@ def _pairing(
 ) -> Pairing:
     """A pairing's parts, put together in order."""
     mine = sorted((part for part in parts if part.unit.pair == pair), key=lambda part: part.unit)
-    games = join([part.games for part in mine], game, 2)
+    before = np.cumsum([0, *(len(part.games) for part in mine)]).tolist()
+    games = join(
+        [replace(p.games, actions=_shifted(p.games.actions, k)) for p, k in zip(mine, before, strict=False)], game, 2
+    )
     for name in ("seconds", "decisions"):  # those of two agents, as those of all
         every = np.zeros(len(names), getattr(games, name).dtype)
         every[list(pair)] = getattr(games, name)
@@ -440,6 +496,11 @@ def _pairing(
         lost=lost,
         planned=units * len(seats),
     )
+
+
+def _shifted(actions: Mapping[int, np.ndarray], before: int) -> dict[int, np.ndarray]:
+    """The actions of games by their numbers, with `before` games before them."""
+    return {before + k: each for k, each in actions.items()}
 
 
 def _share(value: float) -> str:

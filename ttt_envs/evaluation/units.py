@@ -59,11 +59,18 @@ class Contest:
     """A tournament's games, which are played unit by unit."""
 
     def __init__(
-        self, game: Game, agent: Callable[[int], Agent], seed: int, *, chunk: int | None = None, strict: bool = False
+        self,
+        game: Game,
+        agent: Callable[[int], Agent],
+        seed: int,
+        *,
+        chunk: int | None = None,
+        strict: bool = False,
+        record: bool = False,
     ) -> None:
-        """`agent` gives an agent by its number; `seed`, `chunk` and `strict` are those of the tournament."""
+        """`agent` gives an agent by its number; `seed` and those behind it are the tournament's."""
         self.game, self.agent = game, agent
-        self.chunk, self.strict = chunk, strict
+        self.chunk, self.strict, self.record = chunk, strict, record
         self._key = new_key(seed)
         self._held = np.stack([each.seats for each in arrangements(game)])
 
@@ -76,6 +83,7 @@ class Contest:
             [self.agent(unit.first), self.agent(unit.second)],
             np.where(np.tile(self._held, (len(numbers), 1)), 0, 1),
             seeds,
+            keep=range(len(seeds) if self.record else not unit.start),  # the first game is shown in the report
             chunk=self.chunk or LARGEST_CHUNK,
             progress=None if tell is None else lambda finished, _: tell(finished),
             strict=self.strict,

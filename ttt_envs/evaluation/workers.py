@@ -111,7 +111,7 @@ class Recipe:
         game: the game, pickled: the function that makes it, by name, and the options.
         agents: texts for `agents.load`, or agents that were given as objects, pickled.
         names: the names of the agents.
-        seed, chunk, strict, isolate: as of the tournament.
+        seed, chunk, strict, record, isolate: as of the tournament.
         folder: the current folder, in which agents' files are looked for.
         path: Python's path, on which their modules are.
         sources: `sources()` of the process that asks.
@@ -123,6 +123,7 @@ class Recipe:
     seed: int
     chunk: int | None
     strict: bool
+    record: bool = False
     isolate: bool = False
     folder: str = field(default_factory=os.getcwd)
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
@@ -137,6 +138,7 @@ class Recipe:
         seed: int,
         chunk: int | None,
         strict: bool,
+        record: bool = False,
         isolate: bool = False,
         objects: bool = True,
     ) -> "Recipe":
@@ -154,7 +156,9 @@ class Recipe:
                 raise TypeError(f"agent {agent.name!r} is a Python object, which is not sent to other machines: {hint}")
             agents.append(_pickled(agent, f"agent {agent.name!r}", hint))
         hint = "define it in a module, or play in one process"
-        return cls(_pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, isolate)
+        return cls(
+            _pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, record, isolate
+        )
 
     def make(self) -> Contest:
         """The contest, in the process that is to play it; an agent is loaded when it first plays.
@@ -172,7 +176,12 @@ class Recipe:
             os.chdir(self.folder)
         sys.path += [place for place in self.path if place not in sys.path]
         return Contest(
-            _unpickled(self.game, "the game"), cache(self._agent), self.seed, chunk=self.chunk, strict=self.strict
+            _unpickled(self.game, "the game"),
+            cache(self._agent),
+            self.seed,
+            chunk=self.chunk,
+            strict=self.strict,
+            record=self.record,
         )
 
     def _agent(self, number: int) -> Agent:

@@ -1,0 +1,147 @@
+"""`ttt replay`, `ttt film` and `ttt leaderboard`."""
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ttt_envs import agents, cli
+from ttt_envs import load as load_game
+from ttt_envs.drawing.film import frames_of, strip
+from ttt_envs.drawing.parts import split
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.play import game_seeds, play_games
+
+DICE = ["tic_tac_dice", "--option", "rounds=single"]
+
+
+@pytest.fixture(autouse=True)
+def recorded(tmp_path, monkeypatch):
+    """A folder with the records of 8 games, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    game, seeds = load_game("tic_tac_dice", rounds="single"), game_seeds(2, 8)
+    players = [agents.load("random"), agents.load("greedy")]
+    games = play_games(game, players, [0, 1], seeds, keep=range(8))
+    records.write("games.jsonl", records.of_games(game, games, ["random", "greedy"], [0, 1], seeds))
+    return list(records.read("games.jsonl"))
+
+
+def test_replay_lists_games(recorded, capsys):
+    assert cli.main(["replay", "games.jsonl"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last == "8 games"
+    assert len(lines) == 8
+    for line, record in zip(lines, recorded, strict=True):
+        assert line.startswith(f"{record.number}: random – greedy, {len(record.actions)} plies, ")
+    assert cli.main(["replay", "games.jsonl", "--winner", "greedy"]) == 0
+    won = [record for record in recorded if record.winners == ("greedy",)]
+    assert len(capsys.readouterr().out.splitlines()) == len(won) + 1
+
+
+def test_replay_shows_a_game_move_by_move(recorded, capsys, monkeypatch):
+    assert cli.main(["replay", "games.jsonl", "--game", "3"]) == 0
+    shown = capsys.readouterr().out
+    record = recorded[3]
+    assert f"seed {record.seed}" in shown
+    moves = re.findall(r"^ply \d+: (random|greedy) \(player \d\): (.*)$", shown, re.M)
+    assert [name for _, name in moves] == list(record.actions)
+    assert shown.count("\nply 2\n") == 1, "every position is shown once"
+    winner = record.winners[0] if record.winners else "draw"
+    assert winner in shown.splitlines()[-1]
+    # Two lines of input, and then its end: the rest is shown at once.
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))
+    assert cli.main(["replay", "games.jsonl", "--game", "3", "--step"]) == 0
+    stepped = capsys.readouterr().out
+    assert stepped.count("Enter: ") == 3
+    assert stepped.replace("Enter: ", "") == shown
+
+
+def test_replay_refuses_what_it_cannot_show(capsys):
+    for words, reason in (
+        (["games.jsonl", "--game", "99"], "games.jsonl has no game 99"),
+        (["games.jsonl", "--step"], "--step needs the game"),
+        (["missing.jsonl"], "no file of records at missing.jsonl"),
+        (["twice.jsonl", "--game", "3"], "twice.jsonl has 2 games with number 3, such as on line 4 and line 12"),
+    ):
+        Path("twice.jsonl").write_text(2 * Path("games.jsonl").read_text())
+        assert cli.main(["replay", *words]) == 2
+        assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_recorded_game_is_drawn_as_a_strip(recorded, capsys):
+    assert cli.main(["film", "--record", "games.jsonl", "--game", "2", "--out", "strip.svg"]) == 0
+    found = split(Path("strip.svg").read_text())
+    inner = [each for each in found.elements if each.startswith("<svg")]
+    texts = [each for each in found.elements if each.startswith("<text")]
+    assert len(inner) == len(texts) == len(recorded[2].actions) + 1
+    assert ">start</text>" in texts[0]
+    for k, (text, action) in enumerate(zip(texts[1:], recorded[2].actions, strict=True), 1):
+        assert re.search(rf">{k}\. (random|greedy): {re.escape(action)}</text>", text)
+    assert cli.main(["film", "--record", "games.jsonl", "--out", "strip.svg"]) == 2
+    assert "strip.svg exists" in capsys.readouterr().err
+
+
+def test_a_strip_draws_every_position_with_common_parts_once():
+    from ttt_envs.drawing.raster import rasterise
+
+    game = load_game("tic_tac_dice", rounds="single")
+    games = play_games(game, [agents.load("random")], [0, 0], game_seeds(5, 1), record=[0])
+    kept = games.records[0]
+    svg = strip(game, kept.states, kept.actions, columns=3)
+    drawn = sum(len(game.draw(state, None)) for state in kept.states)
+    assert len(svg) < 0.8 * drawn
+    picture = rasterise(svg)
+    for k in (0, 4):  # each picture of the strip is the position's own
+        alone = rasterise(game.draw(kept.states[k], None), 260).astype(int)
+        left, top = 14 + (k % 3) * 274, 14 + (k // 3) * (alone.shape[0] + 40)
+        part = picture[top + 1 : top + alone.shape[0] - 1, left : left + 260].astype(int)
+        best = min(
+            np.abs(part[:, :] - np.roll(alone, shift, axis=0)[1:-1]).mean() for shift in (-1, 0, 1)
+        )  # a height is no whole number of pixels
+        assert best < 6
+    assert strip(game, kept.states, kept.actions, agents=["<a>", "&"]).count("&lt;a&gt;") > 0
+    assert len(frames_of(game, kept.states, kept.actions)) == len(kept.states)
+
+
+def test_a_new_game_is_filmed(capsys):
+    from PIL import Image
+
+    assert (
+        cli.main(["film", *DICE, "--agents", "random", "greedy", "--seed", "1", "--out", "f.gif", "--width", "90"]) == 0
+    )
+    plies = int(re.findall(r"(\d+) plies of random – greedy", capsys.readouterr().out)[0])
+    with Image.open("f.gif") as film:
+        assert film.n_frames == plies + 1
+        assert film.size[0] == 90
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--out", "f.gif"], "name the game to be played"),
+        ([*DICE, "--out", "f.mp4"], "a film is a .gif or an .svg, not f.mp4"),
+        ([*DICE, "--record", "games.jsonl", "--out", "f.svg"], "a recorded game has its own agents"),
+        ([*DICE, "--agents", "random", "random", "random", "--out", "f.svg"], "needs as many agents, not 3"),
+        ([*DICE, "--out", "f.gif", "--width", "5"], "width must be"),
+        (["--record", "games.jsonl", "--game", "8", "--out", "f.svg"], "has no game 8"),
+    ],
+)
+def test_a_wrong_film_is_refused(words, reason, capsys, tmp_path):
+    assert cli.main(["film", *words]) == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["games.jsonl"]
+
+
+def test_a_leaderboard_is_made_by_the_command(tmp_path, capsys):
+    assert cli.main(["regret", *DICE, "--agents", "random", "--games", "4", "--out", "all/r"]) == 0
+    (tmp_path / "all" / "x.json").write_text("{}")
+    capsys.readouterr()
+    assert cli.main(["leaderboard", "all"]) == 0
+    shown = capsys.readouterr()
+    assert "left out x.json: it is of no known kind" in shown.err
+    assert "leaderboard.md and leaderboard.html are in runs/leaderboard" in shown.out
+    assert "## Tic-Tac-Dice (rounds=single" in (tmp_path / "runs" / "leaderboard" / "leaderboard.md").read_text()
+    assert cli.main(["leaderboard", "all"]) == 0
+    assert "runs/leaderboard-2" in capsys.readouterr().out

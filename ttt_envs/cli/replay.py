@@ -1,0 +1,73 @@
+"""`ttt replay`: recorded games in the terminal, as a list or one of them move by move."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from ttt_envs.cli.common import RecordFilters
+
+if TYPE_CHECKING:
+    from ttt_envs.evaluation.records import GameRecord
+    from ttt_envs.evaluation.replaying import Replayed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay(RecordFilters):
+    """Show recorded games: a list of them, or with --game one of them move by move."""
+
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
+    """File of records, such as games.jsonl of `ttt tournament --record`."""
+    game: Annotated[int | None, tyro.conf.arg(metavar="NUMBER", help_behavior_hint="")] = None
+    """Number of the game to show move by move."""
+    step: bool = False
+    """Wait for Enter before each move."""
+
+    def run(self) -> None:
+        """Print the list, or the game; every game that is shown is replayed and checked."""
+        from ttt_envs.evaluation.replaying import replay
+
+        if self.game is None:
+            if self.step:
+                raise ValueError("--step needs the game to step through: --game NUMBER")
+            found = 0
+            for played in replay(self.read(self.file)):
+                found += 1
+                print(summary(played.record), flush=True)
+            print(f"{found} game{'s' * (found != 1)}")
+            return
+        (played,) = replay([self.the_one(self.file, self.game)])
+        show(played, wait=self.step)
+
+
+def summary(record: "GameRecord") -> str:
+    """A game on one line."""
+    result = f"won by {' and '.join(record.winners)}" if record.winners else "draw"
+    failed = ", with a failure" if record.failures else ""
+    return f"{record.number}: {' – '.join(record.agents)}, {len(record.actions)} plies, {result}{failed}"
+
+
+def show(played: "Replayed", *, wait: bool = False) -> None:
+    """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
+    from ttt_envs.cli.play import result_of
+    from ttt_envs.drawing.film import frames_of, move_text
+
+    record, game = played.record, played.game
+    options = " ".join(f"{name}={value}" for name, value in record.options.items())
+    print(f"{game.title}, game {record.number}, seed {record.seed}, played by ttt-envs {record.library}\n{options}")
+    seated = [f"{agent} (player {player})" for player, agent in enumerate(record.agents)]
+    before = 0
+    for frame in frames_of(game, played.states, played.actions):
+        if frame.ply > before:
+            if wait:
+                try:
+                    input("Enter: ")
+                except EOFError:
+                    wait = False
+            before = frame.ply
+            print(f"\nply {frame.ply}: {move_text(game, played.actions[frame.ply - 1], seated)}")
+        print(f"\n{game.format_state(frame.state, None)}", flush=True)
+    for failure in record.failures:
+        print(f"\n{seated[failure.player]} failed: {failure.reason}")
+    print(f"\n{result_of(game, record.agents, played.states[-1])}")

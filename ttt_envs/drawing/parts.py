@@ -1,0 +1,94 @@
+"""The parts of drawings: what the positions of a game have in common needs to be kept only once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+
+@dataclass
+class Parts:
+    """The elements of many drawings, each one once.
+
+    Attributes:
+        texts: the elements as text, and the opening tags of the drawings.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def add(self, svg: str) -> list[int]:
+        """The numbers of a drawing's opening tag and of its elements, in order; closed by `</svg>` they are it again.
+
+        Raises ValueError for a text that is no SVG.
+        """
+        drawing = split(svg)
+        return [self._number(text) for text in (drawing.opening(), *drawing.elements)]
+
+    def _number(self, text: str) -> int:
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
+        return number
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing taken apart.
+
+    Attributes:
+        attributes: those of the outermost element.
+        elements: the elements within it, as text.
+    """
+
+    attributes: Mapping[str, str]
+    elements: Sequence[str]
+
+    @property
+    def box(self) -> str:
+        """Its viewBox, or what is one for its width and height."""
+        return self.attributes.get("viewBox") or f"0 0 {self.attributes['width']} {self.attributes['height']}"
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of its viewBox."""
+        _, _, width, height = map(float, self.box.replace(",", " ").split())
+        return width, height
+
+    def opening(self, **changes: str) -> str:
+        """The opening tag, without a size of its own, and with these changes of its attributes."""
+        kept = {name: value for name, value in self.attributes.items() if name not in ("width", "height")}
+        found = {**kept, "viewBox": self.box, **changes}
+        return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in found.items())}>"
+
+
+def split(svg: str) -> Drawing:
+    """A drawing taken apart; ValueError for a text that is no SVG with a size."""
+    data, depth = svg.encode(), 0
+    starts: list[int] = []
+    attributes: dict[str, str] = {}
+    parser = expat.ParserCreate()
+
+    def begin(name: str, given: dict[str, str]) -> None:
+        nonlocal depth
+        if depth == 0:
+            attributes.update(given)
+        elif depth == 1:
+            starts.append(parser.CurrentByteIndex)
+        depth += 1
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        if depth == 0:
+            starts.append(parser.CurrentByteIndex)
+
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"the drawing is no SVG: {error}") from None
+    if "viewBox" not in attributes and not {"width", "height"} <= attributes.keys():
+        raise ValueError("the drawing has no size")
+    return Drawing(attributes, [data[a:b].decode() for a, b in pairwise(starts)])

@@ -1,0 +1,139 @@
+"""Charts for pages: rows of bars as HTML and inline SVG, without a script, readable at any width.
+
+Positions in the SVG are percentages, so that a bar is as wide as the page allows and its lines stay thin. Every bar has
+its numbers as text beside it and as its label for screen readers. Colours are the page's, see `page.css`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+#: The part of drawn games, which is grey.
+DRAWN = "drawn"
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """A value with an interval.
+
+    Attributes:
+        name: what it belongs to.
+        low, value, high: in increasing order; nan for a value that is not known.
+        text: the numbers, to be written beside it.
+        box: a narrower interval within the first one, such as the middle half of the values; or none.
+    """
+
+    name: str
+    low: float
+    value: float
+    high: float
+    text: str
+    box: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Whiskers:
+    """Values with intervals on one scale.
+
+    Attributes:
+        title: of the chart; may be empty.
+        rows: from top to bottom.
+        note: a sentence below it.
+        before: title of the table that it stands before.
+    """
+
+    title: str
+    rows: Sequence[Whisker]
+    note: str = ""
+    before: str = ""
+
+    def html(self) -> str:
+        """The chart; empty if no value is known."""
+        known = [each for each in self.rows if np.isfinite([each.low, each.value, each.high]).all()]
+        if not known:
+            return ""
+        low, high = min(each.low for each in known), max(each.high for each in known)
+        margin = 0.03 * (high - low) or 1.0
+        low, high = low - margin, high + margin
+
+        def at(value: float) -> str:
+            return f"{100 * (value - low) / (high - low):.2f}%"
+
+        marks = [(at(each), f"{each:g}") for each in ticks(low, high)]
+        grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x, _ in marks)
+        rows = []
+        for each in self.rows:
+            bar = grid
+            if each in known:
+                bar += f'<line class="whisker" x1="{at(each.low)}" x2="{at(each.high)}" y1="50%" y2="50%"/>'
+                if each.box is not None:
+                    a, b = (100 * (edge - low) / (high - low) for edge in each.box)
+                    bar += f'<rect class="box" x="{a:.2f}%" width="{b - a:.2f}%" y="25%" height="50%"/>'
+                bar += f'<circle class="value" cx="{at(each.value)}" cy="50%" r="4.5"/>'
+            rows.append(_row(each.name, bar, each.text, each.text))
+        axis = "".join(f'<text x="{x}" y="75%">{text}</text>' for x, text in marks)
+        rows.append(_row("", axis, "", "axis", kind="axis"))
+        return _figure(self.title, rows, self.note)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of a whole, one whole a row.
+
+    Attributes:
+        title: of the chart.
+        parts: names of the parts.
+        rows: name and shares, which add up to 1, from top to bottom.
+        note: a sentence below it.
+        before: title of the table that it stands before.
+    """
+
+    title: str
+    parts: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[float]]]
+    note: str = ""
+    before: str = ""
+
+    def html(self) -> str:
+        """The chart; empty without rows."""
+        if not self.rows:
+            return ""
+        kinds = ["drawn" if part == DRAWN else f"part{k}" for k, part in enumerate(self.parts)]
+        keys = "".join(
+            f'<li><i class="{kind}"></i>{escape(part)}</li>' for kind, part in zip(kinds, self.parts, strict=True)
+        )
+        rows = []
+        for name, shares in self.rows:
+            bar, x = "", 0.0
+            for kind, share in zip(kinds, shares, strict=True):
+                bar += f'<rect class="{kind}" x="{100 * x:.2f}%" width="{100 * share:.2f}%" y="15%" height="70%"/>'
+                x += share
+            text = " / ".join(f"{100 * share:.0f}" for share in shares)
+            label = ", ".join(f"{part} {100 * share:.1f} %" for part, share in zip(self.parts, shares, strict=True))
+            rows.append(_row(name, bar, f"{text} %", label))
+        return _figure(self.title, [f'<ul class="keys">{keys}</ul>', *rows], self.note)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high`, about five."""
+    step = 10.0 ** np.floor(np.log10((high - low) / 4))
+    step *= next(k for k in (1, 2, 5, 10) if (high - low) / (step * k) <= 6)
+    first = int(np.ceil(low / step))
+    return [round(k * step, 10) + 0.0 for k in range(first, int(np.floor(high / step)) + 1)]
+
+
+def _row(name: str, bar: str, text: str, label: str, kind: str = "bar") -> str:
+    """A row: name, bar, numbers."""
+    return (
+        f'<div class="row"><span class="name">{escape(name)}</span><svg class="{kind}" role="img" '
+        f'aria-label="{escape(f"{name}: {label}")}">{bar}</svg><span class="number">{escape(text)}</span></div>'
+    )
+
+
+def _figure(title: str, rows: Sequence[str], note: str) -> str:
+    """A chart; `title` may be empty."""
+    heading = f"<h3>{escape(title)}</h3>" if title else ""
+    caption = f"<figcaption>{escape(note)}</figcaption>" if note else ""
+    return f'<figure class="chart">{heading}{"".join(rows)}{caption}</figure>'
