@@ -14,7 +14,7 @@ from ttt_envs.registry import parse_options
 _OPTIONAL = tyro.conf.arg(help_behavior_hint="")
 
 # The fields that only one use of the verb has.
-_PLACING, _CALIBRATING = ("target", "minutes", "strict"), ("rungs", "spacing", "slowest", "version", "resume")
+_PLACING, _CALIBRATING = ("target", "minutes", "pace", "strict"), ("rungs", "spacing", "slowest", "version", "resume")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class Ladder(GameArguments):
     """Most games of the agent (default: 4000); with --calibrate, games of two rungs near each other (default: 400)."""
     minutes: Annotated[float | None, _OPTIONAL] = None
     """With --agent: stop after so many minutes, whatever is known by then."""
+    pace: Annotated[float | None, _OPTIONAL] = None
+    """With --agent: seconds that it takes for a move, for the choice of opponents; by default this is measured."""
     strict: bool = False
     """With --agent: end it all at an error or illegal action, which otherwise only loses the game."""
     rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]", help_behavior_hint="")] = ()

@@ -212,9 +212,10 @@ def _plays(text: str, game: Game) -> bool:
 
 def survey(games: Games, names: list[str], number: int, slowest: float, work: Work) -> Ladder:
     """A first, rough ladder of the candidates that are fast enough, from `number` games a pair."""
-    fast = ["random"]
+    fast, slow = ["random"], set[str]()
     for name in names:
-        if name == "random":
+        family = name.rpartition("=")[0]
+        if name == "random" or family in slow:  # budgets grow
             continue
         games.play(name, "random", len(games.arrangements), work)  # compiles
         played = games.played[_key(name, "random")]
@@ -224,6 +225,8 @@ def survey(games: Games, names: list[str], number: int, slowest: float, work: Wo
         spent = (played.seconds - seconds)[k] / max((played.decisions - decisions)[k], 1)
         if (spent or games.seconds(name)) <= slowest:  # nothing was spent where the games were known
             fast.append(name)
+        else:
+            slow.add(family)
     middle = fast[len(fast) // 2]
     for anchor in dict.fromkeys([middle, fast[-1]]):
         for name in fast:
@@ -237,19 +240,19 @@ def survey(games: Games, names: list[str], number: int, slowest: float, work: Wo
 
 
 def chain(rough: Ladder, spacing: float) -> list[str]:
-    """The rungs from the weakest to the strongest with steps nearest to `spacing`, by dynamic programming."""
-    k = len(rough)
-    cost, before = np.full(k, np.inf), np.zeros(k, np.int64)
-    cost[0] = 0.0
+    """The rungs from random to the strongest with steps nearest to `spacing`, by dynamic programming."""
+    names, elo = rough.rungs[rough.rungs.index("random") :], rough.elo[rough.rungs.index("random") :]
+    k = len(names)
+    cost, before = np.zeros(k), np.zeros(k, np.int64)
     for j in range(1, k):
-        steps = (rough.elo[j] - rough.elo[:j]) / spacing
-        whole = cost[:j] + (steps - 1) ** 2 + _MIXED * rough.rungs[j].startswith("mixed:")
+        steps = (elo[j] - elo[:j]) / spacing
+        whole = cost[:j] + (steps - 1) ** 2 + _MIXED * names[j].startswith("mixed:")
         before[j] = int(np.argmin(whole))
         cost[j] = whole[before[j]]
     found = [k - 1]
     while found[-1]:
         found.append(int(before[found[-1]]))
-    return [rough.rungs[i] for i in reversed(found)]
+    return [names[i] for i in reversed(found)]
 
 
 def _near(rungs: Sequence[str], places: int) -> Iterator[tuple[str, str]]:

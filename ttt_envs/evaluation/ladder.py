@@ -11,8 +11,7 @@ The agent plays rung after rung, each time the one from whose games most is lear
 known as well as asked for. Each seed is played from every seat. Unit u against a rung has the same seed in every
 placement with one `seed`, whatever was played before. The rungs do not play each other: `ttt_envs.evaluation.rungs`
 says what is known about them, `ttt_envs.evaluation.placement` how the rating is found. The times of rungs are the
-ladder's; the agent's is measured, and only its order of magnitude counts, so that a placement plays the same games
-again unless that changes.
+ladder's, and the agent's is `pace`, so that the same call plays the same games.
 """
 
 import time
@@ -24,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import load
+from ttt_envs.agents import Agent, load
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
@@ -33,7 +33,7 @@ from ttt_envs.core.report import Report, Settings, Table
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.bout import Bout
 from ttt_envs.evaluation.placement import Placement, spread_of
-from ttt_envs.evaluation.play import Failure, join
+from ttt_envs.evaluation.play import Failure, ask, join
 from ttt_envs.evaluation.rungs import Ladder, find, plain_options, read, versions
 from ttt_envs.evaluation.seating import arrangements, line_up
 from ttt_envs.evaluation.seats import Seats, seats
@@ -41,6 +41,9 @@ from ttt_envs.registry import resolve
 
 # Seconds a decision beside those of the agents.
 _OVERHEAD = 2e-5
+
+# Positions in which an agent is timed.
+_TRIED = 2
 
 # A rating so far beyond the last rung rests on few games that are not won or lost anyway.
 _BEYOND = 200.0
@@ -217,6 +220,7 @@ def ladder(
     target: float = 25.0,
     games: int = 4000,
     minutes: float | None = None,
+    pace: float | None = None,
     seed: int | None = 0,
     chunk: int | None = None,
     strict: bool = False,
@@ -233,6 +237,8 @@ def ladder(
         target: half width of the 95 % interval, in Elo, at which it stops.
         games: stop after so many games even so; rounded up, so that each seed is played from every seat.
         minutes: stop after so many minutes even so; the games under way are finished.
+        pace: seconds that the agent takes for a move, for the choice of opponents; by default the order of magnitude is
+            measured, and the report has it.
         seed: fixes the games. None draws one of 128 bits, unknown to the agent until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an error or an illegal action of the agent ends it all, instead of losing the game.
@@ -250,7 +256,7 @@ def ladder(
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(1.0, 1e4, target=target)
-    within(0.0, 1e6, minutes=0 if minutes is None else minutes)
+    within(0.0, 1e6, minutes=0 if minutes is None else minutes, pace=0 if pace is None else pace)
     game = resolve(game, options)
     seated = arrangements(game)
     lineup = line_up(game, [agent])
@@ -258,6 +264,7 @@ def ladder(
     if found.game != game.id or found.options != plain_options(game):
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
     settings["agent"] = lineup.names[0]
+    pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:
         settings["table"] = str(table)
     held = np.stack([each.seats for each in seated])
@@ -268,7 +275,7 @@ def ladder(
     chunk = 1 if lineup.live and chunk is None else chunk
     with new_folder(out) as folder:
         with Work(bouts, "games", None, hidden=quiet or lineup.live) as work:
-            pace, batches, started = 0.0, 0, time.perf_counter()
+            started = time.perf_counter()
             while placement.units == 0 or (
                 placement.posterior.half_width > target
                 and placement.units * len(seated) < games
@@ -281,7 +288,7 @@ def ladder(
                     rung.check(game)
                     pair = lineup.agents[0], rung
                     bout = Bout(game, seated, pair, f"ladder {found.rungs[k]}", seed)
-                first, spent = bout.units, (bout.games.seconds[0], bout.games.decisions[0])
+                first = bout.units
                 most = -(-games // len(seated)) - placement.units
                 try:
                     work.tell(0, _progress(placement, found.rungs[k]))
@@ -290,10 +297,6 @@ def ladder(
                     if bout.units > first:
                         bouts[k] = bout
                         placement.add(k, *bout.by_unit(first))
-                batches += 1
-                if batches > 1:  # in the first one the agent may be compiled
-                    decisions = max(int(bout.games.decisions[0] - spent[1]), 1)
-                    pace = _magnitude(float(bout.games.seconds[0] - spent[0]) / decisions)
         return LadderReport(
             game=game,
             settings=settings,
@@ -313,9 +316,19 @@ def _progress(placement: Placement, rung: str) -> str:
     return f"{found.mean:.0f} ± {found.half_width:.0f} Elo, now against {rung}"
 
 
-def _magnitude(seconds: float) -> float:
-    """The nearest power of ten."""
-    return float(10.0 ** np.round(np.log10(max(seconds, 1e-7))))
+def _pace(game: Game, agent: Agent) -> float:
+    """Seconds that an agent takes for a move at the start of a game, as a power of ten."""
+    if agent.interactive:
+        return 1.0
+    batch = Batch(game, _TRIED, seed=0)
+    player = next(player for player in range(game.num_players) if batch.acting(player).any())
+    rows = np.flatnonzero(batch.acting(player))
+    seconds = 0.0
+    for _ in range(2):  # the first time it may compile
+        view, started = batch.view(np.full(len(rows), player), rows), time.perf_counter()
+        ask(agent, view, strict=False)
+        seconds = (time.perf_counter() - started) / len(rows)
+    return float(10.0 ** np.round(np.log10(max(seconds, 1e-6))))
 
 
 def _unlikely(chi_squared: float, freedom: int) -> bool:

@@ -118,7 +118,7 @@ def _log_density(grid: np.ndarray, ladder: Ladder, won: np.ndarray, lost: np.nda
         chance = 1 / (1 + np.exp(mean + z @ root.T - theta))
         slope = (lost * chance - won * (1 - chance)) @ root - z
         curve = (won + lost) * chance * (1 - chance)
-        hessian = np.eye(k) + np.einsum("ki,gk,kj->gij", root, curve, root)
+        hessian = np.eye(k) + (root.T * curve[:, None, :]) @ root
         step = np.linalg.solve(hessian, slope[..., None])[..., 0]
         largest = np.abs(step).max(axis=1, keepdims=True)
         z += step * np.minimum(1, _LARGEST_STEP / np.maximum(largest, 1e-300))
