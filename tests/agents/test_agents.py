@@ -313,7 +313,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ("mixed:greedy,random=2", "random must be a number from 0 to 1, not 2"),
         ("mixed:greedy,random=often", "agent mixed: parameter random: 'often' is not of type float"),
         ("mixed:greedy,share=0.3", "agent mixed: unknown parameter 'share'; known: agent, random"),
-        ("mixed:greedy:samples=3,share=0.3", "agent greedy: unknown parameter 'share'; known: samples"),
+        ("mixed:greedy:samples=3,share=0.3", "agent greedy: unknown parameter 'share'; did you mean 'samples'"),
         ("mixed:human", "agent mixed cannot play as 'human': people choose all of their actions"),
         ("network", "needs"),
     ],

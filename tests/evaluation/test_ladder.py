@@ -11,9 +11,11 @@ from stubborn import Wrong
 import ttt_envs
 from ttt_envs import evaluation, registry
 from ttt_envs.evaluation import rungs
+from ttt_envs.evaluation.bout import Bout
 from ttt_envs.evaluation.calibration import chain
 from ttt_envs.evaluation.placement import PRIOR, Placement, Record, gains, posterior
 from ttt_envs.evaluation.rungs import dispersion, unit_counts
+from ttt_envs.evaluation.seating import arrangements
 
 RUNGS = ["random", "mixed:greedy,random=0.5", "greedy"]
 ELOS = [0, 100, 210, 300, 390, 500, 620]
@@ -236,6 +238,29 @@ def test_shipped_ladders(game_id):
 
 
 # --- real games ---
+
+
+def test_a_bout_goes_on_where_it_was():
+    """In parts, or with the first units played elsewhere: the same games."""
+    game = toy_coin.make(players=3)
+    pair = tuple(ttt_envs.agents.load(name) for name in ("random", "greedy"))
+
+    def bout_of(*parts, first=0):
+        found = Bout(game, arrangements(game), pair, "a – b", seed=3, first=first)
+        for units in parts:
+            found.play(units, None, True)
+        return found
+
+    whole = bout_of(8)
+    assert len(whole.games) == 8 * 6
+    np.testing.assert_array_equal(bout_of(3, 5).games.moves, whole.games.moves)
+    np.testing.assert_array_equal(bout_of(5, first=3).games.moves, whole.games.moves[18:])
+    assert np.sum(whole.by_seating()) == 48
+    won, lost = whole.by_unit()
+    assert (won.sum(), lost.sum()) == (whole.won.sum(), whole.lost.sum())
+    other = Bout(game, arrangements(game), pair, "a – c", seed=3)
+    other.play(8, None, True)
+    assert (other.games.moves != whole.games.moves).any(), "pairs have seeds of their own"
 
 
 def test_a_placement(table, tmp_path):

@@ -24,7 +24,7 @@ class Ladder(GameArguments):
     agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
     """The agent to be rated, such as greedy, network:runs/x or my_agent.py:Name. It stops when the rating is known."""
     calibrate: bool = False
-    """Choose rungs, or take those of the game's ladder, and measure them against each other."""
+    """Measure rungs against each other, which takes long; Ctrl-C keeps the games for --resume."""
     table: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File of the ladder, as --calibrate writes it; by default the one that comes with the game."""
     target: Annotated[float | None, _OPTIONAL] = None
@@ -38,9 +38,9 @@ class Ladder(GameArguments):
     strict: bool = False
     """With --agent: end it all at an error or illegal action, which otherwise only loses the game."""
     rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]", help_behavior_hint="")] = ()
-    """With --calibrate: the rungs; by default those of the game's ladder, or else chosen from what plays the game."""
+    """With --calibrate: the rungs; by default those of the game's ladder, or chosen from what plays the game."""
     spacing: Annotated[float | None, _OPTIONAL] = None
-    """With --calibrate: Elo between two rungs, where they are chosen (default: 100)."""
+    """With --calibrate: choose the rungs anew, so many Elo from each other; a game without a ladder gets 100."""
     slowest: Annotated[float | None, _OPTIONAL] = None
     """With --calibrate: seconds that a move of a chosen rung may take (default: 0.005)."""
     version: Annotated[int | None, _OPTIONAL] = None
