@@ -130,7 +130,7 @@ def test_alpha_rank_is_the_stationary_distribution():
     for i in range(5):
         for j in range(5):
             if i != j:
-                gain = alpha * (scores[j, i] - 0.5)
+                gain = alpha * (scores[j, i] - scores[i, j])
                 chain[i, j] = (1 - np.exp(-gain)) / (1 - np.exp(-population * gain)) / 4
         chain[i, i] = 1 - chain[i].sum()
     found = alpha_rank(scores, alpha, population)

@@ -220,7 +220,8 @@ def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPUL
     """Alpha-rank of one population: the stationary distribution over agents, float64 (k,), of sum 1.
 
     A single copy of another agent, each equally likely, appears in a population of one agent, and takes it over with
-    the probability of fixation under selection of strength `alpha`; between equal agents that is 1 / population.
+    the probability of fixation under selection of strength `alpha`, which compares what the two score against each
+    other (the local selection model, OpenSpiel's default); between equal agents that is 1 / population.
     Probabilities are logarithms throughout, and the distribution is found by elimination without subtractions (W. K.
     Grassmann, M. I. Taksar and D. P. Heyman, Operations Research 33, 1985), so that no transition is too rare.
 
@@ -240,7 +241,7 @@ def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPUL
     if not (0 < alpha < np.inf and population >= 2):
         raise ValueError(f"alpha must be more than 0 and population at least 2, not {alpha} and {population}")
     # rates[i, j]: logarithm of the probability that agent j takes over a population of agent i.
-    gain = alpha * (scores.T - 0.5)
+    gain = alpha * (scores.T - scores)
     size = np.maximum(np.abs(gain), 1e-12)
     rates = np.log(-np.expm1(-size)) - np.log(-np.expm1(-population * size)) + np.minimum(gain, 0) * (population - 1)
     np.fill_diagonal(rates, -np.inf)
