@@ -158,6 +158,23 @@ def test_misfit_is_noticed():
     assert odd.misfit()[1] == 1
 
 
+def test_a_rung_that_does_not_fit_is_seen():
+    """One rung beats the strong and loses to the weak."""
+    rng = np.random.default_rng(10)
+    pairs = []
+    for i in range(6):
+        for j in range(i):
+            p = float(chance(ELOS[i], ELOS[j])) if 2 not in (i, j) else 0.5 + (0.15 if i == 2 else -0.15)
+            pairs.append(rungs.Pair(i, j, unit_counts(*bout(p, 400, rng)), ((0, 0, 0),) * 2, 1))
+    names = [str(k) for k in range(6)]
+    ladder = rungs.fit(toy_coin.make(), names, pairs, np.ones(6), version=1, made={})
+    assert ladder.rungs[int(np.argmax(ladder.fits))] == "2"
+    assert ladder.misfit > 30
+    good = planted_ladder(ELOS, 400, rng)
+    assert (good.fits < 2).all()
+    assert good.wins.sum() == 400 * 2 * 21
+
+
 def test_rungs_are_chosen_by_their_distance():
     elo = np.array([0, 10, 40, 90, 110, 190, 205, 230, 300])
     ladder = planted_ladder([0] * 9, 2, np.random.default_rng(0))

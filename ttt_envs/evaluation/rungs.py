@@ -147,6 +147,26 @@ class Ladder:
         """The rung with rating 0."""
         return self.rungs[int(np.argmin(np.abs(self.elo)))]
 
+    @cached_property
+    def wins(self) -> np.ndarray:
+        """float64 (rungs, rungs): wins of the row against the column, a draw being half a win for both."""
+        found = np.zeros((len(self), len(self)))
+        for pair in self.pairs:
+            found[pair.first, pair.second], found[pair.second, pair.first] = _sums(pair)
+        return found
+
+    @cached_property
+    def fits(self) -> np.ndarray:
+        """float64 (rungs,): how far a rung's scores are from what ratings say, 1 being chance; nan if none can tell.
+
+        It is the root of the mean squared deviation of its pairings in standard deviations.
+        """
+        chance = 1 / (1 + np.exp((self.elo[None, :] - self.elo[:, None]) / ELO))
+        deviation, variance = _deviations(chance, self.wins, self.dispersion)
+        told = (~np.isnan(deviation)).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.sqrt(np.nansum(deviation**2 / variance, axis=1) / told))
+
     @property
     def half_widths(self) -> np.ndarray:
         """float64 (rungs,): half widths of the ratings' 95 % intervals."""
@@ -198,19 +218,20 @@ class Ladder:
         for k in order:
             games = sum(pair.games for pair in self.pairs if k in (pair.first, pair.second))
             interval = f"±{self.half_widths[k]:.0f}"
-            rows.append([names[k], f"{self.elo[k]:.0f}", interval, f"{1e6 * self.seconds[k]:.0f}", str(games)])
-        note = f"Elo by Bradley-Terry, {self.zero} at 0, with half widths of 95 % intervals. "
+            fit = "–" if np.isnan(self.fits[k]) else f"{self.fits[k]:.1f}"
+            rows.append([names[k], f"{self.elo[k]:.0f}", interval, f"{1e6 * self.seconds[k]:.0f}", str(games), fit])
+        note = (
+            f"Elo by Bradley-Terry, {self.zero} at 0, with half widths of 95 % intervals. Misfit: how far scores are "
+            "from what the ratings say, in standard deviations, 1 being chance."
+        )
         if self.misfit:
-            note += f"Differences of two rungs deviate from their ratings by {self.misfit:.0f} Elo beyond chance."
-        score = np.full((len(self), len(self)), np.nan)
-        for pair in self.pairs:
-            won, lost = _sums(pair)
-            score[pair.first, pair.second] = won / (won + lost)
-            score[pair.second, pair.first] = lost / (won + lost)
+            note += f" Differences of two rungs deviate from their ratings by {self.misfit:.0f} Elo beyond chance."
+        with np.errstate(invalid="ignore"):
+            score = self.wins / (self.wins + self.wins.T)
         cells = [["–" if np.isnan(score[i, j]) else f"{score[i, j]:.3f}" for j in order] for i in order]
         header = ["agent", *(str(place) for place in range(1, len(self) + 1))]
         return [
-            Table("Ladder", ["agent", "Elo", "", "µs a move", "games"], rows, note),
+            Table("Ladder", ["agent", "Elo", "", "µs a move", "games", "misfit"], rows, note),
             Table("Scores", header, [[names[i], *row] for i, row in zip(order, cells, strict=True)]),
         ]
 
@@ -276,18 +297,27 @@ def _sums(pair: Pair) -> tuple[float, float]:
     return sum(won * count for won, _, count in pair.units), sum(lost * count for _, lost, count in pair.units)
 
 
+def _deviations(chance: np.ndarray, wins: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """How far differences of two rungs are from what ratings say, and the variance that chance gives them.
+
+    Both float64 (rungs, rungs), in natural units; nan where a pairing did not play, or is too lopsided to tell.
+    """
+    games = wins + wins.T
+    telling = (games > 0) & (chance > _TELLING[0]) & (chance < _TELLING[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.where(telling, (wins / games - chance) / (chance * (1 - chance)), np.nan)
+        return deviation, np.where(telling, spread / (games * chance * (1 - chance)), np.nan)
+
+
 def _misfit(chance: np.ndarray, wins: np.ndarray, spread: float) -> float:
     """See `Ladder.misfit`: by the method of moments, as between studies (DerSimonian and Laird, 1986)."""
-    games = wins + wins.T
-    upper = np.triu(games > 0, 1) & (chance > _TELLING[0]) & (chance < _TELLING[1])
-    if upper.sum() < len(wins):
-        return 0.0
-    p, n = chance[upper], games[upper]
-    residual = (wins[upper] / n - p) / (p * (1 - p))
-    variance = spread / (n * p * (1 - p))
+    deviation, variance = _deviations(chance, wins, spread)
+    upper = np.triu(~np.isnan(deviation), 1)
     freedom = upper.sum() - (len(wins) - 1)
-    beyond = (residual**2 / variance).sum() - freedom
-    return float(ELO * np.sqrt(max(beyond, 0.0) / (1 / variance).sum()))
+    if freedom < 1:
+        return 0.0
+    beyond = (deviation[upper] ** 2 / variance[upper]).sum() - freedom
+    return float(ELO * np.sqrt(max(beyond, 0.0) / (1 / variance[upper]).sum()))
 
 
 # --- files ---
