@@ -16,7 +16,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
-from training import ppo
+from training import alphazero, dqn, ntuple, ppo, tabular, value_learning
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
 from ttt_envs.core.report import Table, write_json
@@ -48,7 +48,8 @@ UNCHECKED = (1024, 1, "")
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
 
 _SIMULATIONS = 1000
-_TRAINING_GAMES, _TRAINING_ROLLOUTS = 512, 8
+_WARM_UP = 20_000
+PPO = "MaskablePPO self-play"
 
 LEGEND = "\n".join(
     (
@@ -56,7 +57,7 @@ LEGEND = "\n".join(
         "Batch: many games, each step with observation, mask and a random action",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "tree search: from the opening",
-        f"self-play: {_TRAINING_GAMES} games, one core, without the time for saving and evaluation",
+        "learners: one process, own settings, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
         "Other work on this machine makes all of this slower.",
     )
@@ -268,28 +269,51 @@ def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
 # --- training ---
 
 
-def train(game_id: str, rollouts: int) -> float:
-    """Decisions a second of self-play training on one core, without saving and evaluation."""
-    import torch
+@dataclass(frozen=True)
+class Learner:
+    """A training script, as it is timed.
 
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        settings = ppo.Config(game=game_id, num_envs=_TRAINING_GAMES, out=out, eval_games=2, quiet=True)
-        result = ppo.train(replace(settings, steps=rollouts * settings.num_envs * settings.rollout))
-    return result.steps_per_second
+    Attributes:
+        what: its name in the table.
+        module: the script.
+        steps: steps of a few seconds, the unit being the script's.
+    """
+
+    what: str
+    module: Any
+    steps: int
+
+    def rate(self, game_id: str, steps: int | None = None) -> float:
+        """Steps a second with the script's own settings, without saving and evaluation."""
+        steps = steps or self.steps
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "run"
+            config = self.module.Config(game=game_id, steps=steps, eval_games=2, eval_every=10**9, out=out, quiet=True)
+            return float(self.module.train(config).steps_per_second)
+
+
+LEARNERS = (
+    Learner(PPO, ppo, 8 * 512 * 16),
+    Learner("masked DQN", dqn, 60_000),
+    Learner("value learning, all actions labelled", value_learning, 60_000),
+    Learner("Gumbel AlphaZero, 16 simulations", alphazero, 40_000),
+    Learner("n-tuple TD learning", ntuple, 1_000_000),
+    Learner("tabular Q-learning", tabular, 200_000),
+)
 
 
 def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
-    """MaskablePPO self-play."""
-    what = "MaskablePPO self-play"
-    try:
-        train(game_id, 1)
-        runs = [train(game_id, _TRAINING_ROLLOUTS) for _ in range(min(config.repeats, 3))]
-    except (ImportError, ValueError) as error:
-        yield _skipped(game_id, what, "steps/s", str(error))
-        return
-    yield _rate(game_id, what, runs, "steps/s", GOALS["games"].get(game_id, {}).get("training"))
+    """The learners that can learn the game."""
+    for learner in LEARNERS:
+        goal = GOALS["games"].get(game_id, {}).get("training") if learner.what == PPO else None
+        unit = f"{learner.module.Config.UNIT}/s"
+        try:
+            learner.rate(game_id, min(learner.steps, _WARM_UP))
+            runs = [learner.rate(game_id) for _ in range(min(config.repeats, 3))]
+        except (ImportError, ValueError) as error:
+            yield _skipped(game_id, learner.what, unit, str(error))
+        else:
+            yield _rate(game_id, learner.what, runs, unit, goal)
 
 
 # --- start ---

@@ -18,9 +18,13 @@ folder holds:
 
 The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
 
+With --both-sides the learner plays all seats, and what the other side may win counts negated: twice the decisions from
+the same games, and no opponents. It is for two sides that move one at a time.
+
 Where optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the one before. With an
 entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
-bonus gets smaller; --entropy-final lets it decrease during the run.
+bonus gets smaller; --entropy-final lets it decrease during the run. --magnet holds the policy near a slowly moving copy
+of itself as well.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017. Action masking: Huang and Ontanon, "A closer
 look at invalid action masking in policy gradient algorithms", 2022. Entropy in self-play: Sokota et al., "A unified
@@ -40,8 +44,10 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from training import checkpoint, seeds
+from training.both_sides import BothSidesEnv, ZeroSumBuffer
 from training.interrupts import Interrupts
 from training.logs import Log
+from training.magnets import MagnetPolicy
 from training.nets import ACTIVATIONS, Logits, load_net
 from training.opponents import Opponents
 from training.probes import Probes, due
@@ -82,6 +88,8 @@ class Config(Settings):
         "self_weight": (0.0, 1.0),
         "past_weight": (0.0, 1.0),
         "past": (1, 10**6),
+        "magnet": (0.0, 1e6),
+        "magnet_rate": (0.0, 1.0),
         "snapshot_every": (1, 10**15),
     }
 
@@ -103,6 +111,10 @@ class Config(Settings):
     """Weight of the entropy bonus. Where optimal play is mixed, self-play needs a large one, such as 0.2."""
     entropy_final: float | None = None
     """Weight of the entropy bonus at the end, approached linearly over --steps; None keeps it constant."""
+    magnet: float = 0.0
+    """Weight of the divergence from the magnet, a slowly moving copy of the policy; 0 for none."""
+    magnet_rate: float = 0.05
+    """Share of the way to the policy that the magnet moves after each rollout."""
     gamma: float = 0.99
     """Discount factor for each decision."""
     gae_lambda: float = 0.95
@@ -115,6 +127,9 @@ class Config(Settings):
     """Encoding of observations, flat or planes."""
     symmetric: bool = False
     """Measure the policy averaged over the board's symmetries, which is stronger: network:OUT,symmetric=true."""
+    both_sides: bool = False
+    """Play all seats with the current self, each ply a decision; for two sides that move one at a time. No opponents
+    are drawn then."""
     self_weight: float = 0.6
     """Share of games against the current self."""
     past_weight: float = 0.2
@@ -158,25 +173,43 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         left = 1 - model.num_timesteps / config.steps if config.anneal else 1.0
         return config.learning_rate * max(left, 0.0)
 
+    env: SB3SeatEnv
+    buffer: dict[str, Any] = {}
+    if config.both_sides:
+        env = both = BothSidesEnv(game, config.num_envs, config.encoding)
+        buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
+    else:
+        env = SB3SeatEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding)
+    weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
     model = MaskablePPO(
-        "MlpPolicy",
-        SB3SeatEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding),
+        MagnetPolicy if config.magnet else "MlpPolicy",
+        env,
         seed=config.seed,
         device="cpu",
         n_steps=config.rollout,
         batch_size=min(config.batch, config.num_envs * config.rollout),
         n_epochs=config.epochs,
         learning_rate=config.learning_rate,
-        ent_coef=config.entropy,
+        ent_coef=1.0 if config.magnet else config.entropy,
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
         policy_kwargs={
             "net_arch": {"pi": list(config.hidden), "vf": list(config.hidden)},
             "activation_fn": ACTIVATIONS[config.activation],
+            **weights,
         },
+        **buffer,
     )
     model.lr_schedule = learning_rate
     return model
+
+
+def set_entropy(model: MaskablePPO, weight: float) -> None:
+    """Change the weight of the entropy bonus."""
+    if isinstance(model.policy, MagnetPolicy):
+        model.policy.entropy = weight
+    else:
+        model.ent_coef = weight
 
 
 class ToLog(KVWriter):
@@ -312,7 +345,7 @@ def _train(config: Config) -> Result:
             save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network)
         save_network(folder / FILE, *network)
         checkpoint.save(folder, steps, parts_of(model))  # last: a resumed run makes again whatever is missing before it
-        if snapshot:
+        if snapshot and not config.both_sides:
             model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
 
     def measure(steps: int, last: bool = False) -> None:
@@ -326,7 +359,7 @@ def _train(config: Config) -> Result:
         with interrupts, bar:
             if not config.resume:
                 save(before=-1)
-            elif not finished:
+            elif not (finished or config.both_sides):
                 model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
             while not finished:
                 measure(model.num_timesteps)
@@ -334,12 +367,14 @@ def _train(config: Config) -> Result:
                     after = model.num_timesteps + config.num_envs * config.rollout
                     if config.entropy_final is not None:
                         share = min(after / config.steps, 1.0)
-                        model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)
+                        set_entropy(model, config.entropy + share * (config.entropy_final - config.entropy))
                     model.learn(
                         config.num_envs * config.rollout,  # one rollout and the updates from it
                         callback=go_on,
                         reset_num_timesteps=False,
                     )
+                    if isinstance(model.policy, MagnetPolicy):
+                        model.policy.follow(config.magnet_rate)
                 save(before=saved)
                 saved = model.num_timesteps
                 bar.update(saved)

@@ -403,3 +403,19 @@ def test_expectimax_forced_actions_are_not_searched() -> None:
     assert view.masks.sum() == 1
     assert np.isnan(agents.load("expectimax").action_values(view)).all()
     assert agents.load("expectimax").act(view).tolist() == [0]
+
+
+# --- playouts ---
+
+
+def test_a_playout_that_is_cut_off_counts_as_a_draw() -> None:
+    game = dice()
+    view = view_of(game, choices(game, 4, (9, 8)))  # nobody can have a row within the next ply
+    for spec in ("mcts:simulations=40,playout_plies=0", "ismcts:simulations=40,playout_plies=0"):
+        visits, values = agents.load(spec).search(view)
+        assert visits.sum(axis=1).tolist() == [40.0] * len(view)
+        assert np.array_equal(values, visits / 2)
+    cut = agents.load("mcts:simulations=40,playout_plies=1000").search(view)
+    whole = agents.load("mcts:simulations=40").search(view)
+    assert np.array_equal(cut, whole)
+    assert not np.array_equal(whole[1], whole[0] / 2)

@@ -42,8 +42,13 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
 
 
 def test_benchmark_of_training(monkeypatch):
-    monkeypatch.setattr(benchmark, "_TRAINING_GAMES", 8)
-    assert benchmark.train(SUPER, 1) > 0
+    names = {learner.what: learner for learner in benchmark.LEARNERS}
+    quick = [replace(names["n-tuple TD learning"], steps=2000), replace(names["tabular Q-learning"], steps=2000)]
+    monkeypatch.setattr(benchmark, "LEARNERS", tuple(quick))
+    first, second = benchmark.measure(replace(QUICK, only=("training",), games=(SUPER,)))
+    assert first.value > 0
+    assert first.unit == "plies/s"
+    assert "skipped: " in second.note, "a table holds too few of its positions"
 
 
 def test_benchmark_of_a_fresh_process(tmp_path):

@@ -12,7 +12,7 @@ import pettingzoo
 import pytest
 import toy_coin
 from gymnasium.utils.env_checker import check_env
-from option_sets import OPTIONS
+from option_sets import OPTIONS, USUAL
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 
 import ttt_envs
@@ -67,7 +67,7 @@ each_parallel = pytest.mark.parametrize("make", parallel_makers().values(), ids=
 
 def games() -> list[Game]:
     return [
-        *(ttt_envs.load(game_id, **OPTIONS[game_id][-1]) for game_id in GAME_IDS),
+        *(ttt_envs.load(game_id, **OPTIONS[game_id][:USUAL][-1]) for game_id in GAME_IDS),
         toy_coin.make(players=2),
         toy_coin.make(players=3, tosses=2),
     ]

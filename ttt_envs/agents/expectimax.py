@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, uniform
-from ttt_envs.agents.search.mcts import playout
+from ttt_envs.agents.search.mcts import TO_THE_END, playout
 from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.options import MOST, within
@@ -43,7 +43,7 @@ def guess(states, legal, values, joint, samples, playouts, seed, out):
         if not states[1]["done"]:
             resample(states[1], states[1]["to_move"], rng.fold(seed, 2 * k))
             rng.start(states[1], rng.fold(seed, 2 * k + 1))
-            playout(states[1], joint, legal[0])
+            playout(states[1], joint, legal[0], TO_THE_END)
         for player in range(out.shape[0]):
             out[player] += states[1]["rewards"][player] / playouts
 

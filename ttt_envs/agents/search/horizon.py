@@ -61,7 +61,7 @@ def evaluate_network(state, mover, sides, weights, form, found, features, units,
     value = np.float64(units[now, 0])
     if form[1]:
         legal_mask(state, player, legal)
-        value = -_LEAST
+        value = _LEAST
         for j in range(legal.shape[0]):
             if legal[j]:
                 value = max(value, np.float64(units[now, j]))

@@ -120,6 +120,7 @@ class ISMCTS(mcts.MCTS):
         seconds: float | None = None,
         exploration: float = 0.7,
         threads: int = 1,
+        playout_plies: int | None = None,
     ) -> None:
         """Set up a search of a fixed size, or of a fixed time.
 
@@ -129,8 +130,9 @@ class ISMCTS(mcts.MCTS):
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); half of it below the root.
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
+            playout_plies: plies after which a playout ends as a draw; None plays on to the end.
         """
-        super().__init__(simulations, seconds, exploration, threads)
+        super().__init__(simulations, seconds, exploration, threads, playout_plies)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.rules)

@@ -42,7 +42,7 @@ NODE = np.dtype(
     [
         ("value", np.float64),  # reward of the mover's side, mapped from -1..1 to 0..1; of the root: see `simulate`
         ("visits", np.int32),
-        ("action", np.int32),
+        ("action", np.int32),  # of the root: the most plies of a playout
         ("mover", np.int32),  # of the root: the player to move there
         ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
         ("child", np.int32),  # of the position: the newest action
@@ -61,6 +61,9 @@ _BELOW_ROOT = 0.5
 
 #: The most simulations for a decision: their tree takes gigabytes.
 MOST_SIMULATIONS = 10**8
+
+#: More plies than any game has: a playout goes on to the end.
+TO_THE_END = 2**31 - 1
 
 # Simulations between two looks at the clock.
 _CHUNK = 64
@@ -145,9 +148,13 @@ def find(index, new, digest):
     return place
 
 
-def playout(state, joint, legal):
-    """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
-    while not state["done"]:
+def playout(state, joint, legal, plies):
+    """Play uniformly random actions, in place, to the end or for so many plies; joint int64 (players,) is room to work.
+
+    A game that is not over pays nobody, and so counts as a draw.
+    """
+    while plies > 0 and not state["done"]:
+        plies -= 1
         mover = state["to_move"]
         legal_mask(state, mover, legal)
         joint[mover] = rng.choose(legal, rng.draw(state))
@@ -163,8 +170,8 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
         memory: input of `arrive`; for MCTS the memory of `world` that makes its position, as uint64.
         sides: float64 (players,), how many share each player's reward.
         seed: uint64; the draws of simulation s depend on it and on s.
-        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move and, as its
-            value, the exploration constant.
+        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move, as its value the
+            exploration constant, and as its action the most plies of a playout.
         index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
         legal: bool (num_actions,), room to work.
     """
@@ -196,7 +203,7 @@ def simulate(root, world, memory, sides, seed, tree, index, legal):
             step(state, joint)
             if not (grown or state["done"]):
                 place = arrive(state, tree, index, node, memory)
-        playout(state, joint, legal)
+        playout(state, joint, legal, tree[0]["action"])
         back_up(tree, node, state["rewards"], sides)
 
 
@@ -251,6 +258,7 @@ class MCTS(Agent):
         seconds: float | None = None,
         exploration: float = 1.4,
         threads: int = 1,
+        playout_plies: int | None = None,
     ) -> None:
         """Set up a search of a fixed size, or of a fixed time.
 
@@ -260,16 +268,21 @@ class MCTS(Agent):
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
+            playout_plies: plies after which a playout ends as a draw; None plays on to the end. Where random games are
+                long, a short playout takes less time, and counts what is near.
         """
         within(1, MOST_SIMULATIONS, simulations=simulations)
         within(1, 1024, threads=threads)
         if seconds is not None:
             within(1e-6, 1e6, seconds=seconds)
+        if playout_plies is not None:
+            within(0, TO_THE_END, playout_plies=playout_plies)
         within(0.0, 1e6, exploration=exploration)  # a much larger one would not be finite in bounds
         self.simulations = simulations
         self.seconds = seconds
         self.exploration = exploration
         self.threads = threads
+        self.playout_plies = playout_plies
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
@@ -335,6 +348,7 @@ class MCTS(Agent):
     def _plant(self, tree: np.ndarray, player: int) -> None:
         """Prepare a tree of zeros for the player who searches."""
         tree[0]["value"], tree[0]["mover"] = self.exploration, player
+        tree[0]["action"] = TO_THE_END if self.playout_plies is None else self.playout_plies
 
     def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
         """The result of a search, float64 (rows, num_actions)."""

@@ -387,8 +387,7 @@ class SMMCTS(mcts.MCTS):
         return np.zeros(size, node_for(game.num_players)), index, memory
 
     def _plant(self, tree: np.ndarray, player: int) -> None:
-        super()._plant(tree, player)
-        tree[0]["earned"] = self.gamma
+        tree[0]["value"], tree[0]["mover"], tree[0]["earned"] = self.exploration, player, self.gamma
 
     def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
         read_root(tree, out)
