@@ -35,6 +35,8 @@ SPECS = (
     "expectimax:samples=4,playouts=1",
     "oracle",
     "oracle:fallback=mcts:simulations=20",
+    "mixed:greedy,random=0.3",
+    "mixed:mcts:simulations=20,threads=2,random=0.5",
 )
 
 # --- a race to the last stone: three players, chance, several turns in a row ---
@@ -171,6 +173,7 @@ def games() -> list[Game]:
 
 
 def fits(spec: str, game: Game) -> bool:
+    spec = spec.removeprefix("mixed:")
     if spec.startswith("smmcts"):
         return not game.hidden_information
     if spec.startswith("ismcts"):
@@ -285,7 +288,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
         (
             "mtcs",
             "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, alphabeta, "
-            "expectimax, oracle, trained, network, lookahead, guided, tabular, human",
+            "expectimax, oracle, mixed, trained, network, lookahead, guided, tabular, human",
         ),
         ("", "unknown agent ''"),
         (
@@ -306,6 +309,12 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ("random:seed=3", "unknown parameter 'seed'; known: none"),
         ("greedy:samples=0", "samples must be a whole number from 1 to 1,000,000,000, not 0"),
         ("oracle:fallback=gredy", "did you mean 'greedy'"),
+        ("mixed", "agent mixed needs agent, such as 'mixed:agent=...'"),
+        ("mixed:greedy,random=2", "random must be a number from 0 to 1, not 2"),
+        ("mixed:greedy,random=often", "agent mixed: parameter random: 'often' is not of type float"),
+        ("mixed:greedy,share=0.3", "agent mixed: unknown parameter 'share'; known: agent, random"),
+        ("mixed:greedy:samples=3,share=0.3", "agent greedy: unknown parameter 'share'; did you mean 'samples'"),
+        ("mixed:human", "agent mixed cannot play as 'human': people choose all of their actions"),
         ("network", "needs"),
     ],
 )
@@ -634,3 +643,32 @@ def test_oracle_refuses_games_without_one() -> None:
     for ask in (agents.load("oracle").act, agents.load("oracle").policy):
         with pytest.raises(ValueError, match=r"agent oracle cannot play.*won_boards='open'"):
             ask(view)
+
+
+# --- mixed ---
+
+
+def test_a_mixed_agent_is_its_agent_or_random() -> None:
+    """In each decision one of the two, alike whatever the share: the same seeds that play at random go on doing so."""
+    view = position(X_THREATENS.format(mover="X", board=2, extra="O"), 400)
+    own, random = (agents.load(name).act(view) for name in ("mcts:simulations=20", "random"))
+    assert (own != random).mean() > 0.5
+    at_random = np.zeros(400, bool)
+    for share in (0.0, 0.2, 0.6, 1.0):
+        actions = agents.load(f"mixed:mcts:simulations=20,random={share}").act(view)
+        now = actions != own
+        assert (actions[now] == random[now]).all()
+        assert (now | ~at_random).all()
+        at_random = now
+    assert (actions == random).all()
+
+
+def test_a_mixed_agent_takes_the_whole_text_of_its_agent() -> None:
+    mixed = agents.load("mixed:mcts:simulations=20,threads=2,random=0.25")
+    assert (mixed.random, mixed.agent.name) == (0.25, "mcts:simulations=20,threads=2")
+    assert (mixed.agent.simulations, mixed.agent.threads) == (20, 2)
+    named = agents.load("mixed:random=0.25,agent=mcts:simulations=20,threads=2")
+    assert (named.random, named.agent.name) == (0.25, mixed.agent.name)
+    nested = agents.load("oracle:mixed:greedy:samples=3,random=0.4")
+    assert nested.fallback.agent.samples == 3
+    assert nested.fallback.random == 0.4

@@ -51,6 +51,7 @@ AGENTS: dict[str, str] = {
     "alphabeta": "ttt_envs.agents.search.alphabeta:AlphaBeta",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
+    "mixed": "ttt_envs.agents.mixed:Mixed",
     "trained": "ttt_envs.agents.shipped:Trained",
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",
@@ -79,10 +80,11 @@ def load(spec: Any) -> Agent:
 
     Args:
         spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x" (a value without a
-            name belongs to the first parameter); "my_agent.py:Mine" or "package.module:Mine", with parameters as in
-            "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry point group
-            `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives, an agent
-            object or a function. The agent of a text gets the text as its `name`.
+            name belongs to the first parameter; an agent as a value keeps the parameters behind it that only it has, as
+            in "mixed:mcts:simulations=50,threads=2,random=0.1"); "my_agent.py:Mine" or "package.module:Mine", with
+            parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry
+            point group `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives,
+            an agent object or a function. The agent of a text gets the text as its `name`.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -201,6 +203,12 @@ def _find(spec: str) -> tuple[Any, str]:
     return getattr(module, place["name"]), place["rest"] or ""
 
 
+def _names_agent(text: str) -> bool:
+    """Whether a text begins with an agent and a colon."""
+    name, colon, _ = text.partition(":")
+    return bool(colon) and (name in _names() or _PLACE.fullmatch(text.partition("=")[0]) is not None)
+
+
 def _unknown(name: str) -> str:
     return f"{unknown('agent', name, _names())}; or my_agent.py:Name, or package.module:Name"
 
@@ -281,7 +289,11 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
         rest = after
         if not part:
             continue
-        if not equals:
+        value = next(reversed(arguments.values()), None)
+        if key not in parameters and isinstance(value, str) and ":" in value and _names_agent(value):
+            arguments[next(reversed(arguments))] = f"{value},{part}"  # a parameter of the agent that is the value
+            continue
+        if not equals or _names_agent(key):
             if arguments or not parameters:
                 names = ", ".join(parameters) or "none"
                 raise ValueError(f"agent {spec!r}: {part!r} must be parameter=value; known: {names}")

@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "agents": "ttt_envs.cli.agents:Agents",
     "play": "ttt_envs.cli.play:Play",
     "tournament": "ttt_envs.cli.tournament:Tournament",
+    "ladder": "ttt_envs.cli.ladder:Ladder",
     "regret": "ttt_envs.cli.regret:Regret",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "solve": "ttt_envs.cli.solve:Solve",

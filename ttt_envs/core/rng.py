@@ -183,6 +183,7 @@ class Stream(IntEnum):
     OTHERS = 2  # what other players are assumed to choose at the same time
     SEARCH = 3  # all that a search draws
     FUTURE = 4  # the futures of a look ahead
+    MIXTURE = 5  # which of several agents chooses
 
 
 def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:

@@ -83,7 +83,7 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0,
 
     share = prior / max(k - 1, 1)
     theta = strengths((total + share / 2 * worth)[None])[0]
-    weights = _information(theta, games + share * worth)
+    weights = information(theta, games + share * worth)
     elo = _centred(theta[None], weights)[0]
     nothing = np.full((resamples, k), np.nan)
     elos, scores = nothing, np.full((resamples, k, k), np.nan)
@@ -144,7 +144,7 @@ def strengths(wins: np.ndarray) -> np.ndarray:
     raise ValueError("some agents won all their games against the others: without a prior there are no finite ratings")
 
 
-def _information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
+def information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
     """float64 (k,), sum 1: Fisher information about each rating, the others given."""
     chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     known = (games * chance * (1 - chance)).sum(axis=1)

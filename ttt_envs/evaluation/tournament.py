@@ -36,6 +36,7 @@ from ttt_envs.core.report import NotSaved, Settings, Table
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation import tournament_charts
 from ttt_envs.evaluation.charts import Whiskers
+from ttt_envs.evaluation.cycles import Circles, circles
 from ttt_envs.evaluation.leaderboard import measured_tables
 from ttt_envs.evaluation.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.parts import Store, as_settings, check_same, results_folder
@@ -43,6 +44,7 @@ from ttt_envs.evaluation.play import Failure, Games, game_seeds, join
 from ttt_envs.evaluation.ratings import Ratings, rate
 from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
+from ttt_envs.evaluation.seats import Seats, seats
 from ttt_envs.evaluation.units import Agenda, Contest, Part, uncovered
 from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished, engine_for
 from ttt_envs.registry import resolve
@@ -139,6 +141,23 @@ class TournamentReport(PagedReport):
         with np.errstate(invalid="ignore"):
             return np.asarray(won[0] / won.sum(axis=0))
 
+    @cached_property
+    def circles(self) -> Circles:
+        """How transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
+        wins = np.zeros((len(self.agents), len(self.agents)))
+        for p in self.pairings:
+            wins[p.first, p.second], wins[p.second, p.first] = p.won.sum(), p.lost.sum()
+        return circles(wins, self.ratings)
+
+    @cached_property
+    def seats(self) -> Seats:
+        """The scores of the seats whoever sits there, draws, and lengths."""
+        games = [pairing.games for pairing in self.pairings]
+        units = np.concatenate([np.arange(len(each)) // len(self.arrangements) for each in games])
+        rewards, lengths = np.concatenate([g.rewards for g in games]), np.concatenate([g.lengths for g in games])
+        resamples, seed = self.settings["resamples"], self.settings["seed"]
+        return seats(self.game, rewards, lengths, units, resamples=resamples, seed=seed)
+
     @property
     def failures(self) -> list[Failure]:
         """Errors and illegal actions, pairing after pairing."""
@@ -175,7 +194,8 @@ class TournamentReport(PagedReport):
             note = f"Score of the row as {name}, the column having all other seats."
             found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
         found += [table for table, _ in self.measured]
-        return [*found, self._pairings(), *([self._failures()] if self.failures else []), self._time()]
+        found += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
+        return [*found, *([self._failures()] if self.failures else []), self._time()]
 
     def _ratings(self) -> Table:
         r = self.ratings
@@ -200,22 +220,25 @@ class TournamentReport(PagedReport):
         for p in self.pairings:
             share = p.won / np.maximum(p.won + p.lost, 1e-12)
             wins, losses = int((share > 0.5).sum()), int((share < 0.5).sum())
+            first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
             rows.append(
                 [
                     f"{self.agents[p.first]} – {self.agents[p.second]}",
                     str(len(p.games)) if len(p.games) == p.planned else f"{len(p.games)} of {p.planned}",
                     f"{wins}/{len(p.games) - wins - losses}/{losses}",
                     f"{p.mean_reward(p.first):+.3f}",
+                    f"{first.score[0]:.3f}",
                     f"{p.games.lengths.mean():.1f}",
                     str(p.distinct),
                 ]
             )
         note = (
-            "Games won, drawn and lost by the first, and its mean reward. Plies: mean length. Distinct: games that "
+            "Games won, drawn and lost by the first, and its mean reward. First seat: score of player_0, whoever sits "
+            "there. Plies: mean length. Distinct: games that "
             "went differently; where they are few, agents repeat themselves, and the intervals, which take seeds for "
             "independent, say little."
         )
-        return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "plies", "distinct"], rows, note)
+        return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "first seat", "plies", "distinct"], rows, note)
 
     def _failures(self) -> Table:
         rows = []
@@ -251,9 +274,10 @@ class TournamentReport(PagedReport):
         return found
 
     def remarks(self) -> list[str]:
-        """A warning for each agent that failed."""
+        """A warning for each cycle, and for each agent that failed."""
         names = dict.fromkeys(each.agent for each in self.failures)
-        return [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+        found = self.circles.remarks(self.agents, self.ratings)
+        return found + [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
 
     def data(self) -> dict[str, Any]:
         """Ratings, crosstables, pairings, failures."""
@@ -275,6 +299,8 @@ class TournamentReport(PagedReport):
                 }
                 for p in self.pairings
             ],
+            **self.circles.data(self.agents),
+            "seats": self.seats.data(),
             "failures": [asdict(each) for each in self.failures],
             "seconds_by_agent": self.time[0],
             "moves": self.time[1],

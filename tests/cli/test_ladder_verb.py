@@ -1,0 +1,71 @@
+"""`ttt ladder`: one verb that shows a ladder, places an agent on it, and calibrates it."""
+
+import json
+
+import pytest
+
+from ttt_envs import cli, registry
+
+
+@pytest.fixture(autouse=True)
+def toy(tmp_path, monkeypatch):
+    """The toy game as a registered one, and an empty current folder."""
+    monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+CALIBRATE = ["ladder", "toy_coin", "--calibrate", "--games", "24"]
+TABLE = ["--table", "runs/ladder/ladder.json"]
+
+
+def test_calibrate_place_and_show(tmp_path, capsys):
+    assert cli.main([*CALIBRATE, "--rungs", "random", "greedy"]) == 0
+    assert cli.main(["ladder", "toy_coin", "--agent", "greedy:samples=2", *TABLE, "--games", "30"]) == 0
+    data = json.loads((tmp_path / "runs" / "ladder-2" / "results.json").read_text())
+    assert (data["games_played"], data["agent"], data["reached"]) == (30, "greedy:samples=2", False)
+    assert data["command"].startswith(
+        "ttt ladder toy_coin --agent greedy:samples=2 --table runs/ladder/ladder.json --games 30"
+    )
+    capsys.readouterr()
+    assert cli.main(["ladder", "toy_coin", *TABLE]) == 0
+    printed = capsys.readouterr().out
+    made = json.loads((tmp_path / "runs" / "ladder" / "ladder.json").read_text())["made"]
+    assert made["command"] in printed
+    assert "1  greedy" in printed
+    assert "2  random" in printed
+    # The command that a ladder names makes it again.
+    assert cli.main([*made["command"].split()[1:], "--out", "again"]) == 0
+    first, again = ((tmp_path / name / "ladder.json").read_text() for name in ("runs/ladder", "again"))
+    assert json.loads(first)["pairs"] == json.loads(again)["pairs"]
+
+
+def test_more_games_go_on_from_fewer(tmp_path):
+    assert cli.main([*CALIBRATE, "--rungs", "random", "greedy", "--out", "c"]) == 0
+    few = json.loads((tmp_path / "c" / "ladder.json").read_text())["pairs"][0]
+    more = [*CALIBRATE[:-1], "60", "--rungs", "greedy", "random", "--out", "c", "--resume"]
+    assert cli.main(more) == 0
+    pair = json.loads((tmp_path / "c" / "ladder.json").read_text())["pairs"][0]
+    assert (sum(map(sum, few["seatings"])), sum(map(sum, pair["seatings"]))) == (24, 60)
+    for before, after in zip(few["seatings"], pair["seatings"], strict=True):
+        assert all(a <= b for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--calibrate", "--agent", "random"], "--calibrate makes a ladder and --agent uses one"),
+        (["--calibrate", "--target", "30"], "--target does not go with --calibrate"),
+        (["--agent", "random", "--rungs", "greedy"], "--rungs does not go with --agent"),
+        (["--calibrate", "--resume"], "--resume needs --out"),
+        (["--calibrate", "--resume", "--out", "nothing"], "no calibration to resume at nothing"),
+        (["--calibrate", "--rungs", "random"], "at least 2 agents must be given, not 1"),
+        (["--agent", "random"], "comes with no ladder; `ttt ladder toy_coin --calibrate` makes one"),
+        (["--agent", "random", "--table", "missing.json"], "no ladder at missing.json"),
+        (["--agent", "random", "--target", "0"], "target must be a number from 1 to 10,000, not 0"),
+        ([], "comes with no ladder"),
+    ],
+)
+def test_wrong_lines(words, message, capsys):
+    assert cli.main(["ladder", "toy_coin", *words]) == 2
+    assert message in capsys.readouterr().err

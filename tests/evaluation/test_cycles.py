@@ -1,0 +1,252 @@
+"""Cycles, Nash averaging and alpha-rank: against games whose solution is known, brute force, and OpenSpiel."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import toy_coin
+from scipy.optimize import minimize
+
+from ttt_envs import evaluation
+from ttt_envs.evaluation.cycles import alpha_rank, circles, cycles, log_odds, nash_average
+from ttt_envs.evaluation.ratings import ELO, rate
+from ttt_envs.evaluation.seats import seats
+
+#: Rock beats scissors, scissors beat paper, paper beats rock.
+ROCK = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
+
+
+def antisymmetric(table: np.ndarray) -> np.ndarray:
+    """The upper half of a table, and below it what the others lose."""
+    upper = np.triu(table, 1)
+    return upper - upper.T
+
+
+def tournament(chance: np.ndarray, units: int, rng: np.random.Generator) -> np.ndarray:
+    """Wins of a round robin of two games a unit, for probabilities of a win (k, k)."""
+    k = len(chance)
+    wins = np.zeros((units, k, k))
+    for i in range(k):
+        for j in range(i):
+            wins[:, i, j] = rng.binomial(2, chance[i, j], units)
+            wins[:, j, i] = 2 - wins[:, i, j]
+    return wins
+
+
+def chances(elo: np.ndarray) -> np.ndarray:
+    """Probabilities of a win of agents with these ratings."""
+    return 1 / (1 + np.exp((elo[None, :] - elo[:, None]) / ELO))
+
+
+# --- Nash averaging ---
+
+
+def test_rock_paper_scissors_is_played_evenly():
+    share, value = nash_average(100 * ROCK)
+    np.testing.assert_allclose(share, 1 / 3, atol=1e-9)
+    np.testing.assert_allclose(value, 0, atol=1e-6)
+
+
+def test_copies_share_a_share():
+    """Balduzzi et al.: adding copies of an agent changes nobody's value. A smaller entropy would favour one copy."""
+    order = [0, 1, 2, 2, 2]
+    share, value = nash_average(80 * ROCK[np.ix_(order, order)])
+    np.testing.assert_allclose(share, [1 / 3, 1 / 3, 1 / 9, 1 / 9, 1 / 9], atol=1e-4)
+    np.testing.assert_allclose(value, 0, atol=1e-2)
+
+
+def test_the_best_of_a_transitive_field_has_all():
+    elo = np.array([300.0, 0, 120, 290])
+    share, value = nash_average(elo[:, None] - elo[None, :])
+    np.testing.assert_allclose(share, [1, 0, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(value, elo - 300, atol=1e-3)
+
+
+def test_equal_agents_share_evenly():
+    share, value = nash_average(np.zeros((4, 4)))
+    assert (share == 0.25).all()
+    assert (value == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nash_averaging_is_what_an_optimiser_finds(seed):
+    """Whole payoffs have many equilibria, among which entropy decides."""
+    rng = np.random.default_rng(seed)
+    k = 4 + seed % 3
+    payoffs = antisymmetric(rng.integers(-1, 2, (k, k)) if seed % 2 else rng.normal(size=(k, k)))
+    constraints = [{"type": "ineq", "fun": lambda p: p @ payoffs}, {"type": "eq", "fun": lambda p: p.sum() - 1}]
+
+    def negative_entropy(p):
+        return (p * np.log(np.maximum(p, 1e-15))).sum()
+
+    tried = [
+        minimize(
+            negative_entropy,
+            rng.dirichlet(np.ones(k)),
+            bounds=[(0, 1)] * k,
+            constraints=constraints,
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        for _ in range(2)
+    ]
+    best = min((each for each in tried if each.success), key=lambda each: each.fun)
+    share, value = nash_average(payoffs)
+    np.testing.assert_allclose(share, best.x, atol=1e-3)
+    assert value.max() < 1e-4 * np.abs(payoffs).max()
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 3)), np.full((2, 2), np.nan), np.array([[0, 1], [1, 0]])])
+def test_wrong_payoffs(wrong):
+    with pytest.raises(ValueError, match="payoffs must be"):
+        nash_average(wrong)
+
+
+def test_log_odds_are_elo():
+    wins = np.array([[0, 90], [9, 0]])
+    np.testing.assert_allclose(log_odds(wins, prior=1e-9)[0, 1], 400)
+    assert 380 < log_odds(wins)[0, 1] < 400
+    assert log_odds(wins)[0, 0] == 0
+
+
+# --- alpha-rank ---
+
+
+def test_alpha_rank_of_known_fields():
+    np.testing.assert_allclose(alpha_rank(0.5 + 0.3 * ROCK), 1 / 3)
+    best = alpha_rank(chances(np.array([0.0, 100, 300])))
+    assert best.argmax() == 2
+    assert best[2] > 0.999
+    even = alpha_rank(np.full((4, 4), 0.5))
+    np.testing.assert_allclose(even, 0.25)
+
+
+def test_alpha_rank_is_the_stationary_distribution():
+    """Weak selection, where plain arithmetic will do."""
+    rng = np.random.default_rng(0)
+    scores = 0.5 + antisymmetric(rng.uniform(-0.4, 0.4, (5, 5)))
+    alpha, population = 0.7, 6
+    chain = np.zeros((5, 5))
+    for i in range(5):
+        for j in range(5):
+            if i != j:
+                gain = alpha * (scores[j, i] - scores[i, j])
+                chain[i, j] = (1 - np.exp(-gain)) / (1 - np.exp(-population * gain)) / 4
+        chain[i, i] = 1 - chain[i].sum()
+    found = alpha_rank(scores, alpha, population)
+    np.testing.assert_allclose(found @ chain, found, atol=1e-12)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_alpha_rank_refuses_what_is_no_crosstable():
+    with pytest.raises(ValueError, match="scores must be"):
+        alpha_rank(np.array([[0.5, np.nan], [0.5, 0.5]]))
+    with pytest.raises(ValueError, match="population at least 2"):
+        alpha_rank(np.full((2, 2), 0.5), population=1)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyspiel") is None, reason="open_spiel is not installed")
+def test_open_spiel_finds_the_same():
+    from open_spiel.python.egt import alpharank
+
+    rng = np.random.default_rng(1)
+    for scale in (0.05, 0.4):
+        scores = 0.5 + antisymmetric(rng.uniform(-scale, scale, (6, 6)))
+        for alpha in (0.3, 10.0):
+            theirs = alpharank.compute([scores], m=50, alpha=alpha)[2]
+            np.testing.assert_allclose(alpha_rank(scores, alpha, 50), theirs, atol=1e-6)
+
+
+# --- cycles ---
+
+
+def test_a_planted_cycle_is_named_and_a_transitive_field_is_not():
+    rng = np.random.default_rng(3)
+    elo = np.array([0, 0, 0, 150, 150, -200.0])
+    planted = chances(elo)
+    planted[:3, :3] = 0.5 + 0.15 * ROCK
+    for trial in range(20):
+        wins = tournament(planted, 150, rng)
+        ratings = rate(wins, resamples=400, seed=trial)
+        assert circles(wins.sum(axis=0), ratings).cycles == [(0, 2, 1)]
+        (remark,) = circles(wins.sum(axis=0), ratings).remarks("abcdef", ratings)
+        assert "a beats c (0." in remark
+        assert remark.index("a beats c") < remark.index("c beats b") < remark.index("b beats a")
+    found = []
+    for trial in range(60):
+        wins = tournament(chances(elo), 150, rng)
+        found += circles(wins.sum(axis=0), rate(wins, resamples=400, seed=trial)).cycles
+    assert found == [], "equal agents beat each other in circles by chance, but not beyond it"
+
+
+def test_the_clearest_shortest_cycle_of_each_group():
+    low = np.full((8, 8), 0.3)
+    for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (1, 3)):  # 0-1-3 is shorter than 0-1-2-3
+        low[a, b] = 0.6
+    for a, b, bound in ((4, 5, 0.7), (5, 6, 0.7), (6, 4, 0.7), (4, 7, 0.9), (7, 6, 0.52), (5, 7, 0.51)):
+        low[a, b] = bound
+    low[0, 4] = low[3, 6] = 0.9
+    assert cycles(low) == [(0, 1, 3), (4, 5, 6)]
+    assert cycles(np.full((3, 3), np.nan)) == []
+
+
+def test_a_tournament_warns_of_a_cycle():
+    """Through the whole report, with scores put in the place of games."""
+    report = evaluation.tournament(toy_coin.make(), ["random", "greedy", "greedy:samples=2"], games=60, quiet=True)
+    assert not [remark for remark in report.remarks() if "intransitive" in remark]
+    report.ratings.score_low[:] = 0.4
+    report.ratings.score_low[[0, 1, 2], [1, 2, 0]] = 0.55
+    del report.circles
+    (remark,) = report.remarks()
+    assert remark.startswith("The crosstable is intransitive")
+    assert "random beats greedy (" in remark
+    assert report.data()["cycles"] == [["random", "greedy", "greedy:samples=2"]]
+    text = report.markdown()
+    assert "## Circles" in text
+    assert f"- {remark}" in text
+
+
+def test_agents_that_have_not_met():
+    wins = np.zeros((10, 3, 3))
+    wins[:, 0, 1] = wins[:, 1, 2] = 2
+    found = circles(wins.sum(axis=0), rate(wins))
+    assert np.isnan(found.nash_share).all()
+    assert found.tables("abc", [0, 1, 2]) == []
+    assert found.cycles == []
+
+
+# --- seats ---
+
+
+def test_seats_have_scores_draws_and_lengths():
+    game = toy_coin.make()
+    rng = np.random.default_rng(4)
+    first = rng.choice([1, 0, -1], 4000, p=[0.5, 0.2, 0.3])
+    found = seats(game, np.column_stack([first, -first]), rng.integers(3, 10, 4000), np.arange(4000) // 2)
+    assert found.names == ("player_0", "player_1")
+    assert found.score.sum() == pytest.approx(1)
+    assert found.score[0] == pytest.approx((first > 0).mean() + (first == 0).mean() / 2)
+    assert found.interval[0, 0] < 0.6 < found.interval[0, 1]
+    width = found.interval[0, 1] - found.interval[0, 0]
+    assert width == pytest.approx(2 * 1.96 * ((first + 1) / 2).std() / 4000**0.5, rel=0.15)
+    assert found.drawn_interval[0] < 0.2 < found.drawn_interval[1]
+    assert found.lengths == (3, 3, 6, 9, 9)
+
+
+def test_seats_of_three_sides_average_one_half():
+    game = toy_coin.make(players=3)
+    rewards = np.array([[1, -0.5, -0.5], [-1, 0.5, 0.5], [0, 0, 0]])
+    found = seats(game, rewards, np.full(3, 4), np.arange(3), resamples=0)
+    np.testing.assert_allclose(found.score, [(1 + 0 + 0.5) / 3, (0.25 + 0.75 + 0.5) / 3, (0.25 + 0.75 + 0.5) / 3])
+    assert found.drawn == pytest.approx(1 / 3)
+    assert np.isnan(found.interval).all()
+
+
+def test_what_happens_twice_counts_as_one_seed():
+    """All games of a seed go together in the bootstrap."""
+    game = toy_coin.make()
+    first = np.random.default_rng(5).choice([1, -1], 200)
+    rewards, lengths = np.repeat(np.column_stack([first, -first]), 8, axis=0), np.full(1600, 3)
+    paired = seats(game, rewards, lengths, np.arange(1600) // 8)
+    single = seats(game, rewards, lengths, np.arange(1600))
+    assert np.diff(paired.interval[0]) > 2 * np.diff(single.interval[0])

@@ -1,0 +1,386 @@
+"""Ladders: their files, the posterior of a rating, placements of agents of known strength and of real ones."""
+
+import json
+
+import numpy as np
+import pytest
+import toy_coin
+from planted import bout, chance, placed, planted_ladder, truth
+from stubborn import Wrong
+
+import ttt_envs
+from ttt_envs import evaluation, registry
+from ttt_envs.evaluation import rungs
+from ttt_envs.evaluation.bout import Bout
+from ttt_envs.evaluation.calibration import chain
+from ttt_envs.evaluation.placement import PRIOR, Placement, Record, gains, posterior
+from ttt_envs.evaluation.rungs import dispersion, unit_counts
+from ttt_envs.evaluation.seating import arrangements
+
+RUNGS = ["random", "mixed:greedy,random=0.5", "greedy"]
+ELOS = [0, 100, 210, 300, 390, 500, 620]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The toy game as a registered one."""
+    monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
+
+
+@pytest.fixture
+def table(toy, tmp_path):
+    """The file of a small ladder of the toy game."""
+    report = evaluation.calibrate("toy_coin", RUNGS, games=120, out=tmp_path / "calibration", quiet=True)
+    assert report.complete
+    path = tmp_path / "calibration" / "ladder.json"
+    data = json.loads(path.read_text())
+    for rung in data["rungs"]:
+        rung["seconds"] = 1e-4  # measured times would choose other opponents in each run
+    path.write_text(json.dumps(data))
+    return path
+
+
+# --- the numbers ---
+
+
+def test_the_posterior_is_that_of_brute_force():
+    """Two rungs, whose ratings are integrated out on a grid of their own."""
+    ladder = planted_ladder([0, 150], 40, np.random.default_rng(1))
+    records = [Record(np.array([2.0, 1, 2, 0, 1]), np.array([0.0, 1, 0, 2, 1])), Record(np.zeros(3), np.full(3, 2.0))]
+    found = posterior(ladder, records, 1.0)
+    values, vectors = np.linalg.eigh(ladder.covariance)
+    z = np.linspace(-6, 6, 121)
+    first, second = np.meshgrid(z, z, indexing="ij")
+    roots = np.sqrt(np.maximum(values, 0))
+    b = ladder.elo + np.stack([first * roots[0], second * roots[1]], axis=-1) @ vectors.T
+    prior = np.exp(-(first**2 + second**2) / 2)
+    density = []
+    for rating in found.grid:
+        p = chance(rating, b)
+        likelihood = p[..., 0] ** 6 * (1 - p[..., 0]) ** 4 * (1 - p[..., 1]) ** 6
+        density.append((prior * likelihood).sum() * np.exp(-(((rating - ladder.elo.mean()) / PRIOR) ** 2) / 2))
+    density = np.array(density) / np.sum(density)
+    mean = density @ found.grid
+    deviation = np.sqrt(density @ (found.grid - mean) ** 2)
+    assert found.mean == pytest.approx(mean, abs=0.02 * deviation)
+    assert found.deviation == pytest.approx(deviation, rel=0.02)
+    edges = np.cumsum(density)
+    assert (found.low, found.high) == pytest.approx(tuple(np.interp([0.025, 0.975], edges, found.grid)), abs=4)
+
+
+def test_what_is_not_known_of_the_rungs_widens_the_interval():
+    rng = np.random.default_rng(2)
+    record = [Record(), Record(), Record(*bout(0.5, 200, rng))]
+    rough, fine = (planted_ladder([0, 100, 200], units, np.random.default_rng(3)) for units in (20, 2000))
+    widths = [posterior(ladder, record, 1.0).half_width for ladder in (rough, fine)]
+    assert widths[0] > 1.2 * widths[1]
+
+
+def test_clean_records_have_finite_ratings():
+    ladder = planted_ladder(ELOS, 50, np.random.default_rng(4))
+    clean = [Record(np.full(20, 2.0), np.zeros(20)) for _ in ELOS]
+    best, worst = posterior(ladder, clean), posterior(ladder, [Record(each.lost, each.won) for each in clean])
+    assert ladder.elo[-1] + 100 < best.low < best.high < 5000
+    assert worst.high < ladder.elo[0] - 100
+
+
+def test_draws_and_paired_seeds_narrow_intervals():
+    rng = np.random.default_rng(5)
+    ladder = planted_ladder(ELOS, 2000, rng)
+    even = [Record() for _ in ELOS]
+    coins, halves = list(even), list(even)
+    coins[3] = Record(*bout(0.5, 300, rng))
+    halves[3] = Record(*(np.ones(300), np.ones(300)))
+    assert posterior(ladder, halves).half_width < 0.6 * posterior(ladder, coins).half_width
+
+
+def test_dispersion():
+    rng = np.random.default_rng(6)
+    coins = unit_counts(*bout(0.7, 20_000, rng))
+    drawn = unit_counts(*bout(0.5, 20_000, rng, draws=0.5))
+    doubled = tuple((2 * won, 2 * lost, count) for won, lost, count in coins)
+    assert dispersion([coins]) == pytest.approx(1, rel=0.05)
+    assert dispersion([drawn]) == pytest.approx(0.5, rel=0.05)  # half of the games say nothing but 1/2
+    assert dispersion([doubled]) == pytest.approx(2, rel=0.05)
+    assert dispersion([()], 0.7) == 0.7
+
+
+def test_games_are_played_where_most_is_learned():
+    ladder = planted_ladder(ELOS, 500, np.random.default_rng(7))
+    records = [Record() for _ in ELOS]
+    records[4] = Record(*bout(0.5, 30, np.random.default_rng(8)))
+    found = posterior(ladder, records)
+    best = gains(ladder, records, found, 2.0)
+    assert {3, 5} >= {int(np.argmax(best))}, "the neighbours of an even opponent that was played much"
+    assert best[0] < best.max() / 2
+    placement = Placement(ladder, 2.0)
+    costs, everyone = np.ones(7), np.ones(7, bool)
+    costs[int(np.argmax(gains(ladder, placement.records, placement.posterior, 2.0)))] = 100
+    assert costs[placement.choice(costs, everyone)] == 1, "what takes a hundred times as long is left out"
+    assert placement.choice(np.ones(7), np.arange(7) == 6) == 6
+
+
+@pytest.mark.parametrize(
+    ("trials", "draws", "lowest", "highest"),
+    [
+        pytest.param(10, 0.0, 0.7, 1.0),
+        pytest.param(500, 0.0, 0.93, 0.98, marks=pytest.mark.slow),
+        pytest.param(500, 0.4, 0.93, 0.98, marks=pytest.mark.slow),
+    ],
+)
+def test_placements_find_agents_of_known_strength(trials, draws, lowest, highest):
+    """Calibration and placement are both drawn anew; intervals of 95 % hold the truth 95 times in a hundred."""
+    inside, rungs_inside = [], []
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        ladder = planted_ladder(ELOS, 200, rng, draws)
+        of = rng.uniform(-50, 700)
+        found = placed(ladder, ELOS, of, rng, target=35, draws=draws).posterior
+        assert found.half_width <= 35
+        inside.append(found.low <= truth(ladder, ELOS, of) <= found.high)
+        true = np.array([truth(ladder, ELOS, ELOS[int(name)]) for name in ladder.rungs])
+        rungs_inside.append(np.abs(ladder.elo - true) <= ladder.half_widths)
+    assert lowest <= np.mean(inside) <= highest
+    assert lowest <= np.mean(rungs_inside) <= highest
+
+
+def test_misfit_is_noticed():
+    """An agent that beats one rung and loses to its equal has no rating that fits."""
+    rng = np.random.default_rng(9)
+    ladder = planted_ladder(ELOS, 500, rng)
+    assert ladder.misfit < 15
+    fitting, odd = Placement(ladder, 2.0), Placement(ladder, 2.0)
+    for k, p in ((3, 0.5), (4, float(chance(300, 390)))):
+        fitting.add(k, *bout(p, 300, rng))
+        odd.add(k, *bout(0.3 if k == 3 else 0.7, 300, rng))
+    assert fitting.misfit()[0] < 6
+    assert odd.misfit()[0] > 50
+    assert odd.misfit()[1] == 1
+
+
+def test_a_rung_that_does_not_fit_is_seen():
+    """One rung beats the strong and loses to the weak."""
+    rng = np.random.default_rng(10)
+    pairs = []
+    for i in range(6):
+        for j in range(i):
+            p = float(chance(ELOS[i], ELOS[j])) if 2 not in (i, j) else 0.5 + (0.15 if i == 2 else -0.15)
+            pairs.append(rungs.Pair(i, j, unit_counts(*bout(p, 400, rng)), ((0, 0, 0),) * 2, 1))
+    names = [str(k) for k in range(6)]
+    ladder = rungs.fit(toy_coin.make(), names, pairs, np.ones(6), version=1, made={})
+    assert ladder.rungs[int(np.argmax(ladder.fits))] == "2"
+    assert ladder.misfit > 30
+    good = planted_ladder(ELOS, 400, rng)
+    assert (good.fits < 2).all()
+    assert good.wins.sum() == 400 * 2 * 21
+
+
+def test_rungs_are_chosen_by_their_distance():
+    elo = np.array([0, 10, 40, 90, 110, 190, 205, 230, 300])
+    ladder = planted_ladder([0] * 9, 2, np.random.default_rng(0))
+    names = ("weak", "random", "a", "b", "mixed:b", "c", "mixed:c", "d", "e")
+    rough = rungs.Ladder(**{**vars(ladder), "rungs": names, "elo": elo - 10.0})
+    assert chain(rough, 100) == ["random", "b", "c", "e"]
+    assert chain(rough, 1000) == ["random", "e"]
+
+
+# --- files ---
+
+
+def test_a_ladder_is_read_as_it_was_written(table, toy):
+    ladder = rungs.read(table)
+    assert json.loads(table.read_text()) == ladder.json()
+    assert rungs.read(table).digest == ladder.digest
+    assert ladder.made["command"].startswith("ttt ladder toy_coin --rungs random")
+    assert set(ladder.rungs) == set(RUNGS)
+    assert ladder.elo[ladder.rungs.index("random")] == 0
+    assert (np.diff(ladder.elo) >= 0).all()
+    again = rungs.fit(toy_coin.make(), ladder.rungs, ladder.pairs, ladder.seconds, version=1, made=ladder.made)
+    assert again.digest == ladder.digest
+    path = table.with_name("again.json")
+    path.write_text(again.text())
+    assert rungs.read(path).digest == ladder.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"rungs": []},
+        {"covariance": [[1.0]]},
+        {"dispersion": 0},
+        {"pairs": [{"rungs": [0, 7], "units": [], "seatings": [], "plies": 1}]},
+        {"options": 3},
+        {"elo": None},
+    ],
+)
+def test_damaged_ladders_are_refused(table, change):
+    data = {**json.loads(table.read_text()), **change}
+    if "elo" in change:
+        data["rungs"][0]["elo"] = float("nan")
+    table.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=r"ladder\.json is no ladder, or damaged"):
+        rungs.read(table)
+
+
+def test_a_ladder_of_another_game_is_refused(table):
+    with pytest.raises(ValueError, match=r"is one of toy_coin with options.*not of"):
+        evaluation.ladder("toy_coin", "random", options={"tosses": 2}, table=table)
+
+
+def test_a_game_without_a_ladder(toy):
+    with pytest.raises(ValueError, match="comes with no ladder; `ttt ladder toy_coin --calibrate` makes one"):
+        evaluation.ladder("toy_coin", "random")
+
+
+def test_ladders_lie_beside_the_game(table, monkeypatch, tmp_path):
+    folder = tmp_path / "ladders"
+    folder.mkdir()
+    monkeypatch.setattr(rungs, "folder_of", lambda game: folder)
+    data = json.loads(table.read_text())
+    for version in (1, 3, 2):
+        (folder / f"coin-{version}.json").write_text(json.dumps({**data, "version": version}))
+    assert rungs.find(toy_coin.make()).version == 3
+    with pytest.raises(ValueError, match=r"no ladder; it has one with players=2, tosses=1; .*players=2, tosses=1"):
+        rungs.find(toy_coin.make(players=3))
+
+
+@pytest.mark.parametrize("game_id", ttt_envs.GAMES)
+def test_shipped_ladders(game_id):
+    """Their ratings are those of their games, they begin with random, and their agents exist."""
+    game = ttt_envs.load(game_id)
+    ladder = rungs.find(game)
+    again = rungs.fit(game, ladder.rungs, ladder.pairs, ladder.seconds, version=ladder.version, made=ladder.made)
+    np.testing.assert_allclose(again.elo, ladder.elo, atol=0.1)
+    np.testing.assert_allclose(again.covariance, ladder.covariance, atol=0.1)
+    assert ladder.rungs[0] == "random"
+    assert ladder.elo[0] == 0
+    assert len(ladder.pairs) == len(ladder) * (len(ladder) - 1) // 2, "all rungs have played each other"
+    for name in ladder.rungs:
+        ttt_envs.agents.load(name)
+    command = f"ttt ladder {game_id} --rungs"
+    assert ladder.made["command"].startswith(command)
+
+
+# --- real games ---
+
+
+def test_a_bout_goes_on_where_it_was():
+    """In parts, or with the first units played elsewhere: the same games."""
+    game = toy_coin.make(players=3)
+    pair = tuple(ttt_envs.agents.load(name) for name in ("random", "greedy"))
+
+    def bout_of(*parts, first=0):
+        found = Bout(game, arrangements(game), pair, "a – b", seed=3, first=first)
+        for units in parts:
+            found.play(units, None, True)
+        return found
+
+    whole = bout_of(8)
+    assert len(whole.games) == 8 * 6
+    np.testing.assert_array_equal(bout_of(3, 5).games.moves, whole.games.moves)
+    np.testing.assert_array_equal(bout_of(5, first=3).games.moves, whole.games.moves[18:])
+    assert np.sum(whole.by_seating()) == 48
+    won, lost = whole.by_unit()
+    assert (won.sum(), lost.sum()) == (whole.won.sum(), whole.lost.sum())
+    other = Bout(game, arrangements(game), pair, "a – c", seed=3)
+    other.play(8, None, True)
+    assert (other.games.moves != whole.games.moves).any(), "pairs have seeds of their own"
+
+
+def test_a_placement(table, tmp_path):
+    report = evaluation.ladder("toy_coin", "greedy:samples=2", table=table, target=60, out=tmp_path / "p", quiet=True)
+    assert report.complete
+    assert report.reached
+    assert report.placement.posterior.half_width <= 60
+    data = json.loads((tmp_path / "p" / "results.json").read_text())
+    assert data["ladder"]["digest"] == report.ladder.digest
+    assert data["rating"] == pytest.approx(report.rating)
+    assert data["games_played"] == report.games == sum(each["games"] for each in data["rungs"])
+    assert (data["seed"], data["agent"], data["options"]) == (0, "greedy:samples=2", {"players": 2, "tosses": 1})
+    text = (tmp_path / "p" / "report.md").read_text()
+    assert "ttt ladder toy_coin --agent greedy:samples=2 --table" in text
+    assert "## Games against the rungs" in text
+    for bout_ in report.bouts.values():
+        assert (bout_.seats == np.array([[0, 1], [1, 0]] * bout_.units)).all(), "each seed is played from both seats"
+        np.testing.assert_allclose(bout_.won + bout_.lost, 1)
+
+
+def test_two_placements_agree(table):
+    given = {"game": "toy_coin", "agent": "greedy:samples=2", "table": table, "target": 45, "pace": 1e-4, "quiet": True}
+    found = [evaluation.ladder(**given, seed=seed) for seed in (1, 2)]
+    widths = [each.placement.posterior.half_width for each in found]
+    assert abs(found[0].rating - found[1].rating) < np.hypot(*widths)
+    assert (found[0].bouts[0].games.moves[:8] != found[1].bouts[0].games.moves[:8]).any()
+    again = evaluation.ladder(**given, seed=1)
+    assert again.rating == found[0].rating
+    np.testing.assert_array_equal(again.bouts[0].games.moves, found[0].bouts[0].games.moves)
+    assert "--pace 0.0001" in again.command
+
+
+def test_a_rung_is_not_its_own_opponent(table):
+    report = evaluation.ladder("toy_coin", "random", table=table, games=40, target=1, quiet=True)
+    assert report.games == 40
+    assert not report.reached
+    assert report.ladder.rungs.index("random") not in report.bouts
+    assert any("is a rung itself" in remark for remark in report.remarks())
+    assert any("40 games were played, see --games" in remark for remark in report.remarks())
+
+
+def test_failures_lose_and_are_named(table):
+    report = evaluation.ladder("toy_coin", Wrong([99]), table=table, games=16, quiet=True)
+    assert report.rating < 0
+    assert any("it lost 16 games by errors or illegal actions" in remark for remark in report.remarks())
+    with pytest.raises(ValueError, match="wrong"):
+        evaluation.ladder("toy_coin", Wrong([99]), table=table, games=16, strict=True, quiet=True)
+
+
+class Impatient:
+    """Presses Ctrl-C after some answers."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def act(self, view):
+        self.answers -= 1
+        if self.answers < 0:
+            raise KeyboardInterrupt
+        return view.masks.argmax(axis=1)
+
+
+def test_an_interrupt_keeps_what_is_done(table):
+    report = evaluation.ladder("toy_coin", Impatient(12), table=table, chunk=2, quiet=True)
+    assert not report.complete
+    assert 0 < report.games < 40
+    assert report.games % 2 == 0
+    assert np.isfinite(report.rating)
+    with pytest.raises(KeyboardInterrupt, match="no games were finished"):
+        evaluation.ladder("toy_coin", Impatient(3), table=table, quiet=True)
+
+
+def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
+    whole = evaluation.calibrate("toy_coin", RUNGS, games=60, quiet=True).ladder
+    play = evaluation.calibration.Games.play
+
+    def interrupted(self, one, other, games, work):
+        if len(self.played) == 2:
+            raise KeyboardInterrupt
+        play(self, one, other, games, work)
+
+    monkeypatch.setattr(evaluation.calibration.Games, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="not finished: --resume --out"):
+        evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)
+    monkeypatch.setattr(evaluation.calibration.Games, "play", play)
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["pairs.json"]
+    with pytest.raises(ValueError, match="has games with seed 0, not 1"):
+        evaluation.calibrate("toy_coin", RUNGS, games=60, seed=1, out=tmp_path / "c", resume=True, quiet=True)
+    resumed = evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", resume=True, quiet=True).ladder
+    assert resumed.pairs == whole.pairs
+    np.testing.assert_array_equal(resumed.elo, whole.elo)
+
+
+def test_rungs_are_found_for_a_game_without_any(toy):
+    report = evaluation.calibrate("toy_coin", games=16, spacing=30, quiet=True)
+    assert report.ladder.rungs[0] == "random" or "random" in report.ladder.rungs
+    assert len(report.ladder) >= 2
+    assert "--rungs random" in report.command

@@ -1,0 +1,53 @@
+"""Agents of known strength that play no game: results are drawn from the Bradley-Terry model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import toy_coin
+
+from ttt_envs.evaluation.placement import Placement
+from ttt_envs.evaluation.ratings import ELO
+from ttt_envs.evaluation.rungs import Ladder, Pair, fit, unit_counts
+
+
+def chance(elo: np.ndarray | float, other: np.ndarray | float) -> np.ndarray:
+    """The probability of a win."""
+    return 1 / (1 + np.exp((np.asarray(other) - elo) / ELO))
+
+
+def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """(won, lost) of units of two games with expected score p, of which a share is drawn."""
+    drawn = rng.random((units, 2)) < draws * 2 * min(p, 1 - p)
+    # What is not drawn is won so often that the score stays p.
+    share = (p - draws * min(p, 1 - p)) / (1 - draws * 2 * min(p, 1 - p))
+    won = np.where(drawn, 0.5, rng.random((units, 2)) < share).sum(axis=1)
+    return won, 2 - won
+
+
+def planted_ladder(elo: Sequence[float], units: int, rng: np.random.Generator, draws: float = 0.0) -> Ladder:
+    """A ladder of rungs "0", "1", ... with these ratings, each two of which play `units` units."""
+    pairs = []
+    for i in range(len(elo)):
+        for j in range(i):
+            won, lost = bout(float(chance(elo[i], elo[j])), units, rng, draws)
+            pairs.append(Pair(i, j, unit_counts(won, lost), ((units, 0, units), (units, 0, units)), units * 20))
+    names = [str(k) for k in range(len(elo))]
+    return fit(toy_coin.make(), names, pairs, np.full(len(elo), 1e-4), version=1, made={})
+
+
+def truth(ladder: Ladder, elo: Sequence[float], of: float) -> float:
+    """A true rating on the scale of the ladder, which fixes the mean of its rungs."""
+    true = np.array([elo[int(name)] for name in ladder.rungs])
+    return float(of - ladder.weights @ (true - ladder.elo) / ladder.weights.sum())
+
+
+def placed(
+    ladder: Ladder, elo: Sequence[float], of: float, rng: np.random.Generator, target: float, draws: float = 0.0
+) -> Placement:
+    """An agent with the rating `of`, placed until its interval is +-target."""
+    placement = Placement(ladder, 2.0)
+    everyone = np.ones(len(ladder), bool)
+    while placement.posterior.half_width > target and placement.units < 3000:
+        k = placement.choice(np.ones(len(ladder)), everyone)
+        placement.add(k, *bout(float(chance(of, elo[int(ladder.rungs[k])])), placement.batch(), rng, draws))
+    return placement

@@ -1,0 +1,57 @@
+"""Mixed: another agent that plays at random now and then."""
+
+import numpy as np
+
+from ttt_envs.agents import load
+from ttt_envs.agents.base import Agent, uniform
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
+from ttt_envs.core.view import View, check_actions
+
+
+class Mixed(Agent):
+    """Plays as another agent, but each decision is with a given probability a uniformly chosen legal action.
+
+    It weakens an agent by degrees: `mixed:mcts:simulations=50,random=0.3`.
+    """
+
+    name = "mixed"
+
+    def __init__(self, agent: str, random: float = 0.1) -> None:
+        """Choose the agent and how often it plays at random.
+
+        Args:
+            agent: the other agent, such as greedy or mcts:simulations=50.
+            random: probability of a random action, from 0 to 1; each decision draws anew.
+
+        Raises ValueError if the agent is a person.
+        """
+        within(0.0, 1.0, random=random)
+        self.agent = load(agent)
+        if self.agent.interactive:
+            raise ValueError(f"agent {self.name} cannot play as {agent!r}: people choose all of their actions")
+        self.random = float(random)
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. The other agent is asked only where it chooses."""
+        kind = np.empty(len(view), np.int64)
+        chances = np.tile([self.random, 1 - self.random], (len(view), 1))
+        sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE), kind)
+        actions = np.empty(len(view), np.int64)
+        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
+        own = kind == 1
+        if own.any():
+            part = view.take(own)
+            actions[own] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
+        return actions
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions)."""
+        found = self._checked(self.agent.policy(view), view)
+        found = found / np.where(total := found.sum(axis=1, keepdims=True), total, 1)
+        return (1 - self.random) * found + self.random * uniform(view.masks)
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError if the other agent cannot play `game`."""
+        self.agent.check(game)

@@ -1,0 +1,104 @@
+"""`ttt ladder`: a game's ladder of fixed opponents, the place of an agent on it, and its calibration."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from ttt_envs.cli.common import GameArguments
+from ttt_envs.cli.shell import DONE, INTERRUPTED
+from ttt_envs.core.files import unused
+from ttt_envs.registry import parse_options
+
+_OPTIONAL = tyro.conf.arg(help_behavior_hint="")
+
+# The fields that only one use of the verb has.
+_PLACING, _CALIBRATING = ("target", "minutes", "pace", "strict"), ("rungs", "spacing", "slowest", "version", "resume")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder(GameArguments):
+    """Rate an agent against a ladder of fixed opponents. Without --agent, show the ladder; --calibrate makes one."""
+
+    agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """The agent to be rated, such as greedy, network:runs/x or my_agent.py:Name. It stops when the rating is known."""
+    calibrate: bool = False
+    """Measure rungs against each other, which takes long; Ctrl-C keeps the games for --resume."""
+    table: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """File of the ladder, as --calibrate writes it; by default the one that comes with the game."""
+    target: Annotated[float | None, _OPTIONAL] = None
+    """With --agent: half width of the 95 % interval at which it stops, in Elo (default: 25)."""
+    games: Annotated[int | None, _OPTIONAL] = None
+    """Most games of the agent (default: 4000); with --calibrate, games of two rungs near each other (default: 400)."""
+    minutes: Annotated[float | None, _OPTIONAL] = None
+    """With --agent: stop after so many minutes, whatever is known by then."""
+    pace: Annotated[float | None, _OPTIONAL] = None
+    """With --agent: seconds that it takes for a move, for the choice of opponents; by default this is measured."""
+    strict: bool = False
+    """With --agent: end it all at an error or illegal action, which otherwise only loses the game."""
+    rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]", help_behavior_hint="")] = ()
+    """With --calibrate: the rungs; by default those of the game's ladder, or chosen from what plays the game."""
+    spacing: Annotated[float | None, _OPTIONAL] = None
+    """With --calibrate: choose the rungs anew, so many Elo from each other; a game without a ladder gets 100."""
+    slowest: Annotated[float | None, _OPTIONAL] = None
+    """With --calibrate: seconds that a move of a chosen rung may take (default: 0.005)."""
+    version: Annotated[int | None, _OPTIONAL] = None
+    """With --calibrate: number of the ladder; by default one more than that of the game's ladder."""
+    resume: bool = False
+    """With --calibrate: go on with the games in the folder --out."""
+    chunk: Annotated[int | None, _OPTIONAL] = None
+    """Games played side by side; by default a few seconds' worth. Changes no result."""
+    seed: int | Literal["secret"] = 0
+    """Seed of the games; `secret` draws one of 128 bits, which the report names at the end."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """Folder for the results, which must be empty; by default runs/ladder, numbered if that is taken."""
+
+    def run(self) -> int:
+        """Show the ladder, place the agent, or calibrate; returns the exit status of success, or of an interrupt."""
+        if self.calibrate and self.agent is not None:
+            raise ValueError("--calibrate makes a ladder and --agent uses one: call them one after the other")
+        if not self.calibrate and self.agent is None:
+            self._show()
+            return DONE
+        use, others = ("--calibrate", _PLACING) if self.calibrate else ("--agent", _CALIBRATING)
+        for name in (*others, *(["table"] if self.calibrate else [])):
+            if getattr(self, name):
+                raise ValueError(f"--{name} does not go with {use}")
+        given = {"options": parse_options(self.game, self.option), "out": self._out(), "chunk": self.chunk}
+        given["seed"] = None if self.seed == "secret" else self.seed
+        names = _CALIBRATING if self.calibrate else (*_PLACING, "table")
+        given.update({name: value for name in (*names, "games") if (value := getattr(self, name)) is not None})
+        try:
+            report = self._report(given)
+        except OSError as error:
+            if (unsaved := getattr(error, "report", None)) is not None:  # all is worked out, and cannot be written
+                unsaved.show()
+            raise
+        report.show()
+        return DONE if report.complete else INTERRUPTED
+
+    def _out(self) -> Path:
+        if self.resume and self.out is None:
+            raise ValueError("--resume needs --out, the folder with the games")
+        return self.out or unused(Path("runs") / "ladder", numbered=True)
+
+    def _report(self, given: dict[str, Any]) -> Any:
+        from ttt_envs import evaluation
+
+        if self.calibrate:
+            return evaluation.calibrate(self.game, **given)
+        return evaluation.ladder(self.game, self.agent, **given)
+
+    def _show(self) -> None:
+        from rich.console import Console
+
+        from ttt_envs.evaluation.rungs import find, read
+
+        found = find(self.load()) if self.table is None else read(self.table)
+        console = Console()
+        for table in found.tables():
+            console.print(table.rich())
+        command = found.made.get("command", "unknown")
+        console.print(f"Version {found.version} ({found.digest}), made by", highlight=False)
+        console.print(str(command), markup=False, highlight=False, soft_wrap=True)
