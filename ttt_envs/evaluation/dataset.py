@@ -274,7 +274,7 @@ def write_minari(
             create_dataset_from_buffers(
                 dataset_id,
                 episodes,
-                observation_space=Encoder(found, "flat").masked_space(found.num_actions),
+                observation_space=Encoder(found, "flat").shown_space(found.num_actions),
                 action_space=gymnasium.spaces.Discrete(found.num_actions),
                 description=f"Decisions of single players in {found!r}, one episode a player and game.",
                 data_format="arrow",

@@ -242,11 +242,10 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
 def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
     """The actions of the games of which they were kept: whose they are, and one row a ply."""
     mine = [(unit, k, each) for unit, some in enumerate(games) for k, each in some.actions.items()]
+    rows = [each.astype(np.int32) for _, _, each in mine]
     return {
         "kept": np.array([(unit, k, len(each)) for unit, k, each in mine], np.int64).reshape(-1, 3),
-        "actions": np.concatenate([each for _, _, each in mine]).astype(np.int32)
-        if mine
-        else np.zeros((0, 1), np.int32),
+        "actions": np.concatenate(rows) if rows else np.zeros((0, 1), np.int32),
     }
 
 

@@ -501,10 +501,12 @@ def _pairing(
 ) -> Pairing:
     """A pairing's parts, put together in order."""
     mine = sorted((part for part in parts if part.unit.pair == pair), key=lambda part: part.unit)
-    before = np.cumsum([0, *(len(part.games) for part in mine)]).tolist()
-    games = join(
-        [replace(p.games, actions=_shifted(p.games.actions, k)) for p, k in zip(mine, before, strict=False)], game, 2
-    )
+    found, before = list[Games](), 0
+    for part in mine:
+        # A part numbers its games from 0 on.
+        found.append(replace(part.games, actions={before + k: each for k, each in part.games.actions.items()}))
+        before += len(part.games)
+    games = join(found, game, 2)
     for name in ("seconds", "decisions"):  # those of two agents, as those of all
         every = np.zeros(len(names), getattr(games, name).dtype)
         every[list(pair)] = getattr(games, name)
@@ -522,11 +524,6 @@ def _pairing(
         lost=lost,
         planned=units * len(seats),
     )
-
-
-def _shifted(actions: Mapping[int, np.ndarray], before: int) -> dict[int, np.ndarray]:
-    """The actions of games by their numbers, with `before` games before them."""
-    return {before + k: each for k, each in actions.items()}
 
 
 def _share(value: float) -> str:

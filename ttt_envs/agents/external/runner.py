@@ -22,7 +22,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.options import brief
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import View, check_actions
+from ttt_envs.core.illegal import check_actions
+from ttt_envs.core.view import View
 
 
 def main() -> None:
