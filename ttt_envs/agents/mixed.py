@@ -5,9 +5,9 @@ import numpy as np
 from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent, uniform
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
-from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.view import View
 
 

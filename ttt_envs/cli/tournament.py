@@ -62,7 +62,7 @@ class Tournament(MeasuringAgents):
             settings.pop("game")
         else:
             words.insert(0, settings.pop("game"))
-        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict"):
+        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict", "record", "isolate"):
             value, flag = settings.get(name), f"--{name}"
             if flag in given or value in (None, False, [], {}):
                 continue

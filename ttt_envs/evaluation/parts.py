@@ -31,7 +31,7 @@ CONFIG, PARTS = "config.json", "parts"
 FORM = "ttt-envs tournament part 1"
 
 #: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
-MAY_CHANGE = ("game", "games", "resamples", "chunk")
+MAY_CHANGE = ("game", "games", "resamples", "chunk", "measured")
 
 # The arrays with one row a game, and those with one row a unit.
 _OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64, "spent": np.float64}

@@ -8,7 +8,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.evaluation.charts import DRAWN, Shares, Whisker, Whiskers
 
 if TYPE_CHECKING:
-    from ttt_envs.evaluation.tournament import TournamentReport
+    from ttt_envs.evaluation.tournament_report import TournamentReport
 
 
 def charts(report: "TournamentReport") -> list[Whiskers | Shares]:
