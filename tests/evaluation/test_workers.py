@@ -1,5 +1,6 @@
 """Tournaments in several processes: the same rows, whatever happens to the processes."""
 
+import json
 import multiprocessing
 import os
 import pickle
@@ -52,6 +53,22 @@ def test_rows_are_the_same_whoever_plays(tmp_path):
     for one, two in zip(report.pairings, several.pairings, strict=True):
         np.testing.assert_array_equal(one.games.decisions, two.games.decisions)
     assert not multiprocessing.active_children()
+
+
+def test_records_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
+    def records(out, games, **changes):
+        settings = {"record": True, "resamples": 10, "out": tmp_path / out, "quiet": True, **changes}
+        report = evaluation.tournament("super_tic_tac_toe", ["random", "greedy"], games=games, **settings)
+        assert report.complete
+        found = [json.loads(line) for line in (tmp_path / out / "games.jsonl").read_text().splitlines()]
+        return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
+
+    whole = records("one", 20)
+    assert len(whole) == 20
+    assert [each["number"] for each in whole] == list(range(20))
+    assert records("two", 20, workers=2, chunk=4) == whole
+    records("pieces", 8)
+    assert records("pieces", 20, resume=True) == whole
 
 
 def test_a_killed_process_costs_nothing_but_time(tmp_path):
