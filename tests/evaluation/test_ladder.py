@@ -1,6 +1,7 @@
 """Ladders: their files, the posterior of a rating, placements of agents of known strength and of real ones."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -245,11 +246,16 @@ def test_ladders_lie_beside_the_game(table, monkeypatch, tmp_path):
         rungs.find(toy_coin.make(players=3))
 
 
-@pytest.mark.parametrize("game_id", ttt_envs.GAMES)
-def test_shipped_ladders(game_id):
+SHIPPED = sorted((Path(ttt_envs.__file__).parent / "games").glob("*/ladders/*.json"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_ladders(path):
     """Their ratings are those of their games, they begin with random, and their agents exist."""
-    game = ttt_envs.load(game_id)
-    ladder = rungs.find(game)
+    ladder = rungs.read(path)
+    game = ttt_envs.load(ladder.game, **ladder.options)
+    assert rungs.folder_of(game) == path.parent
+    assert rungs.find(game).digest == ladder.digest
     again = rungs.fit(game, ladder.rungs, ladder.pairs, ladder.seconds, version=ladder.version, made=ladder.made)
     np.testing.assert_allclose(again.elo, ladder.elo, atol=0.1)
     np.testing.assert_allclose(again.covariance, ladder.covariance, atol=0.1)
@@ -258,8 +264,18 @@ def test_shipped_ladders(game_id):
     assert len(ladder.pairs) == len(ladder) * (len(ladder) - 1) // 2, "all rungs have played each other"
     for name in ladder.rungs:
         ttt_envs.agents.load(name)
-    command = f"ttt ladder {game_id} --rungs"
-    assert ladder.made["command"].startswith(command)
+    assert ladder.made["command"].startswith(f"ttt ladder {game.id} --rungs")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_an_agent_has_the_same_place_twice(path):
+    ladder = rungs.read(path)
+    game = ttt_envs.load(ladder.game, **ladder.options)
+    given = {"game": game, "agent": "mixed:greedy,random=0.3", "games": 400, "pace": 1e-4, "quiet": True}
+    first, second = (evaluation.ladder(**given, seed=seed) for seed in (1, 2))
+    widths = [each.placement.posterior.half_width for each in (first, second)]
+    assert abs(first.rating - second.rating) < np.hypot(*widths)
 
 
 # --- real games ---
