@@ -34,12 +34,13 @@ from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import NotSaved, Report, Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation.engines import engine_for
 from ttt_envs.evaluation.parts import Store, as_settings, check_same, results_folder
 from ttt_envs.evaluation.play import Failure, Games, game_seeds, join
 from ttt_envs.evaluation.ratings import Ratings, rate
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
 from ttt_envs.evaluation.units import Agenda, Contest, Part, uncovered
-from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished, engine_for
+from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished
 from ttt_envs.registry import resolve
 
 # Number of failures whose position the report shows; results.json has all of them.
