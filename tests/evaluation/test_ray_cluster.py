@@ -1,15 +1,14 @@
 """Tournaments on a Ray cluster of two nodes, which are processes of this machine; one is killed on the way."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from sessions import kill_session
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
@@ -42,7 +41,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Node:
-    """A node of the cluster: a group of processes."""
+    """A node of the cluster: some processes."""
 
     def __init__(self, *words: str) -> None:
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=1", "--block", *words]
@@ -54,9 +53,8 @@ class Node:
         )
 
     def kill(self) -> None:
-        """Kill all its processes at once."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """Kill all its processes at once: a worker that only lost its node would finish what it has."""
+        kill_session(self.process.pid)
         self.process.wait()
 
 

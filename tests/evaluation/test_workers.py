@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_coin
+from sessions import session_of
 from stubborn import Stubborn
 
 from ttt_envs import cli, evaluation
@@ -269,19 +270,6 @@ def wait_for_the_end_of(process):
     while session_of(process.pid):
         assert time.monotonic() < latest, "they go on"
         time.sleep(0.05)
-
-
-def session_of(pid):
-    """The processes of a session; those of `begin` have one of their own."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(session) == pid and state != "Z":
-            found.append(place)
-    return found
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):

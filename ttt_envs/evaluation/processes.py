@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, resource_tracker
 from typing import Any
@@ -164,8 +164,9 @@ def _interrupts_held() -> Iterator[None]:
 
 def _serve(recipe: Recipe, theirs: connection.Connection) -> None:
     """Play the units that come through the pipe, until None comes."""
+    ending = _Ending()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that agents can end what they have started
+    signal.signal(signal.SIGTERM, ending.note)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
         try:
@@ -174,25 +175,46 @@ def _serve(recipe: Recipe, theirs: connection.Connection) -> None:
             theirs.send(Failed.of(error))
             return
         theirs.send(_READY)
+        ending.check()
         while (unit := theirs.recv()) is not None:
             started = time.perf_counter()
             try:
-                games = contest.play(unit, _seldom(theirs.send))
+                games = contest.play(unit, _teller(theirs, ending))
             except Exception as error:
                 theirs.send(Failed.of(error))
                 return
             theirs.send((games, time.perf_counter() - started))
 
 
-def _seldom(send: Any) -> Any:
-    """`send`, as often as a progress bar needs it."""
+class _Ending:
+    """Ends the process between two plies after SIGTERM, so that agents can end what they have started.
+
+    Raised by the signal itself, SystemExit could fall into a callback from compiled code, where Python drops it.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def note(self, *_: object) -> None:
+        """The handler of the signal."""
+        self.asked = True
+
+    def check(self) -> None:
+        """Raise SystemExit if the signal came."""
+        if self.asked:
+            sys.exit(1)
+
+
+def _teller(theirs: connection.Connection, ending: _Ending) -> Callable[[int], None]:
+    """What is called at each ply with the number of finished games; passes it on as often as a progress bar needs."""
     told = time.monotonic()
 
     def tell(finished: int) -> None:
         nonlocal told
+        ending.check()
         if time.monotonic() - told > _TELL:
             told = time.monotonic()
-            send(finished)
+            theirs.send(finished)
 
     return tell
 

@@ -30,6 +30,7 @@ from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import NotSaved, Settings
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation.engines import engine_for
 from ttt_envs.evaluation.leaderboard import measured_tables
 from ttt_envs.evaluation.parts import Store, as_settings, check_same, results_folder
 from ttt_envs.evaluation.play import Games, join
@@ -37,7 +38,7 @@ from ttt_envs.evaluation.ratings import rate
 from ttt_envs.evaluation.seating import Arrangement, arrangements, comparisons, line_up
 from ttt_envs.evaluation.tournament_report import Pairing, TournamentReport
 from ttt_envs.evaluation.units import Agenda, Contest, Part, uncovered
-from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished, engine_for
+from ttt_envs.evaluation.workers import Recipe, Tally, Unfinished
 from ttt_envs.registry import resolve
 
 

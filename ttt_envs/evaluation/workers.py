@@ -9,7 +9,7 @@ import pickle
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,14 +23,10 @@ from ttt_envs.agents import Agent, load, load_isolated
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.options import choice, within
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report
 from ttt_envs.evaluation.seating import Lineup
 from ttt_envs.evaluation.units import Agenda, Contest, Pair, Part, Unit
-
-#: The engines by name.
-ENGINES = ("processes", "ray")
 
 #: Workers that may die in a row before one has begun: none ever would.
 STILLBORN = 3
@@ -249,46 +245,3 @@ def no_workers(reason: str) -> OSError:
         f"workers cannot be started ({reason}). A script that starts some needs `if __name__ == '__main__':` before "
         "what it does; and there must be memory for as many"
     )
-
-
-def engine_for(
-    contest: Contest,
-    recipe: Callable[[bool], Recipe],
-    *,
-    live: bool,
-    workers: int | None,
-    engine: str | None,
-    address: str | None,
-) -> Engine:
-    """The engine that was asked for.
-
-    Args:
-        contest: to be played in this process.
-        recipe: gives what other processes make it of; called with whether agents may be objects.
-        live: whether a person plays.
-        workers: number of workers; None for one, or as many as a Ray cluster has processors.
-        engine: one of `ENGINES`, or None for this process, or processes if there are several workers.
-        address: of a Ray cluster; None to start one on this machine.
-
-    Raises:
-        ValueError: settings that do not fit together.
-        TypeError: an agent that cannot be sent to other processes.
-        ImportError: the extra is not installed that Ray needs.
-    """
-    if workers is not None:
-        within(1, 10_000, workers=workers)
-    if engine is not None:
-        choice("engine", engine, ENGINES)
-    if address is not None and engine != "ray":
-        raise ValueError(f"address {address!r} is that of a Ray cluster: it needs engine ray")
-    if engine is None and workers in (None, 1):
-        return Inline(contest)
-    if live:
-        raise ValueError("a person plays in this process: leave workers and engine out")
-    if engine == "ray":
-        from ttt_envs.evaluation.ray_cluster import RayCluster
-
-        return RayCluster(recipe(False), workers, address)
-    from ttt_envs.evaluation.processes import Processes
-
-    return Processes(recipe(True), workers or 1)
