@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from ttt_envs.evaluation.parts import read_parts, write_parts
 from ttt_envs.evaluation.play import Failure
 from ttt_envs.evaluation.seating import line_up
 from ttt_envs.evaluation.units import Agenda, Contest, Part, Unit, uncovered, without_repeats
+from ttt_envs.evaluation.workers import Unfinished
 
 TOY = "toy_coin:make"
 
@@ -205,6 +207,27 @@ def test_a_full_disk_on_the_way_loses_nothing(tmp_path, monkeypatch):
         ):
             play(tmp_path / "x", chunk=8)
     assert raised.value.report.complete
+    assert not (tmp_path / "x").exists()
+
+
+class Kills:
+    """An engine whose workers die of everything."""
+
+    workers = 1
+
+    def run(self, agenda, tally):
+        while (unit := agenda.take()) is not None:
+            agenda.put_back(unit, "killed")
+        yield from ()
+
+
+def test_a_tournament_of_which_nothing_can_be_played(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["ttt_envs.evaluation.tournament"], "engine_for", lambda *_, **__: Kills())
+    with pytest.raises(
+        Unfinished, match=r"random – greedy: its games 0 to 7 ended their worker 3 times \(killed\)"
+    ) as raised:
+        play(tmp_path / "x", ["random", "greedy"])
+    assert raised.value.report is None
     assert not (tmp_path / "x").exists()
 
 

@@ -152,6 +152,8 @@ def tournament(
             with closing(crew.run(agenda, tally)) as found:
                 for part in found:
                     store.add(part)  # one by one, so that an interrupt keeps the finished ones
+        if not store.parts:
+            raise Unfinished(None, names, agenda.given_up)
         pairings = [_pairing(game, seats, names, store.parts, pair, units) for pair in pairs]
         pairings = [pairing for pairing in pairings if len(pairing.games)]
         wins = np.zeros((units, len(names), len(names)))

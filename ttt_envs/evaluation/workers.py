@@ -229,10 +229,10 @@ class Unfinished(OSError):
     """Raised if pairings could not be played, as their games ended each worker that played them.
 
     Attributes:
-        report: the report on all other games.
+        report: the report on all other games; None if there are none.
     """
 
-    def __init__(self, report: Report, agents: Sequence[str], reasons: Mapping[Pair, str]) -> None:
+    def __init__(self, report: Report | None, agents: Sequence[str], reasons: Mapping[Pair, str]) -> None:
         """`agents`: their names; `reasons`: by the numbers of the agents."""
         pairings = [f"{agents[i]} – {agents[j]}: {reason}" for (i, j), reason in reasons.items()]
         super().__init__(f"not all pairings could be played: {'; '.join(pairings)}")
