@@ -325,7 +325,7 @@ def _pace(game: Game, agent: Agent) -> float:
     rows = np.flatnonzero(batch.acting(player))
     seconds = 0.0
     for _ in range(2):  # the first time it may compile
-        view, started = batch.view(np.full(len(rows), player), rows), time.perf_counter()
+        view, started = batch.view(np.full(_TRIED, player), rows), time.perf_counter()
         ask(agent, view, strict=False)
         seconds = (time.perf_counter() - started) / len(rows)
     return float(10.0 ** np.round(np.log10(max(seconds, 1e-6))))
