@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from multiprocessing import connection, resource_tracker
 from typing import Any
 
@@ -175,15 +175,16 @@ def _serve(recipe: Recipe, theirs: connection.Connection) -> None:
             theirs.send(Failed.of(error))
             return
         theirs.send(_READY)
-        ending.check()
-        while (unit := theirs.recv()) is not None:
-            started = time.perf_counter()
-            try:
-                games = contest.play(unit, _teller(theirs, ending))
-            except Exception as error:
-                theirs.send(Failed.of(error))
-                return
-            theirs.send((games, time.perf_counter() - started))
+        with closing(contest):
+            ending.check()
+            while (unit := theirs.recv()) is not None:
+                started = time.perf_counter()
+                try:
+                    games = contest.play(unit, _teller(theirs, ending))
+                except Exception as error:
+                    theirs.send(Failed.of(error))
+                    return
+                theirs.send((games, time.perf_counter() - started))
 
 
 class _Ending:

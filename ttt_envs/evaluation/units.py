@@ -69,10 +69,22 @@ class Contest:
         record: bool = False,
     ) -> None:
         """`agent` gives an agent by its number; `seed` and those behind it are the tournament's."""
-        self.game, self.agent = game, agent
+        self.game, self._agent = game, agent
+        self.opened: dict[int, Agent] = {}
         self.chunk, self.strict, self.record = chunk, strict, record
         self._key = new_key(seed)
         self._held = np.stack([each.seats for each in arrangements(game)])
+
+    def agent(self, number: int) -> Agent:
+        """The agent of that number."""
+        if number not in self.opened:
+            self.opened[number] = self._agent(number)
+        return self.opened[number]
+
+    def close(self) -> None:
+        """Close the agents, in a process of which nobody else has them."""
+        for agent in self.opened.values():
+            agent.close()
 
     def play(self, unit: Unit, tell: Callable[[int], None] | None = None) -> Games:
         """Play a unit; `tell` is told how many of its games are finished. Raises as `play_games` does."""
@@ -80,7 +92,7 @@ class Contest:
         seeds = np.repeat(episode_seeds(self._key, numbers, np.zeros_like(numbers)), len(self._held))
         games = play_games(
             self.game,
-            [self.agent(unit.first), self.agent(unit.second)],
+            [self.agent(number) for number in unit.pair],
             np.where(np.tile(self._held, (len(numbers), 1)), 0, 1),
             seeds,
             keep=range(len(seeds) if self.record else not unit.start),  # the first game is shown in the report

@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -173,7 +172,7 @@ class Recipe:
         sys.path += [place for place in self.path if place not in sys.path]
         return Contest(
             _unpickled(self.game, "the game"),
-            cache(self._agent),
+            self._agent,
             self.seed,
             chunk=self.chunk,
             strict=self.strict,
