@@ -74,7 +74,7 @@ def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
     console.print(f"training: {shlex.join(command)}", highlight=False)
     if subprocess.run(command, cwd=ROOT).returncode:
         raise SystemExit(f"training in {folder} ended with an error")
-    return folders_of(folder)
+    return folders_of(folder) or [folder]  # one seed has no folder of its own
 
 
 def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
