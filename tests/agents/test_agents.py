@@ -288,7 +288,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
         (
             "mtcs",
             "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, alphabeta, "
-            "expectimax, oracle, mixed, trained, network, lookahead, guided, tabular, human",
+            "expectimax, oracle, mixed, trained, network, lookahead, guided, tabular, program, "
+            "isolated, human",
         ),
         ("", "unknown agent ''"),
         (

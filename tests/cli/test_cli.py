@@ -596,6 +596,7 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "random",
         "greedy",
         "ismcts",
+        "mixed",
         "trained",
         "network",
         "lookahead",

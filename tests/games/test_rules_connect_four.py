@@ -169,7 +169,7 @@ def test_it_is_registered_like_a_game_of_the_package(game):
     assert list(registry.GAMES)[-1] == ID
     assert ttt_envs.load(f"{ID}:make") is game
     assert ttt_envs.load(ID, line=5).options == {"line": 5}
-    with pytest.raises(ValueError, match=r"connect_four: unknown option 'lines'.*line"):
+    with pytest.raises(TypeError, match=r"connect_four: unknown option 'lines'.*line"):
         ttt_envs.load(ID, lines=5)
     aec = pettingzoo.make("aec", f"ttt_envs/{ID}-v0", line=3, render_mode="ansi")
     aec.reset(seed=0)

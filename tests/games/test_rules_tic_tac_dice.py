@@ -947,7 +947,7 @@ def test_a_row_cannot_give_one_point():
         ({"win_length": None}, TypeError, "win_length=None must be a whole number, not NoneType"),
         ({"target_points": 5.0}, TypeError, "target_points=5.0 must be a whole number, not float"),
         ({"target_points": [5]}, TypeError, "must be a whole number, not list"),
-        ({"sise": 3}, ValueError, "did you mean 'size'"),
+        ({"sise": 3}, TypeError, "did you mean 'size'"),
     ],
 )
 def test_wrong_options_are_refused_in_words(game_id, options, error, message):

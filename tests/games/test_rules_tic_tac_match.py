@@ -642,7 +642,7 @@ def test_worlds_of_the_default_deck(game):
         ({"wipe_outs": 10}, ValueError, "wipe_outs=10 must be from 0 to 9"),
         ({"double_plays": None}, TypeError, "double_plays=None must be a whole number, not NoneType"),
         ({"hand_size": 0}, ValueError, "hand_size=0 must be from 1 to 9"),
-        ({"hand_sizes": 4}, ValueError, "did you mean 'hand_size'"),
+        ({"hand_sizes": 4}, TypeError, "did you mean 'hand_size'"),
         ({"players": 4, "colours": 1, "copies": 8}, ValueError, "4 hands of 4 cards could hold all 16 symbol cards"),
         ({"colours": 1, "copies": 1, "hand_size": 1}, ValueError, "2 hands of 1 cards could hold all 2 symbol cards"),
         (

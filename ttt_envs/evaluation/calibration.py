@@ -358,7 +358,6 @@ def calibrate(
         KeyboardInterrupt: interrupted. The games by then are in `out`.
     """
     settings = Settings(calibrate, locals())
-    settings.pop("resume")
     seed = settings["seed"] = settled(seed)
     settings["calibrate"] = True
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
