@@ -196,6 +196,7 @@ def test_large_batches_are_cut_into_parts(monkeypatch):
     assert np.allclose(parts.policies, whole.policies, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_exact_values_are_a_fixed_point():
     """With the oracle's values of what follows, the local game has the oracle's value, and its policy that worth."""
     oracle, states = ROUND.oracle(), positions(ROUND, 25, 3)

@@ -105,6 +105,7 @@ def matches() -> np.ndarray:
     return states[covered]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_match_fits_together(matches):
     oracle = MATCH.oracle()
     choosing, playing = matches[matches["phase"] < TURN], matches[(matches["phase"] >= TURN)]
