@@ -140,6 +140,7 @@ def train_rounds(
                     keep()
                     saved = steps
             measure(last=True)
+            this.write_config()  # with the time that the last measurements took
     except KeyboardInterrupt:
         save(steps)
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")

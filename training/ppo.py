@@ -381,6 +381,7 @@ def _train(config: Config) -> Result:
                 finished = saved >= config.steps
             measure(saved, last=True)
             model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
+            this.write_config()  # with the time that the last measurements took
     except KeyboardInterrupt:
         finished = False
     except OSError as error:
