@@ -187,7 +187,7 @@ class EpsilonGreedy(Agent):
 
 
 def targets(net: Net, target: Net, found: Sequence[np.ndarray], double: bool) -> torch.Tensor:
-    """What the sampled decisions are worth, float32 (n,); `found`: the last four arrays of `Replay.sample`."""
+    """Target values of the sampled decisions, float32 (n,); `found`: the last four arrays of `Replay.sample`."""
     returns, discounts, observations, masks = found
     values = q_values(target, observations)
     choosing = np.where(masks, q_values(net, observations) if double else values, -np.inf)

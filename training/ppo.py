@@ -213,7 +213,7 @@ def set_entropy(model: MaskablePPO, weight: float) -> None:
 
 
 class ToLog(KVWriter):
-    """What SB3 logs, for the log of the run."""
+    """Writer that passes the numbers that SB3 logs on to the log of the run."""
 
     def __init__(self, log: Log) -> None:
         self.log = log

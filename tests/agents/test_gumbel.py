@@ -139,7 +139,7 @@ class SlowSearch:
 
 
 def best_rewards(game: Game, states: np.ndarray) -> np.ndarray:
-    """What all get if each maximises their own reward, float64 (n, players), by brute force."""
+    """Expected rewards if each player maximises their own, float64 (n, players), by brute force."""
     found, going = states["rewards"].astype(np.float64), ~states["done"]
     if going.any():
         movers = states["to_move"][going].astype(np.int64)

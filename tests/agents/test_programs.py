@@ -54,7 +54,7 @@ def pids(folder: Path) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process is there; one that has ended and that nobody has waited for is."""
+    """Tell whether a process exists; a zombie does."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -63,7 +63,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(found: list[int], seconds: float = 5) -> bool:
-    """Whether none of them runs, soon; those whose parent is dead may have to wait for the system."""
+    """Wait a while for all of them to end; return whether they have."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         states = [Path(f"/proc/{pid}/stat") for pid in found if alive(pid)]
@@ -281,7 +281,7 @@ def test_the_page_shows_a_true_conversation(tmp_path: Path) -> None:
 
 
 def lines(folder: Path) -> list[dict]:
-    """What a program was sent."""
+    """Return the messages that a program was sent."""
     return [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
 
 
@@ -333,7 +333,7 @@ def test_each_player_of_a_game_has_a_number_of_its_own(tmp_path: Path) -> None:
 
 
 def test_nothing_hidden_and_no_seed_is_sent(tmp_path: Path) -> None:
-    """Of positions that look alike to the player, and whatever their seeds, the same is sent."""
+    """Positions that look alike to the player give the same message, whatever their seeds."""
     agent = agents.load(spec("nothing", tmp_path))
     states = np.concatenate([GAME.new_state(seed) for seed in range(8)])
     assert len(set(states["coin"].tolist())) == 2

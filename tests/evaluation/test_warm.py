@@ -63,7 +63,7 @@ def test_wrong_words_are_refused(words, fault, capsys):
 
 
 def command(folder: Path, *words: str) -> str:
-    """What the command prints, with machine code in a folder of its own."""
+    """Return the output of the command, with machine code in a folder of its own."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
     done = subprocess.run(
         [sys.executable, "-m", "ttt_envs", *words],

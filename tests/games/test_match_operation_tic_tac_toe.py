@@ -126,7 +126,7 @@ def test_what_is_said_of_a_match_fits_together(matches):
 
 @pytest.mark.slow
 def test_a_match_goes_on_as_it_was_valued(matches):
-    """What an action is worth is the mean of what follows, if the other one plays his policy."""
+    """The value of an action is the mean of what follows, if the opponent plays the policy."""
     oracle = MATCH.oracle()
     early = matches[matches["round"] <= 7]
     picks = some(early[early["phase"] == rules.PICK], 2, 14)
@@ -134,14 +134,14 @@ def test_a_match_goes_on_as_it_was_valued(matches):
     turns = some(late[~(late["standing"] == rules.IN_HAND).any(axis=(1, 2))], 3, 15)
     for state in np.concatenate([picks, turns]):
         state = state[None]
-        mine, his = (np.flatnonzero(masks_of(MATCH, state, player)[0]) for player in (0, 1))
+        mine, theirs = (np.flatnonzero(masks_of(MATCH, state, player)[0]) for player in (0, 1))
         policy, worth = oracle.policy(state, 1)[0], oracle.action_values(state, 0)[0]
-        after = np.repeat(state, len(mine) * len(his))
-        actions = np.stack(np.meshgrid(mine, his, indexing="ij"), axis=-1).reshape(-1, 2)
+        after = np.repeat(state, len(mine) * len(theirs))
+        actions = np.stack(np.meshgrid(mine, theirs, indexing="ij"), axis=-1).reshape(-1, 2)
         for i in range(len(after)):
             MATCH.loops.step_one(after, i, actions[i])
-        values = oracle.value(after, 0).reshape(len(mine), len(his))
-        assert np.abs(values @ policy[his] - worth[mine]).max() < oracle.error
+        values = oracle.value(after, 0).reshape(len(mine), len(theirs))
+        assert np.abs(values @ policy[theirs] - worth[mine]).max() < oracle.error
 
 
 def test_finished_matches_are_worth_what_they_paid():

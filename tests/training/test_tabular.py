@@ -73,7 +73,7 @@ def test_a_run_is_resumed(tmp_path, folder):
 
 
 def test_it_learns_to_play_against_the_opponent(tmp_path):
-    """Of random play the regret is 0.33; of play that takes the opponent's best for its own it is 0.18."""
+    """Random play has a regret of 0.33, play that takes the opponent's best action for its own 0.18."""
     result = train(Config(**{**TINY, "steps": 200_000, "eval_every": 200_000, "save_every": 200_000}, out=tmp_path))
     agent = agents.load(f"tabular:{result.folder}")
     assert measure_regret(DICE, agent, games=200, seed=3).per_game < 0.155

@@ -204,7 +204,7 @@ def _find(spec: str) -> tuple[Any, str]:
 
 
 def _names_agent(text: str) -> bool:
-    """Whether a text begins with an agent and a colon."""
+    """Tell whether a text begins with an agent and a colon."""
     name, colon, _ = text.partition(":")
     return bool(colon) and (name in _names() or _PLACE.fullmatch(text.partition("=")[0]) is not None)
 

@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """What a shipped agent is, how it was made, and how good it is.
+    """The facts about a shipped agent: its method, its training, its measured results.
 
     Attributes:
         game: id of the game.

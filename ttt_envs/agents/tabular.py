@@ -50,7 +50,7 @@ class Table:
         return len(self._rows)
 
     def fits(self) -> bool:
-        """Whether the keys are as long as the features make them."""
+        """Tell whether the keys are as long as the features make them."""
         return {len(key) for key in self._rows} <= {(int(self.features.sum()) + 7) // 8}
 
     def find(self, observations: np.ndarray, add: bool = False) -> np.ndarray:

@@ -20,6 +20,6 @@ def require(extra: str, *modules: str) -> None:
 def _installed(module: str) -> bool:
     try:
         found = find_spec(module)
-        return found is not None and found.origin is not None  # a mere folder of that name, such as /tmp/ray, has none
+        return found is not None and found.origin is not None  # a mere folder of that name has none
     except (ImportError, ValueError):  # blocked, or half imported
         return False

@@ -56,7 +56,7 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
 
 
 def move_text(game: Game, joint: np.ndarray, agents: Sequence[str] = ()) -> str:
-    """What was played in one ply, int (players,), such as "player 0: 4/4"; with the agents' names, if given."""
+    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with the agents' names, if given."""
     return ", ".join(
         f"{agents[player] if agents else f'player {player}'}: {game.action_names[action]}"
         for player, action in enumerate(joint.tolist())
@@ -100,7 +100,7 @@ def save_gif(
 def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
     """A game as one SVG: its positions side by side, each with what led to it written below.
 
-    What positions have in common is in the text once. Needs no extra.
+    Parts that positions have in common are in the text once. Needs no extra.
 
     Args:
         game: from `ttt_envs.load`.

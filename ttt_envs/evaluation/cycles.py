@@ -88,7 +88,7 @@ class Circles:
 
 
 def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
-    """What follows from wins float64 (k, k), a draw half a win for both, and the ratings of the same games."""
+    """Cycles, Nash averaging and alpha-rank from wins float64 (k, k), draws as half wins, and the games' ratings."""
     k = len(wins)
     nothing = np.full(k, np.nan)
     if (wins + wins.T + np.eye(k) <= 0).any():

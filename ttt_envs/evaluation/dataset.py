@@ -58,7 +58,7 @@ COLUMNS = {
 
 @dataclass
 class Summary:
-    """What a data set holds.
+    """The contents of a data set.
 
     Attributes:
         game: the game; None while there are no records.

@@ -145,7 +145,7 @@ class LadderReport(Report):
         return [rating, Table("Games against the rungs", header, rows, note), self.seats.table()]
 
     def remarks(self) -> list[str]:
-        """What makes the rating doubtful."""
+        """The reasons to doubt the rating, one sentence each."""
         found, half = [], self.placement.posterior.half_width
         if not self.reached:
             wanted = self.settings["target"]
@@ -332,6 +332,6 @@ def _pace(game: Game, agent: Agent) -> float:
 
 
 def _unlikely(chi_squared: float, freedom: int) -> bool:
-    """Whether chance exceeds it once in a hundred times (Wilson and Hilferty's approximation, PNAS 17, 1931)."""
+    """Tell whether chance seldom exceeds it, once in a hundred times (Wilson and Hilferty's approximation, PNAS 17, 1931)."""
     spread = 2 / (9 * freedom)
     return ((chi_squared / freedom) ** (1 / 3) - (1 - spread)) / spread**0.5 > 2.326

@@ -33,7 +33,7 @@ _LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class Result:
-    """What a file says about one agent.
+    """The results of one agent in a file.
 
     Attributes:
         agent: its name.

@@ -263,7 +263,7 @@ def _actions(found: Mapping[str, np.ndarray], units: int, players: int) -> list[
 
 
 def _digest(facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
-    """Of all that a file holds."""
+    """Hex digest of all that a file holds."""
     digest = hashlib.sha256(json.dumps(dict(facts), sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype.str} {tensor.shape} ".encode() + np.ascontiguousarray(tensor).tobytes())

@@ -57,7 +57,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known about a rating, in Elo.
+    """The posterior of a rating, in Elo.
 
     Attributes:
         grid: float64 (points,), ratings.

@@ -207,7 +207,7 @@ class _Ending:
 
 
 def _teller(theirs: connection.Connection, ending: _Ending) -> Callable[[int], None]:
-    """What is called at each ply with the number of finished games; passes it on as often as a progress bar needs."""
+    """A callback for the number of finished games; passes it on as often as a progress bar needs."""
     told = time.monotonic()
 
     def tell(finished: int) -> None:

@@ -45,7 +45,7 @@ class Player:
 
 @dataclass
 class _Task:
-    """What an actor does now: a unit, or None while it begins."""
+    """The present work of an actor: a unit, or None while it begins."""
 
     number: int
     actor: Any

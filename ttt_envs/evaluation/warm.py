@@ -28,7 +28,7 @@ _POSITIONS = 4
 
 @dataclass(frozen=True)
 class Warmed:
-    """What was compiled.
+    """The result of compiling ahead of time.
 
     Attributes:
         what: "game loops", or an agent.

@@ -61,7 +61,7 @@ class Tally:
 
 
 class Engine(Protocol):
-    """What plays the units of an agenda."""
+    """An engine, which plays the units of an agenda."""
 
     @property
     def workers(self) -> int:
@@ -94,13 +94,13 @@ class Inline:
 
 
 def sources() -> dict[str, str]:
-    """What decides how games go beside the settings: a digest of the library's source, and versions of libraries."""
+    """Digest of the library's source and versions of libraries, on which games depend beside the settings."""
     return {"ttt_envs": jit.source_digest(jit.PACKAGE), "numpy": np.__version__, "numba": numba.__version__}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What another process makes a `Contest` of.
+    """A description from which another process makes a `Contest`.
 
     Attributes:
         game: the game, pickled: the function that makes it, by name, and the options.
@@ -194,7 +194,7 @@ def _pickled(thing: object, what: str, hint: str) -> bytes:
 
 
 def _unpickled(data: bytes, what: str) -> Any:
-    """What this tournament's own process has pickled; never what comes from a file."""
+    """Unpickle what this tournament's own process has pickled; never data from a file."""
     try:
         return pickle.loads(data)
     except Exception as error:

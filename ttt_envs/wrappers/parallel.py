@@ -89,7 +89,7 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._begin()
 
     def _cut_off(self) -> bool:
-        """Whether the game goes on no longer though it is not over."""
+        """Tell whether the game is cut off before its end."""
         state = self._states[0]
         return bool(self.max_cycles is not None and not state["done"] and state["ply"] >= self.max_cycles)
 

@@ -1,4 +1,4 @@
-"""What all agents in processes of their own share: limits, faults, restarts."""
+"""The base of all agents in processes of their own: limits, faults, restarts."""
 
 import itertools
 import json
@@ -232,7 +232,7 @@ class ProcessAgent(Agent):
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Whether a value of JSON is a whole number."""
+    """Tell whether a value of JSON is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

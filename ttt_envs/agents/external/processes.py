@@ -168,7 +168,7 @@ class Process:
                     self._read_answer()
 
     def _write(self, data: memoryview) -> memoryview:
-        """What is left of `data`, of which as much is written as fits."""
+        """Write as much of `data` as fits; return the rest."""
         try:
             while data:
                 data = data[os.write(self._in, data) :]
@@ -197,7 +197,7 @@ class Process:
                 self._selector.unregister(self._error)
 
     def _reap(self, seconds: float) -> bool:
-        """Whether the process ends within that time."""
+        """Wait for the process to end; return whether it did within that time."""
         deadline = time.monotonic() + seconds
         while not _reaped(self._process):
             if time.monotonic() >= deadline:
@@ -227,7 +227,7 @@ _PEAKS: "weakref.WeakKeyDictionary[subprocess.Popen[bytes], float]" = weakref.We
 
 
 def _reaped(process: "subprocess.Popen[bytes]") -> bool:
-    """Whether the process has ended; notes how, and the memory that it used."""
+    """Tell whether the process has ended, and note how, and the memory that it used."""
     if process.returncode is not None:
         return True
     try:

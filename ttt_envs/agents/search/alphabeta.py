@@ -121,7 +121,7 @@ def sort_actions(order, count, values, first, killers):
 @jit.kernel
 @jit.allocates_nothing
 def rank(action, values, first, killers):
-    """What an action counts in the order."""
+    """The number that an action is sorted by."""
     if action == first:
         return _INFINITE
     bonus = 0.1 if action in (killers[0], killers[1]) else 0.0

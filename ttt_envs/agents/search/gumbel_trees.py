@@ -76,7 +76,7 @@ class Forest(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is searched, and how.
+    """The settings and the positions of a search.
 
     Attributes:
         roots: states (g,), not finished.
