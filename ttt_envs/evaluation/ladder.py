@@ -332,6 +332,6 @@ def _pace(game: Game, agent: Agent) -> float:
 
 
 def _unlikely(chi_squared: float, freedom: int) -> bool:
-    """Tell whether chance seldom exceeds it, once in a hundred times (Wilson and Hilferty's approximation, PNAS 17, 1931)."""
+    """Tell whether chance exceeds it once in a hundred times at most (Wilson and Hilferty, PNAS 17, 1931)."""
     spread = 2 / (9 * freedom)
     return ((chi_squared / freedom) ** (1 / 3) - (1 - spread)) / spread**0.5 > 2.326
