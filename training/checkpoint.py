@@ -4,7 +4,8 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 
 from ttt_envs.agents import as_agent
 from ttt_envs.cli.shell import python
-from ttt_envs.core.files import write_whole
+from ttt_envs.core.files import locked_folder, write_whole
 from ttt_envs.core.options import as_text, command_line, within
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
@@ -139,6 +140,22 @@ def _with_tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_tuples(each) for name, each in value.items()}
     return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+
+
+@contextmanager
+def opened(config: Any, module: str) -> Iterator[Run]:
+    """A context with the run of checked settings, in its folder, which is locked meanwhile; arguments as for `Run`.
+
+    Raises:
+        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed.
+        FileExistsError: the folder holds a run, and `resume` is not set.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
+        InUse: another process is writing the folder.
+        OSError: a file cannot be written; what was saved before can be resumed.
+    """
+    config.check()
+    with locked_folder(config.out):
+        yield Run(config, module)
 
 
 def save(folder: Path, steps: int, parts: Parts) -> None:

@@ -43,7 +43,6 @@ from ttt_envs.agents import Agent, View
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.network import NetworkAgent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, Network, NetworkInfo, save_network
-from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.wrappers.seats import SeatGames
 
@@ -198,22 +197,14 @@ def targets(net: Net, target: Net, found: Sequence[np.ndarray], double: bool) ->
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
-    Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
-            option or agent; an agent that cannot play the game.
-        FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
-        InUse: another process is writing the folder.
-        OSError: a file cannot be written; what was saved before can be resumed.
+    Raises what `checkpoint.opened` does, and ValueError for an agent that cannot play the game.
     """
-    config.check()
-    with locked_folder(config.out):
-        return _train(config)
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
 
 
-def _train(config: Config) -> Result:
+def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)

@@ -41,7 +41,6 @@ from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
 from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
 from ttt_envs.core import jit, rng
-from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 
@@ -213,22 +212,14 @@ def check_game(game: Game) -> None:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
-    Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
-            option or agent; a game or an agent that does not fit.
-        FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
-        InUse: another process is writing the folder.
-        OSError: a file cannot be written; what was saved before can be resumed.
+    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
     """
-    config.check()
-    with locked_folder(config.out):
-        return _train(config)
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
 
 
-def _train(config: Config) -> Result:
+def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     check_game(game)
     patterns = game.patterns

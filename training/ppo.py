@@ -58,7 +58,7 @@ from ttt_envs.agents.network import NetworkAgent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core.files import locked_folder, reason_of
+from ttt_envs.core.files import reason_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold
@@ -272,22 +272,15 @@ def train(config: Config) -> Result:
 
     Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
 
-    Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
-            option or agent; an agent that cannot play the game; a metric that cannot be measured in it.
-        FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
-        InUse: another process is writing the folder.
-        OSError: a file cannot be written; what was saved before can be resumed.
+    Raises what `checkpoint.opened` does, and ValueError for
+    an agent that cannot play the game, or a metric that cannot be measured in it.
     """
-    config.check()
-    with locked_folder(config.out):
-        return _train(config)
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
 
 
-def _train(config: Config) -> Result:
+def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     torch.set_num_threads(1)  # small networks get slower with more
     torch.distributions.Distribution.set_default_validate_args(False)  # they cost a tenth of the time

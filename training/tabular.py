@@ -37,7 +37,6 @@ from training.settings import Result, Settings
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import check_full_width
 from ttt_envs.agents.tabular import FILE, Table, TabularAgent, features_of, load_table
-from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 
 NAME = "training.tabular"
@@ -102,22 +101,15 @@ def at_random(masks: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
-    Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
-            option or agent; a game that does not fit, or has more observations than `limit`.
-        FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
-        InUse: another process is writing the folder.
-        OSError: a file cannot be written; what was saved before can be resumed.
+    Raises what `checkpoint.opened` does, and ValueError for
+    a game that does not fit, or has more observations than `limit`.
     """
-    config.check()
-    with locked_folder(config.out):
-        return _train(config)
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
 
 
-def _train(config: Config) -> Result:
+def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     check_full_width(game, NAME)
     if len(game.teams) != 2:

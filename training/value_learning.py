@@ -49,7 +49,6 @@ from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
-from ttt_envs.core.files import locked_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 
@@ -231,22 +230,14 @@ def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of
     threads (one).
 
-    Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed; an unknown game,
-            option or agent; a game or an agent that does not fit.
-        FileExistsError: the folder holds a run, and `resume` is not set.
-        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
-        InUse: another process is writing the folder.
-        OSError: a file cannot be written; what was saved before can be resumed.
+    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
     """
-    config.check()
-    with locked_folder(config.out):
-        return _train(config)
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
 
 
-def _train(config: Config) -> Result:
+def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    this = checkpoint.Run(config, NAME)
     game, folder = config.load(), config.out
     if len(game.teams) != 2:
         raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
