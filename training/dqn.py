@@ -38,7 +38,7 @@ from training.loop import gradient_step, train_rounds
 from training.nets import Net, load_net
 from training.opponents import Opponents
 from training.probes import due
-from training.settings import Agents, Result, Settings, check_sizes
+from training.settings import Result, SelfPlay, check_sizes
 from ttt_envs.agents import Agent, View
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.network import NetworkAgent
@@ -50,11 +50,11 @@ NAME = "training.dqn"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Settings):
+class Config(SelfPlay):
     """Settings of a DQN run; the defaults are tuned for one core."""
 
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
+        **SelfPlay.RANGES,
         "num_envs": (1, 2**20),
         "buffer": (1, 10**9),
         "warm_up": (1, 10**9),
@@ -66,10 +66,6 @@ class Config(Settings):
         "gamma": (0.0, 1.0),
         "n_step": (1, 1000),
         "target_share": (0.0, 1.0),
-        "self_weight": (0.0, 1.0),
-        "past_weight": (0.0, 1.0),
-        "past": (1, 10**6),
-        "snapshot_every": (1, 10**15),
         "save_every": (1, 10**15),
     }
 
@@ -101,16 +97,6 @@ class Config(Settings):
     """Let the online network choose the action that the target network values; else the target network does both."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
-    self_weight: float = 0.6
-    """Share of games against the current self, which explores as the learner does."""
-    past_weight: float = 0.2
-    """Share of games against past snapshots, once there are any."""
-    past: int = 6
-    """Number of snapshots to play against at a time, spread evenly over the past."""
-    snapshot_every: int = 200_000
-    """Decisions between two snapshots."""
-    opponents: Agents = ("random",)
-    """Agents that play the remaining share of the games."""
     save_every: int = 100_000
     """Decisions between two updates of the run folder."""
 

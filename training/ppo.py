@@ -52,7 +52,7 @@ from training.nets import ACTIVATIONS, Logits, load_net
 from training.opponents import Opponents
 from training.probes import Probes, due
 from training.progress import Bar
-from training.settings import Agents, Result, Settings, check_sizes
+from training.settings import Result, SelfPlay, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.network import NetworkAgent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
@@ -71,11 +71,11 @@ MOST_DECISIONS = 10**7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Settings):
+class Config(SelfPlay):
     """Settings of a PPO run; the defaults are tuned for one core."""
 
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
+        **SelfPlay.RANGES,
         "num_envs": (1, 10**6),
         "rollout": (1, 10**6),
         "batch": (2, 10**9),
@@ -85,12 +85,8 @@ class Config(Settings):
         "entropy_final": (0.0, 1e6),
         "gamma": (0.0, 1.0),
         "gae_lambda": (0.0, 1.0),
-        "self_weight": (0.0, 1.0),
-        "past_weight": (0.0, 1.0),
-        "past": (1, 10**6),
         "magnet": (0.0, 1e6),
         "magnet_rate": (0.0, 1.0),
-        "snapshot_every": (1, 10**15),
     }
 
     out: Path = Path("runs/ppo")
@@ -130,16 +126,6 @@ class Config(Settings):
     both_sides: bool = False
     """Play all seats with the current self, each ply a decision; for two sides that move one at a time. No opponents
     are drawn then."""
-    self_weight: float = 0.6
-    """Share of games against the current self."""
-    past_weight: float = 0.2
-    """Share of games against past snapshots, once there are any."""
-    past: int = 6
-    """Number of snapshots to play against at a time, spread evenly over the past."""
-    snapshot_every: int = 200_000
-    """Decisions between two snapshots."""
-    opponents: Agents = ("random",)
-    """Agents that play the remaining share of the games."""
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""

@@ -143,6 +143,30 @@ class Settings:
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class SelfPlay(Settings):
+    """Settings of a learner that has one seat of each game, against opponents that are drawn for the others."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "self_weight": (0.0, 1.0),
+        "past_weight": (0.0, 1.0),
+        "past": (1, 10**6),
+        "snapshot_every": (1, 10**15),
+    }
+
+    self_weight: float = 0.6
+    """Share of games against the current self."""
+    past_weight: float = 0.2
+    """Share of games against past snapshots, once there are any."""
+    past: int = 6
+    """Number of snapshots to play against at a time, spread evenly over the past."""
+    snapshot_every: int = 200_000
+    """Decisions between two snapshots."""
+    opponents: Agents = ("random",)
+    """Agents that play the remaining share of the games."""
+
+
 def _is_a(value: Any, kind: Any) -> bool:
     """Whether a value is of a type as settings have it; a whole number is a float too."""
     origin, inner = get_origin(kind), get_args(kind)
