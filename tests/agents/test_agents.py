@@ -210,7 +210,7 @@ def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
     "game",
     [
         # Two of one form are enough for the default run.
-        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k in (1, 3) else [])
+        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k in (1, 3, 6) else [])
         for k, game in enumerate(games())
     ],
 )

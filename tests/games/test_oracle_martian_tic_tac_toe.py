@@ -420,7 +420,7 @@ def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spe
 
 @pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_four_players_rewards_sum_to_zero(players):
-    game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players)
+    game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
     seats = np.arange(players) % 2
     played = play_games(game, [agents.load("greedy"), agents.load("random")], seats, game_seeds(2, 30))
     assert np.allclose(played.rewards.sum(axis=1), 0, atol=1e-6)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from option_sets import compiled_late, late
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
 
 import ttt_envs
@@ -143,12 +144,13 @@ RANDOM_GAMES = [
     (275, 2, FOUR),
     (50, 1, CHESSBOARD),
 ]
-#: What the default run compares of each option set: a few games more.
+#: What the default run compares of an option set.
 FEW = 80
+#: The option sets that the default run compiles: of two forms of record.
+USUAL: list[dict] = [{}, {"same_size_swap": True}, THREE]
 PARTS = [
-    # The last forms of record are compiled for these games alone.
-    pytest.param(min(games, FEW), -1, options, marks=[pytest.mark.slow] if k >= 7 and not jit.DISABLED else [])
-    for k, (games, _, options) in enumerate(RANDOM_GAMES)
+    (pytest.param if options in USUAL else compiled_late)(min(games, FEW), -1, options)
+    for games, _, options in RANDOM_GAMES
 ] + [
     pytest.param(games, part, options, marks=pytest.mark.slow)
     for games, parts, options in RANDOM_GAMES
@@ -170,8 +172,8 @@ SHUFFLERS = [
     {},
     {"repetition_limit": 4},
     {"same_size_swap": True},
-    {"repetition_limit": None, "max_plies": 152},
-    {"size": 4, "max_plies": 80, "repetition_limit": 2},
+    compiled_late({"repetition_limit": None, "max_plies": 152}),
+    compiled_late({"size": 4, "max_plies": 80, "repetition_limit": 2}),
     THREE,
 ]
 
@@ -374,7 +376,9 @@ def rows_of_pieces(game: Game, rows: list[tuple[int, ...]], last: list[int], siz
     return states
 
 
-@pytest.mark.parametrize("options", [{}, {"size": 4, "max_plies": 80}, THREE, FULL, CHESSBOARD], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, THREE, *map(compiled_late, ({"size": 4, "max_plies": 80}, FULL, CHESSBOARD))], ids=str
+)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_line_wins_whichever_piece_comes_last(load, options, size):
     game = load(**options)
@@ -390,7 +394,7 @@ def test_every_line_wins_whichever_piece_comes_last(load, options, size):
     assert (found["rewards"][:, 0] == 1).all()
 
 
-@pytest.mark.parametrize("options", [{}, FULL, CHESSBOARD], ids=str)
+@pytest.mark.parametrize("options", [{}, *map(compiled_late, (FULL, CHESSBOARD))], ids=str)
 def test_a_row_of_cells_does_not_go_on_round_an_edge(load, options):
     """Cells at equal distances by their numbers, that are no line on the board."""
     game = load(**options)
@@ -408,6 +412,7 @@ def test_a_row_of_cells_does_not_go_on_round_an_edge(load, options):
     assert not after(game, rows_of_pieces(game, rows, last, 1), joint)["done"].any()
 
 
+@late
 def test_four_of_four_and_five_of_five(load):
     """Three in a row do not win on 4x4, nor four on a larger board."""
     found = position(load(size=4, max_plies=80), "R to move", "R1 R1 . . / B1 . . . / . . . . / . . . .").play("c1=1")
@@ -419,6 +424,7 @@ def test_four_of_four_and_five_of_five(load):
     assert found.play("c2=1", "e1=2").says == "over: R wins with R2 on a1 b1 c1 d1 e1"
 
 
+@late
 def test_one_winner_among_four(load):
     board = "R1 B1 G1 . . . / . Y1 R1 . . . / . . Y1 . . . / . . . Y1 . . / . . . . Y1 . / . . . . . ."
     found = position(load(**FOUR), "Y to move", board, ply=20).play("f6=1")
@@ -432,7 +438,7 @@ def test_one_winner_among_four(load):
 CALM = "R1 . . / . . . / . . B1"
 
 
-@pytest.mark.parametrize("options", [{}, {"repetition_limit": None, "max_plies": 152}], ids=str)
+@pytest.mark.parametrize("options", [{}, compiled_late({"repetition_limit": None, "max_plies": 152})], ids=str)
 def test_the_last_ply(load, options):
     game = load(**options)
     found = position(game, "R to move", CALM, ply=game.max_plies - 2).play("a1=2")
@@ -463,6 +469,7 @@ def test_the_position_that_has_occurred_too_often_is_a_draw(load, limit):
     assert (found.says, found.rewards, found.legal) == ("over: draw by repetition, R to move", [0, 0], set())
 
 
+@late
 def test_without_a_limit_nothing_is_counted(load):
     found = position(load(repetition_limit=None, max_plies=152), "R to move", CALM, ply=10)
     found = found.play(*BACK_AND_FORTH * 10)
@@ -525,6 +532,7 @@ def test_who_cannot_move_is_passed_over(load):
     assert position(load(**THREE), "R to move", BLUE_STUCK_OF_THREE).play("a1=2").says == "B to move"
 
 
+@late
 def test_who_alone_can_move_moves_again(load):
     """And he repeats positions by himself: with himself to move."""
     found = position(load(**FULL), "R to move", BLUE_STUCK).play("a4=1")
@@ -535,6 +543,7 @@ def test_who_alone_can_move_moves_again(load):
     assert (found.says, found.occurred) == ("over: draw by repetition, R to move", 3)
 
 
+@late
 @pytest.mark.parametrize("cell", ["f5", "a6", "f6"])
 def test_a_draw_where_nobody_can_move(load, cell):
     found = position(load(**FULL), "R to move", BLUE_STUCK).play(f"{cell}=1")
@@ -566,7 +575,9 @@ def crowded(game: Game, missing: tuple[int, ...], generator: random.Random) -> s
 
 
 @pytest.mark.parametrize("choose", [at_random, shuffling])
-@pytest.mark.parametrize(("options", "missing"), [(FULL, (1, 0)), (FULL, (2, 1)), (THREE, (7, 0, 13))])
+@pytest.mark.parametrize(
+    ("options", "missing"), [compiled_late(FULL, (1, 0)), compiled_late(FULL, (2, 1)), (THREE, (7, 0, 13))]
+)
 def test_fast_and_slow_agree_where_players_pass(load, options, missing, choose):
     game, generator = load(**options), random.Random(5)
     starts = np.concatenate([game.parse_state(crowded(game, missing, generator)) for _ in range(share(200))])

@@ -15,6 +15,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from option_sets import compiled_late
 from slow_rng import Replay
 from slow_tic_tac_dice import (
     LISTED,
@@ -153,7 +154,7 @@ def parts() -> list:
                     min(games, CHUNK),
                     part,
                     id=f"{game_id}-{words or 'default'}-{part}",
-                    marks=[pytest.mark.slow] if part else [],
+                    marks=[pytest.mark.slow] if part or (options.get("size") == 5 and not jit.DISABLED) else [],
                 )
             )
     return found
@@ -264,7 +265,7 @@ def check_rows(game: Game) -> None:
         assert np.array_equal(rewards, -after["rewards"][:, 1 - player])
 
 
-@pytest.mark.parametrize(("size", "win_length"), [(3, 3), (4, 3), (4, 4), (5, 3), (5, 4), (5, 5)])
+@pytest.mark.parametrize(("size", "win_length"), [(3, 3), (4, 3), (4, 4), *(compiled_late(5, k) for k in (3, 4, 5))])
 def test_rows(size, win_length):
     check_rows(ttt_envs.load("tic_tac_dice", size=size, win_length=win_length, rounds="single"))
 
@@ -440,12 +441,12 @@ def test_next_decisions():
     check_next_decisions(MATCH)
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
 def test_deals(size):
     check_deals(ttt_envs.load("tic_tac_dice", size=size))
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
 def test_starts(size):
     check_starts(ttt_envs.load("tic_tac_dice", size=size))
 

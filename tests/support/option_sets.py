@@ -1,7 +1,7 @@
 """The option sets that each game is tested with."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -60,6 +60,16 @@ TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
 
 #: Option sets of each game that are tested in the default run: each form of record is compiled anew, for a long time.
 USUAL = 2
+
+
+def compiled_late(*values: Any) -> Any:
+    """Parameters of a test that is slow with the JIT, as it is the only one with this form of record."""
+    return pytest.param(*values, marks=[] if jit.DISABLED else [pytest.mark.slow])
+
+
+def late(test: Callable[..., None]) -> Callable[..., None]:
+    """Decorator of a test: as `compiled_late` for a parameter."""
+    return test if jit.DISABLED else pytest.mark.slow(test)
 
 
 def marked_games() -> list[Any]:

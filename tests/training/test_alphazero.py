@@ -33,11 +33,14 @@ TINY: dict[str, Any] = {
     "quiet": True,
 }
 
-THREE: dict[str, Any] = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3, "max_plies": 15}}
+THREE: dict[str, Any] = {
+    "game": "martian_tic_tac_toe",
+    "options": {"size": 5, "players": 3, "max_plies": 15, "repetition_limit": None},
+}
 
 
 def outputs(path) -> np.ndarray:
-    found = load_network(path)(np.eye(190, dtype=np.int8))
+    found = load_network(path)(np.eye(187, dtype=np.int8))
     return np.concatenate([found["policy"], found["value"]], axis=1)
 
 

@@ -36,8 +36,8 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 
 # What makes kernels faster, or sooner compiled, and is no documented part of Numba.
 _OPTIONS = "numba.core.options:DefaultOptions"
-_TEMPLATES = "numba.core.dispatcher:Dispatcher.get_call_template"
-_WANTED = (f"{_OPTIONS}._nrt", f"{_OPTIONS}.no_cfunc_wrapper", _TEMPLATES)
+_CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
+_WANTED = (*(f"{_OPTIONS}.{name}" for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper")), *_CALLS)
 
 
 def _missing(names: Iterable[str]) -> set[str]:
@@ -166,20 +166,29 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     compiled: Any = numba.njit(nogil=True, **known)(function)
     if DISABLED:
         return compiled
-    if _TEMPLATES not in _MISSING and not getattr(function, _EACH_CONSTANT, False):
-        _compile_once_for_all_constants(compiled)
+    for_kernels = compiled
+    if _MISSING.isdisjoint(_WANTED):
+        # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
+        for_kernels = numba.njit(nogil=True, no_cpython_wrapper=True, **known)(function)
+        compiled.get_overload = for_kernels.get_overload
+    if _MISSING.isdisjoint(_CALLS):
+        each_constant = getattr(function, _EACH_CONSTANT, False)
+        compiled.get_call_template = _template(for_kernels.get_call_template, each_constant)
     if name is not None and _KEPT_ON_DISK:
         try:
             compiled._cache = MachineCode(function)
+            if for_kernels is not compiled:
+                for_kernels._cache = MachineCode(function, "for kernels")
         except RuntimeError as error:
             warn_once(f"kernels are compiled in each process, as no machine code can be kept on disk: {error}")
     return compiled
 
 
-def _compile_once_for_all_constants(compiled: Any) -> None:
-    """Let calls with constants share one version: Numba compiles another for each number that is written in a call."""
-    template_for = compiled.get_call_template
-    compiled.get_call_template = lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
+def _template(template_for: Callable[..., Any], each_constant: bool) -> Callable[..., Any]:
+    """The version that a kernel's call gets; for calls with constants, Numba has another for each number written."""
+    if each_constant:
+        return template_for
+    return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
 def allocates_nothing(function: Function) -> Function:

@@ -50,13 +50,16 @@ class MachineCode:
 
     compiled: ClassVar[list[Path]] = []
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], version: str = "") -> None:
         """Find the folder: NUMBA_CACHE_DIR, or `__pycache__` beside the source, or the user's cache.
+
+        `version` tells apart what is compiled from one function with different options.
 
         Raises RuntimeError if none can be written.
         """
         from numba.core.caching import CompileResultCacheImpl
 
+        self._version = version
         self._results = CompileResultCacheImpl(function)
         self._folder = Path(self._results.locator.get_cache_path())
 
@@ -66,7 +69,7 @@ class MachineCode:
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         # The kernel's name, and so that of its files, holds the digest of all its source: see `jit`.
-        key = repr((numba.__version__, llvmlite.__version__, codegen.magic_tuple(), signature))
+        key = repr((numba.__version__, llvmlite.__version__, codegen.magic_tuple(), signature, self._version))
         return self._folder / f"{self._results.filename_base}.{_DIGEST(key.encode()).hexdigest()[:32]}.nbc"
 
     def load_overload(self, signature: Any, target: Any) -> Any:

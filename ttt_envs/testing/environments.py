@@ -152,7 +152,7 @@ def check_copies_batch(game: Game) -> None:
 def check_given_arrays_are_copies(game: Game) -> None:
     """Changes that a user makes to a mask or an observation have no effect."""
     aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
-    for state in positions(game, FEW):
+    for state in positions(game, FEW // 2):
         if state["done"]:
             continue
         packed = _packed(game, state)
@@ -213,7 +213,7 @@ def _refuses(env: AECGame, action: int) -> bool:
 def check_legal_is_accepted(game: Game) -> None:
     """The environments take every action of a mask and refuse every other."""
     aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
-    for state in positions(game, FEW):
+    for state in positions(game, FEW // 2):
         if state["done"]:
             continue
         packed = _packed(game, state)

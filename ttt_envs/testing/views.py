@@ -127,7 +127,7 @@ def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.
 def check_secret_choices(game: Game) -> None:
     """A player who commits later in a simultaneous choice sees nothing of what was committed before."""
     env = AECGame(game, render_mode="ansi")
-    for state in positions(game, 4 * FEW):
+    for state in positions(game, 2 * FEW):
         if state["done"] or state["to_move"] != SIMULTANEOUS:
             continue
         packed = pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
