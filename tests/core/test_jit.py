@@ -29,6 +29,7 @@ SCRIPT = """
 import os
 import numpy as np, ttt_envs
 from ttt_envs.core import rng
+from ttt_envs.core.machine_code import MachineCode
 from ttt_envs.games.super_tic_tac_toe import rules
 
 assert ttt_envs.__file__.startswith(os.getcwd())  # the copy
@@ -40,7 +41,7 @@ step = game.loops.step_one
 step(states, 0, np.array([9 * 4 + 2, 0]))
 stats = [each.stats for each in (step, *vars(rules).values(), *vars(rng).values()) if hasattr(each, "stats")]
 hits = sum(sum(each.cache_hits.values()) for each in stats)
-misses = sum(sum(each.cache_misses.values()) for each in stats)
+misses = len(MachineCode.compiled)
 (compiled,) = step.overloads.values()
 print(states["owner"][0, 4], states["rng"][0], hits, misses, sum(step.stats.cache_hits.values()), compiled.fndesc.uid)
 """
@@ -113,7 +114,7 @@ print(*(str(each.message) for each in caught if each.category is RuntimeWarning)
 
 _NUMBERS = "bytecode.FunctionIdentity, '_unique_ids', '_ids', bytecode.FunctionIdentity.from_function.__func__"
 _OPTIONS = """
-for name in ("_nrt", "no_cfunc_wrapper"):
+for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"):
     for owner in (options.DefaultOptions, cpu.CPUTargetOptions.__mro__[1]):
         delattr(owner, name)
 """
@@ -124,7 +125,7 @@ for name in ("_nrt", "no_cfunc_wrapper"):
     [
         (f"rename({_NUMBERS})", ["_unique_ids"], False),
         ("rename(caching, 'CompileResultCacheImpl', 'ResultCache')", ["CompileResultCacheImpl"], False),
-        (_OPTIONS, ["_nrt", "no_cfunc_wrapper"], True),
+        (_OPTIONS, ["_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"], True),
     ],
     ids=["numbers", "cache", "options"],
 )
@@ -376,7 +377,16 @@ def count_limits(number):
 
 def test_constants_in_calls_share_one_version_unless_each_is_wanted(folder):
     assert in_next_process(count_limits)(5) == 2
-    assert (len(below.signatures), len(below_each.signatures)) == (1, 2)
+    for_kernels, for_kernels_each = (each.get_overload.__self__ for each in (below, below_each))
+    assert (len(for_kernels.signatures), len(for_kernels_each.signatures)) == (1, 2)
+
+
+def test_for_kernels_alone_no_code_for_python_is_compiled(folder):
+    """A kernel that Python calls too is compiled for either, and gives the same."""
+    assert in_next_process(count_limits)(5) == 2
+    assert not below.signatures
+    assert below(5, 9)
+    assert len(below.signatures) == 1
 
 
 def test_a_dangling_link_beside_a_game_does_no_harm(tmp_path: Path) -> None:
