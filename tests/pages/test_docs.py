@@ -66,23 +66,42 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
                 assert line.split("  # ", 1)[1] in text.splitlines()
 
 
-@pytest.mark.parametrize(
-    "commands",
-    [
-        pytest.param(commands, id=f"{page.name}-{k}")
-        for page in PAGES
-        for k, commands in enumerate(_blocks(page, "console"))
-    ],
-)
-def test_console_block(commands: str, tmp_path: Path) -> None:
-    (tmp_path / "runs" / "x").mkdir(parents=True)
-    (tmp_path / "agents").symlink_to(ROOT / "agents")  # commands name the files of a checkout
-    if "network:runs/x" in commands and "--out runs/x" not in commands:
-        pytest.fail("a block that uses a run must make it")
-    for line in commands.splitlines():
-        words = shlex.split(line)
-        assert words[0] in ("python", "ttt"), f"console blocks hold commands of python and ttt, not {line!r}"
-        _run(words[1:] if words[0] == "python" else ["-m", "ttt_envs", *words[1:]], tmp_path)
+#: Runs each command of a page's console blocks, a block with a folder of its own; the imports are shared.
+RUN_COMMANDS = """
+import json, os, runpy, sys
+from ttt_envs.cli import main
+for k, block in enumerate(json.loads(sys.stdin.read())):
+    os.makedirs(f"block{k}/runs/x")
+    os.chdir(f"block{k}")
+    os.symlink(sys.argv[1], "agents")  # commands name the files of a checkout
+    for words in block:
+        print("$", *words, flush=True)
+        status = 0
+        try:
+            if words[0] == "ttt":
+                status = main(words[1:])
+            else:
+                kind, place = (runpy.run_module, 2) if words[1] == "-m" else (runpy.run_path, 1)
+                before, sys.argv = sys.argv, words[place:]
+                kind(words[place], run_name="__main__")
+                sys.argv = before
+        except SystemExit as stopped:
+            status = stopped.code
+        if status:
+            sys.exit(f"exit status {status}: {' '.join(words)}")
+    os.chdir("..")
+"""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "console")], ids=lambda page: page.name)
+def test_console_blocks(page: Path, tmp_path: Path) -> None:
+    blocks = [[shlex.split(line) for line in commands.splitlines()] for commands in _blocks(page, "console")]
+    for commands in blocks:
+        assert {words[0] for words in commands} <= {"python", "ttt"}, "console blocks hold commands of python and ttt"
+        words = [word for command in commands for word in command]
+        uses = any(word.startswith("network:runs/x") for word in words)
+        assert not uses or "runs/x" in words, "a block that uses a run must make it"
+    _run(["-c", RUN_COMMANDS, str(ROOT / "agents")], tmp_path, json.dumps(blocks))
 
 
 def test_make_targets_exist() -> None:
