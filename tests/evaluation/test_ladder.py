@@ -1,6 +1,7 @@
 """Ladders: their files, the posterior of a rating, placements of agents of known strength and of real ones."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -317,6 +318,13 @@ def test_a_placement(table, tmp_path):
     text = (tmp_path / "p" / "report.md").read_text()
     assert "ttt ladder toy_coin --agent greedy:samples=2 --table" in text
     assert "## Games against the rungs" in text
+    page = (tmp_path / "p" / "report.html").read_text()
+    named = [
+        *zip(report.ladder.elo, report.ladder.rungs, strict=True),
+        (report.rating, "greedy:samples=2 (rated here)"),
+    ]
+    shown = [name for name in re.findall(r'<span class="name">(.*?)</span>', page) if name]
+    assert shown[: len(named)] == [name for _, name in sorted(named, reverse=True)]
     for bout_ in report.bouts.values():
         assert (bout_.seats == np.array([[0, 1], [1, 0]] * bout_.units)).all(), "each seed is played from both seats"
         np.testing.assert_allclose(bout_.won + bout_.lost, 1)

@@ -15,7 +15,7 @@ ladder's, and the agent's is `pace`, so that the same call plays the same games.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,9 +29,11 @@ from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Report, Settings, Table
+from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.bout import Bout
+from ttt_envs.evaluation.charts import Whisker, Whiskers
+from ttt_envs.evaluation.page import Chart, PagedReport
 from ttt_envs.evaluation.placement import Placement, spread_of
 from ttt_envs.evaluation.play import Failure, ask, join
 from ttt_envs.evaluation.rungs import Ladder, find, plain_options, read, versions
@@ -50,7 +52,7 @@ _BEYOND = 200.0
 
 
 @dataclass(kw_only=True)
-class LadderReport(Report):
+class LadderReport(PagedReport):
     """The place of an agent on a ladder.
 
     Attributes:
@@ -143,6 +145,17 @@ class LadderReport(Report):
         header = ["rung", "Elo", "games", "W/D/L", "score", "expected", "plies", "distinct"]
         note = "Expected: the score that the rating gives. Distinct: games that went differently."
         return [rating, Table("Games against the rungs", header, rows, note), self.seats.table()]
+
+    def charts(self) -> Sequence[Chart]:
+        """The agent among the rungs, from the strongest one down."""
+        found = [(self.rating, *self.interval, f"{self.agent} (rated here)")]
+        for name, elo, half in zip(self.ladder.rungs, self.ladder.elo, self.ladder.half_widths, strict=True):
+            found.append((elo, elo - half, elo + half, name))
+        rows = [
+            Whisker(name, low, value, high, f"{value:.0f} ({low:.0f} to {high:.0f})")
+            for value, low, high, name in sorted(found, reverse=True)
+        ]
+        return [Whiskers("Place on the ladder, Elo with 95 % intervals", rows, before="Rating")]
 
     def remarks(self) -> list[str]:
         """The reasons to doubt the rating, one sentence each."""
@@ -242,7 +255,7 @@ def ladder(
         seed: fixes the games. None draws one of 128 bits, unknown to the agent until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an error or an illegal action of the agent ends it all, instead of losing the game.
-        out: folder for report.md and results.json; nothing is written without one.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
 
     Raises:
