@@ -166,10 +166,10 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     compiled: Any = numba.njit(nogil=True, **known)(function)
     if DISABLED:
         return compiled
-    for_kernels = compiled
+    for_kernels: Any = compiled
     if _MISSING.isdisjoint(_WANTED):
         # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
-        for_kernels = numba.njit(nogil=True, no_cpython_wrapper=True, **known)(function)
+        for_kernels = numba.njit(nogil=True, **{**known, "no_cpython_wrapper": True})(function)
         compiled.get_overload = for_kernels.get_overload
     if _MISSING.isdisjoint(_CALLS):
         each_constant = getattr(function, _EACH_CONSTANT, False)
