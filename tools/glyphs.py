@@ -31,7 +31,7 @@ class Config:
     """File to write."""
 
 
-class _Contours(BasePen):  # type: ignore[misc]
+class _Contours(BasePen):
     """A pen that writes contours as relative commands of SVG paths, in whole units, y downwards."""
 
     def __init__(self, glyphs: Any, scale: float) -> None:

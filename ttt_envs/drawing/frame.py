@@ -180,7 +180,7 @@ def framed(box: Box, corner: float = 6, thick: float = 4) -> str:
 
 def struck(x1: float, y1: float, x2: float, y2: float) -> str:
     """The stroke through a row that has won, with a light edge."""
-    return line(x1, y1, x2, y2, PAPER, 15) + line(x1, y1, x2, y2, INK, 8)
+    return line(x1, y1, x2, y2, PAPER, 12) + line(x1, y1, x2, y2, INK, 6)
 
 
 def button(box: Box, words: str) -> str:

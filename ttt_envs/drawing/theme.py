@@ -32,7 +32,7 @@ GROUNDS = {
     "blue_shade": ("#154683", "#1a4c8c"),
     "yellow_shade": ("#d9a514", "#d9a514"),
     "green_shade": ("#165832", "#165832"),
-    "dark": ("#5b6472", "#4a5361"),  # below a light sign, of nobody's colour
+    "dark": ("#5b6472", "#a7b0be"),  # below a light sign, of nobody's colour
     "violet": ("#5b3592", "#5b3592"),
 }
 INKS = {

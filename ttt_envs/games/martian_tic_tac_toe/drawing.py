@@ -87,7 +87,8 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts.append(framed(Box(box.x + 3, box.y + 3, box.width - 6, box.height - 6)))
     for row in winning_rows(state):
         first, last = _box(row[0], size), _box(row[-1], size)
-        parts.append(struck(first.x + side / 2, first.y + side / 2, last.x + side / 2, last.y + side / 2))
+        x, y = side / 2, 0.62 * side
+        parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     parts.append(_stashes(state))
     height = _stash_top(size) + STASH_HEAD + players * STASH_ROW + 6 + FOOT
     return picture(_caption(state), height, parts)
@@ -119,7 +120,7 @@ def _caption(state: Any) -> Caption:
     winners = [player for player, reward in enumerate(state["rewards"]) if reward > 0]
     if not state["done"]:
         shown, headline = [int(state["to_move"])], f"{NAMES[int(state['to_move'])]} to move"
-        note = f"a piece from the stash; {int(state['line'])} alike in a row win"
+        note = f"yellow cells name the sizes that fit; {int(state['line'])} alike win"
     elif winners:
         shown = winners
         names = " and ".join(NAMES[player] for player in winners)
@@ -227,7 +228,7 @@ def _stashes(state: Any) -> str:
             chosen = player == mover and usable >> (kind + 1) & 1
             parts.append(rect(box, OPEN if chosen else PANEL))
             low = box.y + box.height - 5
-            parts.append(_pyramid(player, kind + 1, box.x + 0.3 * box.width, low, 46))
+            parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 52))
             number = f"× {int(state['stash'][player, kind])}"
             parts.append(text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK))
         words, y = NAMES[player], _stash_box(state, player, 0).y + 30

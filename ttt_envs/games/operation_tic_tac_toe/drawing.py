@@ -306,7 +306,7 @@ def _candidate(state: Any, specialist: int) -> str:
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
         rect(box, OPEN if who else PANEL, corner=6),
-        _piece(0, specialist + 1, x, y + 6, 0.95, DARK),
+        _piece(0, specialist + 1, x, y - 4, 0.95, DARK),
         text(SPECIALIST_NAMES[specialist], x, y + ROOM / 2 - 8, NOTE, INK, "middle"),
     ]
     for player in who:
@@ -340,7 +340,7 @@ def _cross_hairs(room: int, colour: str) -> str:
     box = _room_box(room)
     x, y = box.x + ROOM - 19, box.y + 19
     return disc(x, y, 15, PAPER) + (
-        f'<path d="M{x - 13:g} {y:g}h8m10 0h8M{x:g} {y - 13:g}v8m0 10v8M{x - 8:g} {y:g}a8 8 0 0 0 16 0a8 8 0 0 0 -16 0" '
+        f'<path d="M{x - 13:g} {y:g}h8m10 0h8M{x:g} {y - 13:g}v8m0 10v8M{x - 8:g} {y:g}a8 8 0 0 0 16 0a8 8 0 0 0-16 0" '
         f'fill="none" stroke="{colour}" stroke-width="3"/>'
     )
 

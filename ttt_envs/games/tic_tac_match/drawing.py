@@ -245,7 +245,7 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
         parts.append(rect(box, "none", EDGE, 6, 8))
     if played_here:
         parts.append(framed(box, 8))
-    parts.append(text(name, box.x + box.width - 10, box.y + box.height - 10, LABEL, _sign_on(kind), "end"))
+    parts.append(text(name, box.x + box.width - 7, box.y + box.height - 7, LABEL, _sign_on(kind), "end"))
     return "".join(parts)
 
 
@@ -276,14 +276,13 @@ def _face(kind: int, flip: int, box: Box) -> str:
     card = rect(box, ground, INK, 1.2, 8 * scale)
     if kind < flip:
         x, y = box.x + box.width / 2, box.y + box.height / 2
-        symbol = mark(kind % 2 + 1, x, y + 3 * scale, 21 * scale, 10 * scale, _sign_on(kind))
-        corner = emblem(kind // 2, box.x + 14 * scale, box.y + 14 * scale, 7 * scale, _sign_on(kind))
+        symbol = mark(kind % 2 + 1, x, y, 17 * scale, 9 * scale, _sign_on(kind))
+        corner = emblem(kind // 2, box.x + 12 * scale, box.y + 13 * scale, 7 * scale, _sign_on(kind))
         return card + symbol + corner
-    named = box.width >= _NAMED
-    x, y = box.x + box.width / 2, box.y + (0.38 if named else 0.5) * box.height
+    named, words = box.width >= _NAMED, _NAMES[kind - flip]
+    x, y = box.x + box.width / 2, box.y + (0.5, 0.4, 0.33)[len(words) if named else 0] * box.height
     parts = [card, (_flip_icon, _wipe_out_icon, _double_play_icon)[kind - flip](x, y, scale)]
     if named:
-        words = _NAMES[kind - flip]
         low = box.y + box.height - 9
         for row, word in enumerate(words):
             at = low - 14 * (len(words) - 1 - row)
