@@ -145,6 +145,10 @@ class Game:
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
 
+    def _repr_svg_(self) -> str:
+        """The start position, for notebooks."""
+        return self.draw(self.new_state(0)[0], None)
+
     @property
     def num_players(self) -> int:
         """Number of players; they are numbered from 0 in turn order."""

@@ -141,14 +141,11 @@ def mark(kind: int, x: float, y: float, radius: float, width: float, colour: str
 
 
 def chip(kind: int, x: float, y: float, radius: float) -> str:
-    """A marker: a square with X's mark for 1, a disc with O's for 2."""
-    colour = MARK_COLOURS[kind]
-    ground = (
-        rect(Box(x - radius, y - radius, 2 * radius, 2 * radius), colour, corner=0.3 * radius)
-        if kind == 1
-        else disc(x, y, radius, colour)
-    )
-    return ground + mark(kind, x, y, (0.45, 0.52)[kind - 1] * radius, 0.24 * radius, SIGN)
+    """A marker: a square with X's mark for 1, a thick ring for 2."""
+    if kind == 2:
+        return ring(x, y, 0.7 * radius, 0.56 * radius, MARK_COLOURS[2])
+    square = rect(Box(x - radius, y - radius, 2 * radius, 2 * radius), MARK_COLOURS[1], corner=0.3 * radius)
+    return square + cross(x, y, 0.46 * radius, 0.25 * radius, SIGN)
 
 
 def turn_chips(kinds: Sequence[int]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ _NAME_WIDTH = 112
 
 # Height and half the base of each size, in parts of a cell; the width of the dark edge in parts of it.
 _HEIGHTS, _HALVES = (0.36, 0.56, 0.78), (0.16, 0.25, 0.34)
+_BASE = 0.9  # where in a cell they stand
 _SPOT_WIDTH = (INNER - _NAME_WIDTH) / SIZES
 
 # In smaller cells no text can be read at 300 pixels.
@@ -87,7 +88,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts.append(framed(Box(box.x + 3, box.y + 3, box.width - 6, box.height - 6)))
     for row in winning_rows(state):
         first, last = _box(row[0], size), _box(row[-1], size)
-        x, y = side / 2, 0.62 * side
+        x, y = side / 2, (_BASE - 0.5 * _HEIGHTS[size_of(state["piece"][row[0]]) - 1]) * side
         parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     parts.append(_stashes(state))
     height = _stash_top(size) + STASH_HEAD + players * STASH_ROW + 6 + FOOT
@@ -176,7 +177,7 @@ def _cell(state: Any, cell: int) -> str:
             words = " ".join(str(kind) for kind in range(1, SIZES + 1) if sizes >> kind & 1)
             parts.append(text(words, box.x + 11, box.y + 23, LABEL, INK))
     if piece != EMPTY:
-        x, low = box.x + box.width / 2, box.y + 0.9 * box.height
+        x, low = box.x + box.width / 2, box.y + _BASE * box.height
         parts.append(_pyramid(int(owner_of(piece)), int(size_of(piece)), x, low, box.width))
     return "".join(parts)
 
@@ -184,14 +185,14 @@ def _cell(state: Any, cell: int) -> str:
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
     """A pyramid in a cell of that size, whose base has its middle at (x, low): two faces, and pips above the base."""
     height, half = _HEIGHTS[size - 1] * cell, _HALVES[size - 1] * cell
-    ridge, edge = x + 0.35 * half, max(0.024 * cell, 1)
+    ridge, edge = x + 0.35 * half, max(0.045 * cell, 2)
     tip, left, right = f"{x:g} {low - height:g}", f"{x - half:g} {low - 0.07 * cell:g}", f"{x + half:g}"
     foot, back = f"{ridge:.5g} {low:g}", f"{right} {low - 0.07 * cell:g}"
     parts = [
+        f'<path d="M{tip}L{left}L{foot}L{back}z" fill="none" stroke="{INK}" stroke-width="{edge:.3g}" '
+        'stroke-linejoin="round"/>',
         f'<path d="M{tip}L{left}L{foot}z" fill="{LEFT_FACES[player]}"/>',
         f'<path d="M{tip}L{foot}L{back}z" fill="{RIGHT_FACES[player]}"/>',
-        f'<path d="M{tip}L{left}L{foot}L{back}zL{foot}" fill="none" stroke="{INK}" stroke-width="{edge:.3g}" '
-        'stroke-linejoin="round"/>',
     ]
     for k in range(size):
         across = (k - (size - 1) / 2) * 0.13 * cell - 0.3 * half

@@ -98,8 +98,8 @@ _SIGNS = (
     f'<path d="M-15 -10 H15 V10 H-15 Z M-15 -10 L0 3 L15 -10" {_STROKE}/>',
     # A mole that looks out of its hill.
     f'<path d="M-18 15 Q-11 4 -8 4 Q-9 -15 0 -15 Q9 -15 8 4 Q11 4 18 15 Z" {_FILL}/>'
-    '<g fill="{colour}"><circle cx="-3.4" cy="-7" r="1.7"/><circle cx="3.4" cy="-7" r="1.7"/>'
-    '<ellipse cy="-1.5" rx="3.2" ry="2.2"/><path d="M-9 5 H9 V7 H-9 Z"/></g>',
+    '<path d="M-5.1 -7a1.7 1.7 0 0 1 3.4 0a1.7 1.7 0 0 1-3.4 0zm6.8 0a1.7 1.7 0 0 1 3.4 0a1.7 1.7 0 0 1-3.4 0z'
+    'm-4.9 5.5a3.2 2.2 0 0 1 6.4 0a3.2 2.2 0 0 1-6.4 0zM-9 5H9V7H-9z" fill="{colour}"/>',
     # A crate that is pushed on.
     f'<path d="M3 -9 H17 V9 H3 Z" {_FILL}/><path d="M-17 0 H-3 M-9 -6 L-3 0 L-9 6" {_STROKE}/>',
     # A hook on a rope.
@@ -239,8 +239,9 @@ def _caption(state: Any) -> Caption:
         if rules.SWAP <= rules.ABILITY_ACTION[kind_of(piece)] < rules.GRAPPLE:
             note = "the mole stands there: two rooms to be swapped"
     else:
-        guess = "two rooms" if state["hacker_on"][1 - state["placer"]] else "a room"
-        note = f"a room, or a specialist and a room; {guess} predicted"
+        placer, other = MARKS[state["placer"]], MARKS[1 - state["placer"]]
+        guess = "two rooms" if state["hacker_on"][1 - state["placer"]] else "any room"
+        note = f"{placer}: a room, or specialist and room; {other}: {guess}"
     movers = [int(state["to_move"])] if state["phase"] in (ROLE, ABILITY) else [0, 1]
     if state["phase"] == TURN:
         movers = [int(state["placer"]), 1 - int(state["placer"])]

@@ -6,6 +6,7 @@ from ttt_envs.core.spots import Box
 from ttt_envs.drawing.frame import (
     BLACK,
     FOOT,
+    INK,
     INNER,
     LABEL,
     MARGIN,
@@ -18,7 +19,6 @@ from ttt_envs.drawing.frame import (
     Caption,
     chip,
     disc,
-    framed,
     picture,
     rect,
     struck,
@@ -145,8 +145,9 @@ def _card(state: Any, cell: int, ended: bool) -> str:
     open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
     x, y = box.x + box.width / 2, box.y + box.height / 2
     name = action_names(int(state["size"]))[cell]
+    edge = (INK, 4) if cell == state["last_claim"] != NONE else (SOFT, 1.5)  # the card claimed last is framed
     parts = [
-        rect(box, CARD_OPEN if open_here else CARD if owner == EMPTY else PANEL, SOFT, 1.5, 9),
+        rect(box, CARD_OPEN if open_here else CARD if owner == EMPTY else PANEL, *edge, 9),
         text(name, box.x + box.width - 9, box.y + 20, LABEL, CARD_SOFT if owner == EMPTY else SOFT, "end"),
     ]
     if owner == EMPTY:
@@ -156,8 +157,6 @@ def _card(state: Any, cell: int, ended: bool) -> str:
     else:
         parts.append(text(str(rank), box.x + 9, box.y + 20, LABEL, SOFT))
         parts.append(chip(owner, x, y + 6, 0.3 * box.height))
-    if cell == state["last_claim"] != NONE:
-        parts.append(framed(box, 9))
     return "".join(parts)
 
 

@@ -37,7 +37,7 @@ from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, count, flip_of, legal_mask, num_actions
 from ttt_envs.games.tic_tac_match.text import CELL_NAMES, SYMBOLS, headline, kind_names, last_play, winning_rows
 
-CARD_WIDTH, CARD_HEIGHT, GAP, SPACE = 76, 86, 6, 14
+CARD_WIDTH, CARD_HEIGHT, GAP, SPACE = 76, 86, 9, 16
 HAND_TOP = TOP + 2
 BOARD_LEFT, BOARD_TOP = (WIDTH - 3 * CARD_WIDTH - 2 * GAP) / 2, HAND_TOP + CARD_HEIGHT + SPACE
 OWN_TOP = BOARD_TOP + 3 * CARD_HEIGHT + 2 * GAP + SPACE
@@ -240,11 +240,10 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
         return rect(box, OPEN if open_here else PANEL) + text(
             name, middle, box.y + box.height / 2 + 9, HEADLINE, INK if open_here else SOFT, "middle"
         )
-    parts = [_face(kind, flip_of(state), box)]
+    parts = [framed(Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10), 11, 4)] if played_here else []
+    parts.append(_face(kind, flip_of(state), box))
     if open_here:
         parts.append(rect(box, "none", EDGE, 6, 8))
-    if played_here:
-        parts.append(framed(box, 8))
     parts.append(text(name, box.x + box.width - 7, box.y + box.height - 7, LABEL, _sign_on(kind), "end"))
     return "".join(parts)
 
