@@ -342,6 +342,7 @@ def test_the_first_reset_is_quick(game_id, tmp_path):
 LONG = {
     "ttt_envs.games.operation_tic_tac_toe.rules": "the rules of a game stand in one file",
     "ttt_envs.games.tic_tac_match.rules": "the rules of a game stand in one file",
+    "ttt_envs.games.operation_tic_tac_toe.drawing": "one picture, with a sign for each specialist",
     "ttt_envs.games.operation_tic_tac_toe.text": "positions as text, written and read by the same tables",
 }
 

@@ -353,7 +353,7 @@ NEEDS = (
     (DRAW, "pygame", "render"),
     (DRAW, "resvg_py", "render"),
     ("from ttt_envs.drawing.window import Window; Window('', 4)", "pygame", "render"),
-    ("from ttt_envs.drawing.film import save_gif; save_gif(None, None, None, None)", "PIL", "render"),
+    ("from ttt_envs.drawing.film import _gif; _gif([], [])", "PIL", "render"),
 )
 
 # An entry of None makes an import fail, as if nothing were installed.

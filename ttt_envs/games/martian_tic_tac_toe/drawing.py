@@ -143,7 +143,7 @@ def _caption(state: Any) -> Caption:
         colours=[LEFT_FACES[player] for player in shown],
         tokens=tokens,
         note=note,
-        fact=f"move {int(state['ply']) + (not state['done'])} of at most {int(state['max_plies'])}",
+        fact=f"ply {int(state['ply'])} of at most {int(state['max_plies'])}" if state["max_plies"] else "",
         last=last,
     )
 

@@ -145,9 +145,9 @@ def _card(state: Any, cell: int, ended: bool) -> str:
     open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
     x, y = box.x + box.width / 2, box.y + box.height / 2
     name = action_names(int(state["size"]))[cell]
-    edge = (INK, 4) if cell == state["last_claim"] != NONE else (SOFT, 1.5)  # the card claimed last is framed
+    edge, thick = (INK, 4.0) if cell == state["last_claim"] != NONE else (SOFT, 1.5)  # the card claimed last is framed
     parts = [
-        rect(box, CARD_OPEN if open_here else CARD if owner == EMPTY else PANEL, *edge, 9),
+        rect(box, CARD_OPEN if open_here else CARD if owner == EMPTY else PANEL, edge, thick, 9),
         text(name, box.x + box.width - 9, box.y + 20, LABEL, CARD_SOFT if owner == EMPTY else SOFT, "end"),
     ]
     if owner == EMPTY:
