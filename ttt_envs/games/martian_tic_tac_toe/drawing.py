@@ -229,7 +229,7 @@ def _stashes(state: Any) -> str:
             chosen = player == mover and usable >> (kind + 1) & 1
             parts.append(rect(box, OPEN if chosen else PANEL))
             low = box.y + box.height - 5
-            parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 52))
+            parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 48))
             number = f"× {int(state['stash'][player, kind])}"
             parts.append(text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK))
         words, y = NAMES[player], _stash_box(state, player, 0).y + 30
