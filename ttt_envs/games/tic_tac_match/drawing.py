@@ -45,7 +45,7 @@ HEAPS_TOP = OWN_TOP + CARD_HEIGHT + SPACE
 HEAP = 56
 HEIGHT = HEAPS_TOP + 2 * HEAP + FOOT
 
-CARD, EDGE, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "card_open", "back", "violet"))
+CARD, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "back", "violet"))
 
 #: Of the symbol cards, in the order of `text.COLOURS`: the card, and what stands on it.
 GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
@@ -85,7 +85,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     parts.append(_heap("discards", state["discard"], HEAPS_TOP))
     parts.append(_heap("covered", state["covered"], HEAPS_TOP + HEAP))
-    return picture(_caption(state), HEIGHT, parts)
+    return picture(_caption(state, viewer), HEIGHT, parts)
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
@@ -142,10 +142,10 @@ def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
     return playable, {int(action) % CELLS for action in symbols}
 
 
-def _caption(state: Any) -> Caption:
+def _caption(state: Any, viewer: int | None) -> Caption:
     names = kind_names(flip_of(state) // 2)
     played = state["last_action"] != NONE
-    fact = f"pile: {count(state['pile'])} cards"
+    fact = f"{'' if viewer is None else f'seen by seat {viewer}, '}pile: {count(state['pile'])} cards"
     last = f"seat {last_play(state)}" if played else ""
     if not state["done"]:
         mover = int(state["to_move"])
@@ -240,10 +240,10 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
         return rect(box, OPEN if open_here else PANEL) + text(
             name, middle, box.y + box.height / 2 + 9, HEADLINE, INK if open_here else SOFT, "middle"
         )
-    parts = [framed(Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10), 11, 4)] if played_here else []
+    around = Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10)
+    parts = [_edged(box)] if open_here else []
+    parts += [framed(around, 11, 4)] if played_here else []
     parts.append(_face(kind, flip_of(state), box))
-    if open_here:
-        parts.append(rect(box, "none", EDGE, 6, 8))
     parts.append(text(name, box.x + box.width - 7, box.y + box.height - 7, LABEL, _sign_on(kind), "end"))
     return "".join(parts)
 
