@@ -350,7 +350,6 @@ NEEDS = (
     ("agents.from_torch(None)", "torch", "train"),
     ("ttt_envs.make_sb3('super_tic_tac_toe', 2)", "stable_baselines3", "train"),
     (DRAW, "PIL", "render"),
-    (DRAW, "pygame", "render"),
     (DRAW, "resvg_py", "render"),
     ("from ttt_envs.drawing.window import Window; Window('', 4)", "pygame", "render"),
     ("from ttt_envs.drawing.film import _gif; _gif([], [])", "PIL", "render"),

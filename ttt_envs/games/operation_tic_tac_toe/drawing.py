@@ -89,7 +89,8 @@ _SIGNS = (
     f'<path d="M-15 -3 H15 V1 H-15 Z M-9 -4 L-7 -14 Q0 -17 7 -14 L9 -4 Z" {_FILL}/>'
     f'<path d="M-8 3 A8 8 0 0 0 8 3 Z M-13 17 L-9 9 L0 14 L9 9 L13 17 Z" {_FILL}/>',
     # Cross-hairs.
-    f'<circle r="10" {_STROKE}/><path d="M0 -17 V-5 M0 5 V17 M-17 0 H-5 M5 0 H17" {_STROKE}/><circle r="2" {_FILL}/>',
+    '<path d="M0 -17 V-5 M0 5 V17 M-17 0 H-5 M5 0 H17 M-10 0 A10 10 0 0 0 10 0 A10 10 0 0 0 -10 0 M0 0 H0.1" '
+    f"{_STROKE}/>",
     # A throwing star.
     f'<path d="M0 -17 L4.5 -4.5 L17 0 L4.5 4.5 L0 17 L-4.5 4.5 L-17 0 L-4.5 -4.5 Z" {_FILL} transform="rotate(20)"/>',
     # A dagger, point down.
@@ -367,8 +368,8 @@ def _way(state: Any, room: int) -> str:
         return _arrow(room, action - rules.MOVE)
     target = action - rules.REMOVE
     x, y = _centre(target)
-    cross = f"M{x - 20:g} {y - 16:g} l40 40 m0 -40 l-40 40"
-    return _arrow(room, target) + f'<path d="{cross}" stroke="{INK}" stroke-width="7" stroke-linecap="round"/>'
+    removed = f"M{x - 20:g} {y - 14:g}l40 40m0-40l-40 40"
+    return _arrow(room, target) + _edged(removed, 7)
 
 
 def _arrow(start: int, end: int) -> str:
@@ -379,10 +380,17 @@ def _arrow(start: int, end: int) -> str:
     tail = np.array([x1, y1]) + 34 * along + 9 * across
     tip = np.array([x2, y2]) - 34 * along + 9 * across
     neck = tip - 15 * along
-    corners = " ".join(f"{p[0]:.1f},{p[1]:.1f}" for p in (tip, neck + 9 * across, neck - 9 * across))
+    corners = [f"{p[0]:.1f} {p[1]:.1f}" for p in (tip, neck + 7 * across, neck - 7 * across)]
+    shaft = f"M{tail[0]:.1f} {tail[1]:.1f}L{neck[0]:.1f} {neck[1]:.1f}"
+    return _edged(f"{shaft}M{corners[0]}L{corners[1]}L{corners[2]}z", 6)
+
+
+def _edged(way: str, width: float) -> str:
+    """A dark stroke along a path, with a light edge."""
+    ends = 'stroke-linecap="round" stroke-linejoin="round"'
     return (
-        f'<path d="M{tail[0]:.1f} {tail[1]:.1f} L{neck[0]:.1f} {neck[1]:.1f}" stroke="{INK}" stroke-width="6" '
-        f'stroke-linecap="round"/><polygon points="{corners}" fill="{INK}"/>'
+        f'<path d="{way}" fill="none" stroke="{PAPER}" stroke-width="{width + 6:g}" {ends}/>'
+        f'<path d="{way}" fill="{INK}" stroke="{INK}" stroke-width="{width:g}" {ends}/>'
     )
 
 
