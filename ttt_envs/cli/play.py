@@ -29,6 +29,9 @@ class Play(GameArguments):
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write a drawing of the final position to, as SVG; it must not exist yet."""
 
+    window: bool = False
+    """Play in a window, by clicks on the board."""
+
     def run(self) -> None:
         """Play the game; an interrupt leaves it."""
         from ttt_envs.core.files import write_whole
@@ -37,7 +40,7 @@ class Play(GameArguments):
         if self.out is not None and self.out.exists():
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
         try:
-            final = play(game, self.agents or default_agents(game), self.seed)
+            final = self._played(game)
         except KeyboardInterrupt:
             print()
             raise KeyboardInterrupt("game left") from None
@@ -45,6 +48,14 @@ class Play(GameArguments):
             self.out.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.out, game.draw(final, None))
             print(f"drawn to {self.out}")
+
+    def _played(self, game: "Game") -> "np.ndarray":
+        """The final state."""
+        if not self.window:
+            return play(game, self.agents or default_agents(game), self.seed)
+        from ttt_envs.cli.play_window import play_in_window
+
+        return play_in_window(game, self.agents or default_agents(game), self.seed)
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:
