@@ -98,6 +98,8 @@ def make(
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        player_names=manual.COLOURS[:players],
+        text_styles=text.STYLES,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),

@@ -127,6 +127,8 @@ def make(
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(text.MARKS),
+        text_styles=text.STYLES,
         finished_round=text.finished_round,
         factory=make,
         invariants=validity.invariants,

@@ -94,6 +94,8 @@ def _make(
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(text.MARKS[1:]),
+        text_styles=text.STYLES,
         finished_round=text.finished_round,
         factory=factory,
         invariants=validity.invariants,

@@ -106,6 +106,8 @@ def make(
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(f"seat {player}" for player in range(players)),
+        text_styles=text.STYLES,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
