@@ -267,12 +267,21 @@ def make_sb3(
 
 
 def make_text(
-    game: "str | Game", *, retries: int = 2, invalid: str = "forfeit", rules: bool = True, **options: Any
+    game: "str | Game",
+    *,
+    opponent: Any = None,
+    seat: int | str = "alternate",
+    retries: int = 2,
+    invalid: str = "forfeit",
+    rules: bool = True,
+    **options: Any,
 ) -> "TextGame":
     """A game by prompts and answers, for language models and others who read and write text.
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
+        opponent: whatever `ttt_envs.agents.load` takes, to play all seats but one; None: all players are asked.
+        seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
         retries: further answers that a player may give where one names no legal action.
         invalid: what follows when these are used up: the player's side loses ("forfeit"), or a legal action is drawn
             ("random").
@@ -283,7 +292,9 @@ def make_text(
     """
     from ttt_envs.wrappers.text import TextGame
 
-    return TextGame(_game(game, options, make_text), retries=retries, invalid=invalid, rules=rules)
+    made = _game(game, options, make_text)
+    actor = None if opponent is None else load_opponents(opponent, made)[0]
+    return TextGame(made, opponent=actor, seat=seat, retries=retries, invalid=invalid, rules=rules)
 
 
 register_built_in()

@@ -19,7 +19,8 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.prompts import prompt, read_answer
+from ttt_envs.core.prompts import legal_names, prompt, read_answer
+from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import forfeit
 
 #: What happens to a player whose answers name no legal action.
@@ -36,11 +37,22 @@ class TextGame:
         invalid: what follows when these are used up: "forfeit" or "random".
     """
 
-    def __init__(self, game: Game, *, retries: int = 2, invalid: str = "forfeit", rules: bool = True) -> None:
+    def __init__(
+        self,
+        game: Game,
+        *,
+        opponent: Actor | None = None,
+        seat: int | str = "alternate",
+        retries: int = 2,
+        invalid: str = "forfeit",
+        rules: bool = True,
+    ) -> None:
         """Make the game; call `reset` first.
 
         Args:
             game: from `ttt_envs.load`.
+            opponent: an agent that plays all seats but one, inside `reset` and `step`; None: all players are asked.
+            seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
             retries: 0 to 100, see the attribute.
             invalid: "forfeit": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
@@ -49,6 +61,9 @@ class TextGame:
         """
         within(0, 100, retries=retries)
         self.game, self.retries, self.invalid = game, retries, choice("invalid", invalid, INVALID)
+        if seat != "alternate":
+            within(0, game.num_players - 1, seat=seat)
+        self._opponent, self._seat, self._games = opponent, seat, 0
         self._rules = bool(rules)
         self._batch = Batch(game, 1)
         self._live = False
@@ -56,6 +71,7 @@ class TextGame:
     def reset(self, seed: int | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next."""
         self._batch.reset(seed)
+        self._games += 1
         players = range(self.game.num_players)
         self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
@@ -138,13 +154,34 @@ class TextGame:
         """The whole position as text, for people who look on."""
         return self.game.format_state(self._batch.states[0], None)
 
+    @property
+    def legal(self) -> list[str]:
+        """The names of the legal actions of the player to answer; none after the end."""
+        return legal_names(self.game, self._batch.masks(self._pending[0])[0]) if self._live and self._pending else []
+
+    @property
+    def seat(self) -> int | None:
+        """The player who is asked, if an opponent plays the others."""
+        if self._opponent is None:
+            return None
+        return (self._games - 1) % self.game.num_players if isinstance(self._seat, str) else self._seat
+
     def _begin(self) -> None:
-        """Find who is to answer in this position."""
-        self._joint = np.full((1, self.game.num_players), -1)
+        """Find who is to answer, having played what the opponent plays alone."""
         self._refused, self._tries = "", 0
-        self._pending: list[int] = []
-        if not self._batch.states["done"][0]:
-            self._pending = acting_players(self.game, self._batch.states, np.zeros(1, np.int64))[1].tolist()
+        while True:
+            self._joint = np.full((1, self.game.num_players), -1)
+            self._pending: list[int] = []
+            if self._batch.states["done"][0]:
+                return
+            acting = acting_players(self.game, self._batch.states, np.zeros(1, np.int64))[1].tolist()
+            self._pending = [player for player in acting if self.seat in (None, player)]
+            for player in acting:
+                if player not in self._pending and self._opponent is not None:
+                    self._joint[0, player] = self._opponent.act(self._batch.view(player))[0]
+            if self._pending:
+                return
+            self._batch.step(self._joint)
 
     def _asked(self) -> int:
         """The player who is to answer; RuntimeError if there is none."""
