@@ -159,7 +159,7 @@ def test_a_prompt_has_all_that_a_player_needs() -> None:
     for words in (
         "You are playing Super Tic-Tac-Toe.",
         game.rules_text,
-        "You are O (player 1 of 0, 1). Against you: X.",
+        "You are O. Against you: X.",
         "O to move in board 7",
         "YOUR LEGAL ACTIONS (9), one a line\n\n7/0\n7/1",
         "[7/0]",
@@ -171,7 +171,5 @@ def test_a_prompt_has_all_that_a_player_needs() -> None:
 
 def test_sides() -> None:
     four = ttt_envs.load(MATCH, players=4)
-    assert side_of(four, 2) == (
-        "You are seat 2 (player 2 of 0, 1, 2, 3). On your side: seat 0. Against you: seat 1, seat 3."
-    )
+    assert side_of(four, 2) == "You are seat 2. On your side: seat 0. Against you: seat 1, seat 3."
     assert side_of(toy_coin.make(), 1) == "You are player 1. Against you: player 0."

@@ -15,7 +15,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 200, 3
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Attributes: `asked`, bodies of all requests; `keys`, the keys they had; `at_once`, the most together to `slow`."""
+    """Attributes: `asked`, bodies of all requests; `keys`, their keys; `at_once`, the most together to `slow`."""
 
     daemon_threads = True
 

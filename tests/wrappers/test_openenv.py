@@ -10,9 +10,9 @@ from urllib.request import urlopen
 
 import pytest
 
-pytest.importorskip("openenv", reason="OpenEnv is not installed; its pins clash with those of the project")
+pytest.importorskip("openenv", reason="OpenEnv is not installed; it wants an environment of its own")
 
-from examples.openenv_ttt import TttAction, TttEnv  # noqa: E402
+from examples.openenv_ttt import TttAction, TttEnv
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -64,8 +64,6 @@ def side_of(game: Game, player: int) -> str:
     mates = [names[each] for each in team if each != player]
     others = [name for each, name in enumerate(names) if each not in team]
     told = f"You are {names[player]}."
-    if names[player] != f"player {player}":
-        told = f"You are {names[player]} (player {player} of {', '.join(map(str, range(len(names))))})."
     if mates:
         told += f" On your side: {', '.join(mates)}."
     return f"{told} Against you: {', '.join(others)}." if others else told
