@@ -165,7 +165,7 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
     assert capsys.readouterr().err == said
 
 
-@pytest.mark.parametrize("arguments", [["chess"], [], ["play"], ["games", "--colour"]])
+@pytest.mark.parametrize("arguments", [["chess"], [], ["describe"], ["games", "--colour"]])
 def test_a_wrong_command_line_ends_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
@@ -547,6 +547,7 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "tabular",
         "program",
         "isolated",
+        "llm",
         "human",
     ]
     assert main(["agents", SUPER]) == 0

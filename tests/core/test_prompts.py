@@ -63,6 +63,8 @@ def read(game_id: str, text: str, legal: list[str] | None = None, **options: obj
         (OPERATION, "Let me choose sniper and ninja.", "choose sniper and ninja"),
         (OPERATION, "spy in room E", "spy to E"),
         (OPERATION, "PASS", "pass"),
+        (OPERATION, "I place a spy to A", "spy to A"),
+        (OPERATION, "I predict a room: predict E", "predict E"),
     ],
 )
 def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> None:

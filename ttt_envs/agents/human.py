@@ -31,7 +31,7 @@ class Human(Agent):
     """Asks a person at the terminal for each move, and shows what that player may see.
 
     Attributes:
-        commands: what else can be typed, by name; who lets people play puts them there.
+        commands: what else can be typed, by name; `ttt play` gives some.
     """
 
     name = "human"

@@ -1,4 +1,4 @@
-"""What a player who reads and writes text is asked, and the action that an answer means.
+"""Prompts for players who read and write text, and the actions that their answers mean.
 
 The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. The
 parser bears what language models write around an action, and never chooses between two legal ones.
@@ -18,13 +18,13 @@ from ttt_envs.core.view import View
 # Words between the parts of an action's name that say nothing: "red X on cell E" is "red X to E".
 _FILLERS = frozenset(("to", "and", "on", "onto", "in", "into", "at", "the", "room", "cell"))
 
-# The "I" of "I play C" is no cell.
+# The "I" of "I play C" is no cell, nor is the "a" of "a spy".
 _VERBS = (
     *("am", "believe", "can", "cannot", "choose", "claim", "could", "decide", "do", "expect", "flip", "go", "guess"),
     *("have", "know", "lay", "move", "must", "need", "pick", "place", "play", "predict", "prefer", "push", "put"),
     *("remove", "see", "select", "should", "take", "think", "want", "will", "would"),
 )
-_PRONOUN = re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{'|'.join(_VERBS)})\b)")
+_NO_CELL = re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{'|'.join(_VERBS)})\b)|\ba(?=\s+[a-z]{{2,}})")
 
 _WORD = re.compile(r"[^\W_]+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -143,7 +143,7 @@ def _in_text(game: Game, text: str) -> list[int]:
 
 def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
     """Where names stand in a text: start, end, action, and whether the name stands there as it is written."""
-    skipped = {match.start() for match in _PRONOUN.finditer(text)}
+    skipped = {match.start() for match in _NO_CELL.finditer(text)}
     words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in _FILLERS]
     names = _names_by_words(game)
     longest = max(map(len, names))

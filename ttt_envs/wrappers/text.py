@@ -67,6 +67,10 @@ class TextGame:
         self._rules = bool(rules)
         self._batch = Batch(game, 1)
         self._live = False
+        # The players who are still to choose in this position, the choices, and the answers that were refused.
+        self._pending: list[int] = []
+        self._joint = np.full((1, game.num_players), -1)
+        self._refused, self._tries = "", 0
 
     def reset(self, seed: int | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next."""
@@ -171,7 +175,7 @@ class TextGame:
         self._refused, self._tries = "", 0
         while True:
             self._joint = np.full((1, self.game.num_players), -1)
-            self._pending: list[int] = []
+            self._pending = []
             if self._batch.states["done"][0]:
                 return
             acting = acting_players(self.game, self._batch.states, np.zeros(1, np.int64))[1].tolist()

@@ -232,10 +232,10 @@ class LanguageModel(Agent):
             usage, content = found.usage, found.choices[0].message.content
         except (AttributeError, IndexError, TypeError):
             raise ValueError(f"its answer is no chat completion: {brief(repr(found))}") from None
-        counted = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
-        if all(isinstance(each, int) for each in counted):
-            self._counts["input tokens"] += counted[0]
-            self._counts["output tokens"] += counted[1]
+        asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
+        if isinstance(asked, int) and isinstance(answered, int):
+            self._counts["input tokens"] += asked
+            self._counts["output tokens"] += answered
         else:
             self._counts["requests without token counts"] += 1
         if content is not None and not isinstance(content, str):
