@@ -251,6 +251,11 @@ def test_a_hint_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     told = advice(ttt_envs.load(DICE, rounds="single"))
     assert re.search(r"Best play is worth [-+]0\.\d\d to you", told)
     assert re.search(r"Others: [A-I] \([-+]0\.\d\d\)", told)
+
+
+@pytest.mark.slow
+def test_a_hint_of_the_oracle_where_players_choose_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
     told = advice(ttt_envs.load("operation_tic_tac_toe", mode="round", specialists="none,none", max_idle_turns=2))
     assert re.search(r"Draw your move at random, .*: (spy to|predict) [A-I] \d+%, ", told)
 
