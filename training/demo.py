@@ -27,7 +27,7 @@ from ttt_envs.cli import shell
 from ttt_envs.core.files import in_use, is_empty, locked_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
-from ttt_envs.drawing.film import save_gif
+from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import game_seeds, play_games, tournament
 from ttt_envs.registry import parse_options
 
@@ -127,7 +127,7 @@ def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -
     strongest = next(rated.agents[i] for i in rated.order if rated.agents[i] != ours)
     seats = np.minimum(np.arange(game.num_players), 1)
     film = play_games(game, [agents.load(ours), agents.load(strongest)], seats, game_seeds(config.seed, 1), record=[0])
-    save_gif(folder / FILM, game, film.records[0].states, film.records[0].actions)
+    save_film(folder / FILM, game, film.records[0].states, film.records[0].actions)
     console.print(
         f"player_0 is {ours}, the others are {strongest}: "
         f"{film.lengths[0]} plies, rewards {', '.join(f'{r:+g}' for r in film.rewards[0])}",

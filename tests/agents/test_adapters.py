@@ -350,10 +350,9 @@ NEEDS = (
     ("agents.from_torch(None)", "torch", "train"),
     ("ttt_envs.make_sb3('super_tic_tac_toe', 2)", "stable_baselines3", "train"),
     (DRAW, "PIL", "render"),
-    (DRAW, "pygame", "render"),
     (DRAW, "resvg_py", "render"),
     ("from ttt_envs.drawing.window import Window; Window('', 4)", "pygame", "render"),
-    ("from ttt_envs.drawing.film import save_gif; save_gif(None, None, None, None)", "PIL", "render"),
+    ("from ttt_envs.drawing.film import _gif; _gif([], [])", "PIL", "render"),
 )
 
 # An entry of None makes an import fail, as if nothing were installed.

@@ -168,6 +168,7 @@ def test_a_game_is_saved_and_goes_on(
         assert main(["play", *arguments]) == 2
         assert words in capsys.readouterr().err
 
+    refused("leave out --window or --load", *load, "--window")
     refused("leave out yours", *load, "--seed", "3")
     refused("leave out yours", *load, "--option", "rounds=match")
     refused(f"is a game of {DICE}, not of {SUPER}", SUPER, *load)

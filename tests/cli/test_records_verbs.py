@@ -74,11 +74,11 @@ def test_a_recorded_game_is_drawn_as_a_strip(recorded, capsys):
     assert cli.main(["film", "--record", "games.jsonl", "--game", "2", "--out", "strip.svg"]) == 0
     found = split(Path("strip.svg").read_text())
     inner = [each for each in found.elements if each.startswith("<svg")]
-    texts = [each for each in found.elements if each.startswith("<text")]
+    texts = [each for each in found.elements if each.startswith("<path aria-label=")]
     assert len(inner) == len(texts) == len(recorded[2].actions) + 1
-    assert ">start</text>" in texts[0]
+    assert 'aria-label="start"' in texts[0]
     for k, (text, action) in enumerate(zip(texts[1:], recorded[2].actions, strict=True), 1):
-        assert re.search(rf">{k}\. (random|greedy): {re.escape(action)}</text>", text)
+        assert re.search(rf'aria-label="{k}\. (random|greedy): {re.escape(action)}"', text)
     assert cli.main(["film", "--record", "games.jsonl", "--out", "strip.svg"]) == 2
     assert "strip.svg exists" in capsys.readouterr().err
 
@@ -115,13 +115,30 @@ def test_a_new_game_is_filmed(capsys):
     with Image.open("f.gif") as film:
         assert film.n_frames == plies + 1
         assert film.size[0] == 90
+        light = film.convert("RGB").getpixel((45, 20))
+    assert cli.main(["film", *DICE, "--agents", "random", "--out", "dark.gif", "--width", "90", "--theme", "dark"]) == 0
+    with Image.open("dark.gif") as film:
+        assert sum(film.convert("RGB").getpixel((45, 20))) < sum(light) / 3
+
+
+def test_a_new_game_is_filmed_as_a_video(capsys):
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    words = ["film", *DICE, "--agents", "random", "--out", "f.mp4", "--width", "91", "--seconds", "0.1"]
+    assert cli.main(words) == 0
+    plies = int(re.findall(r"(\d+) plies", capsys.readouterr().out)[0])
+    frames = ffmpeg.read_frames("f.mp4")
+    facts = next(frames)
+    assert facts["size"][0] == 90, "the codec takes even sizes only"
+    assert facts["duration"] == pytest.approx(0.1 * plies + 4, abs=0.2)
+    first = np.frombuffer(next(frames), np.uint8)
+    assert first.mean() > 150, "light paper"
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (["--out", "f.gif"], "name the game to be played"),
-        ([*DICE, "--out", "f.mp4"], "a film is a .gif or an .svg, not f.mp4"),
+        ([*DICE, "--out", "f.avi"], "a film is a .gif, an .mp4 or an .svg, not f.avi"),
         ([*DICE, "--record", "games.jsonl", "--out", "f.svg"], "a recorded game has its own agents"),
         ([*DICE, "--agents", "random", "random", "random", "--out", "f.svg"], "needs as many agents, not 3"),
         ([*DICE, "--out", "f.gif", "--width", "5"], "width must be"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Film(GameArguments):
-    """Draw a game as an animated GIF, or as an SVG with its positions side by side.
+    """Draw a game as an animated GIF or an MP4, or as an SVG with its positions side by side.
 
     Either a recorded game is drawn (--record FILE --game NUMBER), or a new one is played (GAME --agents A B).
     """
@@ -32,11 +32,13 @@ class Film(GameArguments):
     number: Annotated[int, tyro.conf.arg(name="game", metavar="NUMBER")] = 0
     """Number of the recorded game."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
-    """File to write, which ends in .gif or .svg; it must not exist yet."""
+    """File to write, which ends in .gif, .mp4 or .svg; it must not exist yet."""
     width: int = 360
-    """Width of a GIF in pixels."""
+    """Width of a GIF or an MP4 in pixels."""
     seconds: float = 0.6
-    """Time in seconds for which a GIF shows each position."""
+    """Time in seconds for which a GIF or an MP4 shows each position."""
+    theme: Literal["light", "dark"] = "light"
+    """Colours of a GIF or an MP4; an SVG follows the browser."""
     columns: int = 6
     """Positions in a row of an SVG."""
 
@@ -45,23 +47,23 @@ class Film(GameArguments):
         from ttt_envs.core.extras import require
         from ttt_envs.core.files import check_writable, write_whole
         from ttt_envs.core.options import within
-        from ttt_envs.drawing.film import save_gif, strip
+        from ttt_envs.drawing.film import save_film, strip
 
         kind = self.out.suffix.lower()
-        if kind not in (".gif", ".svg"):
-            raise ValueError(f"a film is a .gif or an .svg, not {self.out.name}")
+        if kind not in (".gif", ".mp4", ".svg"):
+            raise ValueError(f"a film is a .gif, an .mp4 or an .svg, not {self.out.name}")
         if self.out.exists():
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
         within(16, 4096, width=self.width)
         within(1, 1000, columns=self.columns)
         within(0.02, 60.0, seconds=self.seconds)
-        if kind == ".gif":
-            require("render", "PIL", "resvg_py", "pygame")  # before the game is played
+        if kind != ".svg":  # before the game is played
+            require("render", "PIL", "resvg_py", *(["imageio_ffmpeg"] if kind == ".mp4" else []))
         check_writable(self.out)
         played = self._replayed() if self.record is not None else self._played()
         given = played.game, played.states, played.actions
-        if kind == ".gif":
-            save_gif(self.out, *given, width=self.width, seconds=self.seconds)
+        if kind != ".svg":
+            save_film(self.out, *given, width=self.width, seconds=self.seconds, theme=self.theme)
         else:
             write_whole(self.out, strip(*given, agents=played.record.agents, columns=self.columns))
         print(f"{len(played.actions)} plies of {' – '.join(played.record.agents)} are drawn in {self.out}")

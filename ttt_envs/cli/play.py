@@ -38,6 +38,8 @@ class Play(GameOptions):
     """File of a game that was saved with `save FILE`, to go on with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write a drawing of the final position to, as SVG; it must not exist yet."""
+    window: bool = False
+    """Play in a window, by clicks on the board."""
 
     def run(self) -> None:
         """Play the game; an interrupt leaves it."""
@@ -47,7 +49,7 @@ class Play(GameOptions):
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
         live = self._live()
         try:
-            final = go_on(live, self.agents or live.agents)
+            final = self._played(live)
         except KeyboardInterrupt:
             print()
             raise KeyboardInterrupt("game left") from None
@@ -67,6 +69,8 @@ class Play(GameOptions):
                 raise ValueError("which game? `ttt games` lists them; or --load FILE goes on with a saved one")
             game = ttt_envs.load(self.game, **parse_options(self.game, self.option))
             return LiveGame(game, self.agents or default_agents(game), self.seed)
+        if self.window:
+            raise ValueError("a saved game goes on in the terminal: leave out --window or --load")
         if self.option or self.seed is not None:
             raise ValueError("--load goes on with the options and the seed of the saved game: leave out yours")
         live = LiveGame.read(self.saved)
@@ -77,6 +81,15 @@ class Play(GameOptions):
                 if name.partition(":")[0] not in _HARMLESS:
                     raise ValueError(f"{self.saved} was played by {name}: if you want it to be run, name --agents")
         return live
+
+    def _played(self, live: "LiveGame") -> "np.ndarray":
+        """The final state."""
+        agents = self.agents or live.agents
+        if not self.window:
+            return go_on(live, agents)
+        from ttt_envs.cli.play_window import play_in_window
+
+        return play_in_window(live.game, agents, self.seed)
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:

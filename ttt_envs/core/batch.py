@@ -55,6 +55,25 @@ class OneThread:
         return OneThread, ()
 
 
+class Position:
+    """A position to be looked at: `print` shows its text, a notebook its picture. All that is hidden is shown.
+
+    Attributes:
+        game: the game.
+        state: the record.
+    """
+
+    def __init__(self, game: Game, state: Any) -> None:
+        """`state` is a record of the game."""
+        self.game, self.state = game, state
+
+    def __repr__(self) -> str:
+        return self.game.format_state(self.state, None)
+
+    def _repr_svg_(self) -> str:
+        return self.game.draw(self.state, None)
+
+
 class Batch:
     """`n` games of `game`.
 
@@ -210,6 +229,12 @@ class Batch:
             out = self._room(out, self.game.observation_size, np.int8)
             self._share(self.game.loops.observe_rows, (), self.states, self._players(player), out)
         return out
+
+    def position(self, i: int) -> "Position":
+        """Game `i` as it stands now, for the eye: text, and a picture in notebooks. Raises IndexError without one."""
+        if not -self.n <= i < self.n:
+            raise IndexError(f"game {i} does not exist: there are {self.n}, numbered from 0")
+        return Position(self.game, self.states[i].copy())
 
     def view(self, player: int | np.ndarray | None = None, rows: Any = None) -> View:
         """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`."""

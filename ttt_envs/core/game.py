@@ -15,6 +15,7 @@ from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
@@ -68,6 +69,12 @@ class Game:
         format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know.
         read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
+        spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
+            their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
+            are chosen by name.
+        clicks: (state record, action) -> the names of the spots to be clicked, one after the other, to choose this
+            action, which is legal. No two legal actions of a player have the same clicks, and none's are the
+            beginning of another's.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
@@ -110,6 +117,8 @@ class Game:
     player_names: tuple[str, ...] = ()
     text_styles: tuple[tuple[str, str], ...] = ()
     short_action_names: tuple[str, ...] = ()
+    spots: Callable[..., Mapping[str, Box]] | None = None
+    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
     ranges: Mapping[str, Range] | None = None
@@ -143,6 +152,10 @@ class Game:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
+
+    def _repr_svg_(self) -> str:
+        """The start position, for notebooks."""
+        return self.draw(self.new_state(0)[0], None)
 
     @property
     def num_players(self) -> int:

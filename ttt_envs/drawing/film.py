@@ -1,24 +1,29 @@
 """A played game as an animated picture, or as a strip of its positions."""
 
 import io
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
+from ttt_envs.drawing.frame import INK, PAPER
+from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
+from ttt_envs.drawing.theme import STYLE, Theme
 
 # A strip: width of a picture, height of the line of text below it, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14
-_INK, _PAPER = "#2c2b28", "#ffffff"
+
+#: How often an MP4 shows a picture in a second: each position for some of these times.
+_FPS = 20
 
 # Parts that do not draw, or that others refer to, stay where they are.
 _FIXED = ("<defs", "<style", "<title", "<desc", "<linearGradient", "<radialGradient", "<clipPath", "<mask", "<filter")
@@ -64,29 +69,66 @@ def move_text(game: Game, joint: np.ndarray, agents: Sequence[str] = ()) -> str:
     )
 
 
-def save_gif(
-    path: Path, game: Game, states: np.ndarray, actions: np.ndarray, *, width: int = 360, seconds: float = 0.6
+def save_film(
+    path: Path,
+    game: Game,
+    states: np.ndarray,
+    actions: np.ndarray,
+    *,
+    width: int = 360,
+    seconds: float = 0.6,
+    theme: Theme = "light",
 ) -> None:
-    """Draw a game as an animated picture, `width` pixels wide: its positions, one after the other.
+    """Draw a game as an animated GIF or as an MP4: its positions, one after the other.
 
     Where a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
     position. Needs the extra `render`.
 
     Args:
-        path: file to write.
+        path: file to write, which ends in .gif or .mp4.
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
         actions: int (T, players), what was played in all but the last one.
         width: the width of the picture, in pixels.
         seconds: the time for which each position is shown.
-    """
-    require("render", "PIL")
-    from PIL import Image
+        theme: colours, "light" or "dark".
 
+    Raises ImportError with the command that installs the extra `render` if it is missing.
+    """
     shown = frames_of(game, states, actions)
     durations = [3 * seconds if each.ended_round else seconds for each in shown]
     durations[-1] = 4.0
-    frames = [Image.fromarray(rasterise(game.draw(each.state, None), width)) for each in shown]
+    images = [rasterise(game.draw(each.state, None), width, theme) for each in shown]
+    encoded = _mp4 if path.suffix.lower() == ".mp4" else _gif
+    write_whole(path, encoded(images, durations))
+
+
+def _mp4(images: Sequence[np.ndarray], durations: Sequence[float]) -> bytes:
+    """The images, uint8 (height, width, 3), as H.264 in an MP4, each for so many seconds."""
+    require("render", "imageio_ffmpeg")
+    import imageio_ffmpeg
+
+    height, width = (side // 2 * 2 for side in images[0].shape[:2])  # the codec takes even sizes only
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        writer = imageio_ffmpeg.write_frames(
+            str(path), (width, height), fps=_FPS, codec="libx264", macro_block_size=2, quality=8
+        )
+        writer.send(None)
+        for image, seconds in zip(images, durations, strict=True):
+            data = np.ascontiguousarray(image[:height, :width]).tobytes()
+            for _ in range(max(round(seconds * _FPS), 1)):
+                writer.send(data)
+        writer.close()
+        return path.read_bytes()
+
+
+def _gif(images: Sequence[np.ndarray], durations: Sequence[float]) -> bytes:
+    """The images, uint8 (height, width, 3), as an animated GIF, each for so many seconds."""
+    require("render", "PIL")
+    from PIL import Image
+
+    frames = [Image.fromarray(image) for image in images]
     # One palette for all, so that colours do not flicker from frame to frame.
     every = np.concatenate([np.asarray(frame) for frame in frames[:: max(len(frames) // 8, 1)]])
     palette = Image.fromarray(every).quantize(64)
@@ -94,7 +136,7 @@ def save_gif(
     data = io.BytesIO()
     milliseconds = [int(1000 * each) for each in durations]
     frames[0].save(data, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
-    write_whole(path, data.getvalue())
+    return data.getvalue()
 
 
 def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
@@ -110,7 +152,7 @@ def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequen
         columns: positions in a row.
     """
     shown = frames_of(game, states, actions)
-    drawings = [split(game.draw(each.state, None)) for each in shown]
+    drawings = [split(game.draw(each.state, None).replace(STYLE, "")) for each in shown]
     times = Counter(text for each in drawings for text in each.elements)
     common = {
         text: f"p{k}"
@@ -122,8 +164,9 @@ def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequen
     rows = -(-len(shown) // columns)
     wide, high = columns * (_WIDTH + _SPACE) + _SPACE, rows * (height + _CAPTION + _SPACE) + _SPACE
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high:g}" viewBox="0 0 {wide} {high:g}">',
-        f'<rect width="{wide}" height="{high:g}" fill="{_PAPER}"/><defs>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ttt" width="{wide}" height="{high:g}" '
+        f'viewBox="0 0 {wide} {high:g}">{STYLE}',
+        f'<rect width="{wide}" height="{high:g}" fill="{PAPER}"/><defs>',
         *(f'<g id="{name}">{text}</g>' for text, name in common.items()),
         "</defs>",
     ]
@@ -134,8 +177,6 @@ def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequen
         parts.append(drawing.opening(**place))
         parts += [f'<use href="#{common[text]}"/>' if text in common else text for text in drawing.elements]
         words = f"{frame.ply}. {move_text(game, actions[frame.ply - 1], agents)}" if frame.ply else "start"
-        parts.append(
-            f'</svg><text x="{left}" y="{top + height + 18:g}" font-family="FreeSans, sans-serif" font-weight="bold" '
-            f'font-size="14" fill="{_INK}">{escape(shorten(words, 36, placeholder=" …"))}</text>'
-        )
+        words = shorten(words, 60, placeholder=" …")
+        parts.append("</svg>" + text(words, left, top + height + 18, 14, INK, room=_WIDTH))
     return "".join(parts) + "</svg>"

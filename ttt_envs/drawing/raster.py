@@ -6,27 +6,39 @@ from pathlib import Path
 import numpy as np
 
 from ttt_envs.core.extras import require
+from ttt_envs.drawing.theme import Theme, themed
 
 
-def rasterise(svg: str, width: int | None = None) -> np.ndarray:
-    """SVG text as an image: uint8 (height, width, 3). `width` in pixels; None keeps the drawing's own.
+def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.ndarray:
+    """SVG text as an image: uint8 (height, width, 3).
+
+    Args:
+        svg: the picture.
+        width: of the image in pixels; None keeps the drawing's own.
+        theme: colours of a picture of this library, "light" or "dark"; "auto" is light.
 
     Raises ImportError with the command that installs the extra `render` if it is missing.
     """
     require("render", "PIL")
     from PIL import Image
 
-    return np.asarray(Image.open(io.BytesIO(png(svg, width))).convert("RGB"))
+    return np.asarray(Image.open(io.BytesIO(png(svg, width, theme))).convert("RGB"))
 
 
-def png(svg: str, width: int | None = None) -> bytes:
+def png(svg: str, width: int | None = None, theme: Theme = "light") -> bytes:
     """SVG text as a PNG file; arguments and errors as for `rasterise`."""
-    require("render", "resvg_py", "pygame")
+    require("render", "resvg_py")
     import resvg_py
 
-    # Text looks the same on every machine: the font is the one that pygame-ce carries.
+    # The letters of this library's pictures are outlines. Others' texts look the same on every machine, too: the font
+    # is the one that pygame-ce carries.
+    fonts = [str(_font())] if "<text" in svg else []
     found = resvg_py.svg_to_bytes(
-        svg_string=svg, width=width, background="#ffffff", skip_system_fonts=True, font_files=[str(_font())]
+        svg_string=themed(svg, "light" if theme == "auto" else theme),
+        width=width,
+        background="#ffffff",
+        skip_system_fonts=True,
+        font_files=fonts,
     )
     return bytes(found)
 
@@ -34,6 +46,7 @@ def png(svg: str, width: int | None = None) -> bytes:
 def _font() -> Path:
     from importlib.util import find_spec
 
+    require("render", "pygame")
     spec = find_spec("pygame")  # located, not imported: importing it starts SDL
     assert spec is not None
     assert spec.origin is not None

@@ -1,43 +1,169 @@
-"""A window (pygame-ce) that shows images."""
+"""A window (pygame-ce) that shows pictures, and says where it is clicked."""
 
+import time
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from ttt_envs.core.extras import require
+from ttt_envs.drawing.parts import split
+from ttt_envs.drawing.raster import rasterise
+from ttt_envs.drawing.theme import COLOURS, Theme
+
+#: Of the height of the desktop a new window takes this much at most; of a picture's own size it is so many times.
+_MOST, _TIMES = 0.85, 1.4
 
 
 class Window:
-    """A window that shows one image after the other, slowly enough to be followed."""
+    """A window that shows one picture after the other, slowly enough to be followed.
 
-    def __init__(self, title: str, fps: float) -> None:
-        """Make the window; it opens with the first image. `fps`: images a second at most.
+    It can have any size, and the picture is drawn anew for it. A window that nobody looks at costs no time: once it is
+    closed by its button, or while it is minimised, nothing is drawn and nothing waits.
+
+    Attributes:
+        closed: it was closed by its button. It does not open again.
+    """
+
+    _all: "WeakSet[Window]" = WeakSet()
+
+    def __init__(self, title: str, fps: float, theme: Theme = "light") -> None:
+        """Make the window; it opens with the first picture. `fps`: pictures a second at most.
 
         Raises ImportError with the command that installs the extra `render` if it is missing.
         """
-        require("render", "pygame")
+        require("render", "pygame", "resvg_py", "PIL")
         import pygame
 
         self._pygame = pygame
         self._title = title
-        self._fps = fps
-        self._clock = pygame.time.Clock()
-        self._screen: Any = None
+        self._seconds = 1 / fps
+        self._theme: Theme = theme
+        self._window: Any = None
+        self._svg = ""
+        self._next = 0.0
+        self._drawn: str | None = None
+        self._image: tuple[float, float, float] = 0, 0, 1  # left, top, and pixels a unit of the picture
+        self._clicks: list[tuple[float, float]] = []
+        self._minimised = False
+        self._keys: list[str] = []
+        self.closed = False
 
-    def show(self, image: np.ndarray) -> None:
-        """Show uint8 (height, width, 3)."""
-        pygame = self._pygame
-        if self._screen is None or self._screen.get_size() != image.shape[1::-1]:
-            pygame.display.init()
-            self._screen = pygame.display.set_mode(image.shape[1::-1])
-            pygame.display.set_caption(self._title)
-        pygame.event.pump()  # or the desktop takes the window for dead
-        self._screen.blit(pygame.surfarray.make_surface(image.swapaxes(0, 1)), (0, 0))
-        pygame.display.flip()
-        self._clock.tick(self._fps)
+    def show(self, svg: str) -> None:
+        """Show a picture, for `1 / fps` seconds at least before the next one."""
+        self._svg = svg
+        if self.closed:
+            return
+        self._open()
+        self._handle_events(0)
+        while self._looked_at() and time.monotonic() < self._next:
+            self._handle_events(self._next - time.monotonic())
+        if self._looked_at():
+            self._draw()
+            self._next = time.monotonic() + self._seconds
+
+    def click(self) -> tuple[float, float] | str | None:
+        """Wait for the next click, or the next key, while showing the last picture.
+
+        Returns the point clicked, in the units of the picture's viewBox; the name of a key; or None if the window is
+        closed.
+        """
+        self._open()
+        if self._drawn != self._svg:
+            self._draw()
+        while not self.closed:
+            if self._clicks:
+                return self._clicks.pop(0)
+            if self._keys:
+                return self._keys.pop(0)
+            self._handle_events(1.0)
+        return None
+
+    def wait(self) -> None:
+        """Show the last picture until the window is closed by its button."""
+        while self.click() is not None:
+            pass
 
     def close(self) -> None:
         """Close the window; calling it twice does no harm."""
-        if self._screen is not None:
-            self._pygame.display.quit()
-            self._screen = None
+        if self._window is not None:
+            self._window.destroy()
+            self._window = None
+            Window._all.discard(self)
+
+    # --- the screen ---
+
+    def _looked_at(self) -> bool:
+        return self._window is not None and not self._minimised
+
+    def _open(self) -> None:
+        if self._window is not None or self.closed:
+            return
+        pygame = self._pygame
+        pygame.display.init()
+        width, height = split(self._svg).size
+        times = min(
+            _TIMES, *(_MOST * desk / side for desk, side in zip(_desktop(pygame), (width, height), strict=True))
+        )
+        self._window = pygame.Window(
+            self._title, (round(width * times), round(height * times)), resizable=True, allow_high_dpi=True
+        )
+        Window._all.add(self)
+
+    def _draw(self) -> None:
+        """Draw the picture in the middle of the window, as large as it fits."""
+        if not self._looked_at():
+            return
+        surface = self._window.get_surface()
+        width, height = split(self._svg).size
+        across, down = surface.get_size()
+        scale = max(min(across / width, down / height), 1 / width)
+        image = rasterise(self._svg, max(int(width * scale), 1), self._theme)
+        left, top = (across - image.shape[1]) // 2, (down - image.shape[0]) // 2
+        surface.fill(COLOURS["paper"][self._theme == "dark"])
+        surface.blit(self._pygame.surfarray.make_surface(np.ascontiguousarray(image.swapaxes(0, 1))), (left, top))
+        self._window.flip()
+        self._image = left, top, scale
+        self._drawn = self._svg
+
+    # --- events ---
+
+    def _handle_events(self, seconds: float) -> None:
+        """Wait so long for an event, and give all that have come to their windows."""
+        pygame = self._pygame
+        first = pygame.event.wait(max(int(1000 * seconds), 1)) if seconds > 0 else pygame.event.poll()
+        for event in [first, *pygame.event.get()]:
+            given = getattr(event, "window", None)
+            for each in list(Window._all):
+                if each._window is given or (event.type == pygame.QUIT and given is None):
+                    each._handle(event)
+
+    def _handle(self, event: Any) -> None:
+        pygame = self._pygame
+        if event.type in (pygame.WINDOWCLOSE, pygame.QUIT):
+            self.closed = True
+            self.close()
+        elif event.type == pygame.WINDOWMINIMIZED:
+            self._minimised = True
+        elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWMAXIMIZED):
+            self._minimised = False
+            self._draw()
+        elif event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
+            self._draw()
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+            self._clicks.append(self._unit_of(event.pos))
+        elif event.type == pygame.KEYDOWN:
+            self._keys.append(pygame.key.name(event.key))
+
+    def _unit_of(self, at: tuple[int, int]) -> tuple[float, float]:
+        """The point of the picture at a point of the window; on a high-DPI screen that is several pixels."""
+        left, top, scale = self._image
+        size = self._window.size
+        surface = self._window.get_surface().get_size()
+        x, y = (place * pixels / points for place, pixels, points in zip(at, surface, size, strict=True))
+        return (x - left) / scale, (y - top) / scale
+
+
+def _desktop(pygame: Any) -> tuple[int, int]:
+    sizes = pygame.display.get_desktop_sizes()
+    return sizes[0] if sizes else (1280, 800)

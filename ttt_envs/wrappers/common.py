@@ -129,12 +129,12 @@ class Renderer:
             return None
         if self.mode == "ansi":
             return self.game.format_state(state, viewer)
-        image = rasterise(self.game.draw(state, viewer))
         if self.mode == "rgb_array":
-            return image
+            return rasterise(self.game.draw(state, viewer))
         if self._window is None:
             self._window = Window(self.game.title, RENDER_FPS)
-        self._window.show(image)
+        if not self._window.closed:
+            self._window.show(self.game.draw(state, viewer))
         return None
 
     def close(self) -> None:

@@ -189,6 +189,10 @@ class ParallelGame(ParallelEnv[str, dict[str, np.ndarray], int]):
         self._check_live("text")
         return self.game.format_state(self._states[0], self._player(agent))
 
+    def _repr_svg_(self) -> str | None:
+        """The position with all that is hidden, for notebooks; None before the first reset."""
+        return self.game.draw(self._states[0], None) if self._live else None
+
     def close(self) -> None:
         """Close the window, if there is one."""
         self._renderer.close()

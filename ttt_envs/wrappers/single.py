@@ -113,8 +113,16 @@ class SeatEnv(gymnasium.Env[Any, int]):
         It shows what the learner may know; everything when the game is over.
         """
         self._check_live("render")
+        return self._renderer(*self._shown())
+
+    def _repr_svg_(self) -> str | None:
+        """The same as a picture for notebooks; None before the first reset."""
+        return self.game.draw(*self._shown()) if self._live else None
+
+    def _shown(self) -> tuple[Any, int | None]:
+        """The position, and who looks at it: everybody when the game is over."""
         state = self._games.batch.states[0]
-        return self._renderer(state, None if state["done"] else int(self._games.seats[0]))
+        return state, None if state["done"] else int(self._games.seats[0])
 
     def close(self) -> None:
         """Close the window, if there is one."""

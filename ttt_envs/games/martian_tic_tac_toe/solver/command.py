@@ -123,6 +123,7 @@ def drawn_picture(table: Table) -> str:
     emptiest_drawn(table, digits)
     state = np.zeros(1, rules.state_dtype_for(3, 2, 1))
     state["size"], state["line"], state["pieces"], state["last_action"] = 3, 3, PIECES, rules.NONE
+    state["ply"] = 2  # nobody's first turn
     state["piece"] = digits  # the mover's are player 0's
     for digit in range(1, DIGITS):
         state["stash"][0, (digit - 1) // SIZES, (digit - 1) % SIZES] = PIECES - (digits == digit).sum()

@@ -1,0 +1,69 @@
+"""Spots lie where the picture shows what they name."""
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs.core.game import Game
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.frame import MARK_COLOURS
+from ttt_envs.drawing.raster import rasterise
+from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.testing.positions import random_play
+
+CARDS = ("red", "blue", "yellow", "green")
+
+#: Games with options, and the colour of what a player's action puts on the board.
+GAMES = {
+    "super_tic_tac_toe": ({}, lambda player, action: MARK_COLOURS[player + 1]),
+    "martian_tic_tac_toe": ({"max_plies": 152}, lambda player, action: COLOURS[CARDS[player]][0]),
+    "tic_tac_dice": ({"rounds": "single"}, lambda player, action: MARK_COLOURS[player + 1]),
+    "tic_tac_match": ({"max_turns": 10}, lambda player, action: COLOURS[CARDS[action // 18]][0]),
+    "operation_tic_tac_toe": ({"mode": "round"}, lambda player, action: MARK_COLOURS[player + 1]),
+}
+
+
+#: The actions of a game that only place a piece, by how their names begin.
+GRID = {"operation_tic_tac_toe": "spy to"}
+
+
+def shares(game: Game, state: np.void, boxes: dict[str, Box], colour: str) -> dict[str, float]:
+    """The share of each box that has this colour in the picture."""
+    wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    alike = np.abs(rasterise(game.draw(state, None), 240).astype(int) - wanted).max(axis=2) < 8  # half its size
+    return {
+        name: float(alike[round(y / 2) : round((y + height) / 2), round(x / 2) : round((x + width) / 2)].mean())
+        for name, (x, y, width, height) in boxes.items()
+    }
+
+
+def is_blocked(before: np.void, after: np.void, action: int) -> bool:
+    """Whether a placement did not come about, because the room was expected."""
+    return "board" in before.dtype.names and before["board"][action % 9] == after["board"][action % 9]
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_the_place_that_is_clicked_last_is_where_the_piece_appears(game_id: str) -> None:
+    options, colour_of = GAMES[game_id]
+    game = ttt_envs.load(game_id, **options)
+    assert game.spots is not None
+    assert game.clicks is not None
+    play, checked = random_play(game, 2), 0
+    for i in range(2):
+        steps = zip(play.states[:, i], play.actions[:, i], play.states[1:, i], strict=False)
+        for before, joint, after in list(steps)[:9]:
+            player = int(before["placer"] if "placer" in before.dtype.names else before["to_move"])
+            action = int(joint[player])
+            if before["done"] or not game.action_names[action].startswith(GRID.get(game_id, "")):
+                continue
+            spot = game.clicks(before, action)[-1]
+            boxes = {name: box for name, box in game.spots(before).items() if name.split()[0] == spot.split()[0]}
+            if "cell" not in spot and "card" not in spot and "room" not in spot:
+                continue
+            colour = colour_of(player, action)
+            old, new = shares(game, before, boxes, colour), shares(game, after, boxes, colour)
+            if old[spot] == 0 and not is_blocked(before, after, action):
+                assert new[spot] > 0.01
+                assert max(boxes, key=lambda name: new[name] - old[name]) == spot
+                checked += 1
+    assert checked >= 3
