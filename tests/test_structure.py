@@ -168,6 +168,8 @@ EXTRAS = {
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
     "ray": {"ttt_envs.evaluation.ray_cluster"},
+    "openai": {"ttt_envs.agents.external.llm"},
+    "anyio": {"ttt_envs.agents.external.llm"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
     "imageio_ffmpeg": {"ttt_envs.drawing"},

@@ -2,8 +2,9 @@
 
 `load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
 `make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
-environments. `register` adds a game of your own, and `ttt_envs.testing.check_game` checks it. Importing this package
-compiles nothing and registers the games with PettingZoo and Gymnasium.
+environments, `make_text` a game by prompts and answers. `register` adds a game of your own, and
+`ttt_envs.testing.check_game` checks it. Importing this package compiles nothing and registers the games with PettingZoo
+and Gymnasium.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ttt_envs.wrappers.parallel import ParallelGame
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
     from ttt_envs.wrappers.single import SeatEnv
+    from ttt_envs.wrappers.text import TextGame
     from ttt_envs.wrappers.vector import SeatVectorEnv
 
 __version__ = "0.1.0"
@@ -39,6 +41,7 @@ __all__ = [
     "make_parallel",
     "make_sb3",
     "make_single",
+    "make_text",
     "make_vec",
     "register",
 ]
@@ -261,6 +264,37 @@ def make_sb3(
         threads=threads,
         render_mode=render_mode,
     )
+
+
+def make_text(
+    game: "str | Game",
+    *,
+    opponent: Any = None,
+    seat: int | str = "alternate",
+    retries: int = 2,
+    invalid: str = "forfeit",
+    rules: bool = True,
+    **options: Any,
+) -> "TextGame":
+    """A game by prompts and answers, for language models and others who read and write text.
+
+    Args:
+        game: an id of `GAMES`, or a Game from `load`.
+        opponent: whatever `ttt_envs.agents.load` takes, to play all seats but one; None: all players are asked.
+        seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
+        retries: further answers that a player may give where one names no legal action.
+        invalid: what follows when these are used up: the player's side loses ("forfeit"), or a legal action is drawn
+            ("random").
+        rules: whether each prompt begins with the rules.
+        options: of the game, if `game` is an id.
+
+    Raises ValueError or TypeError as `make_aec`.
+    """
+    from ttt_envs.wrappers.text import TextGame
+
+    made = _game(game, options, make_text)
+    actor = None if opponent is None else load_opponents(opponent, made)[0]
+    return TextGame(made, opponent=actor, seat=seat, retries=retries, invalid=invalid, rules=rules)
 
 
 register_built_in()

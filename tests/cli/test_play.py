@@ -1,28 +1,40 @@
 """`ttt play`: people at the terminal, and agents among themselves."""
 
+import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pexpect
 import pytest
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.agents.screen import say
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.cli import main
+from ttt_envs.cli import hints, main
+from ttt_envs.cli.hints import Adviser
+from ttt_envs.cli.live import LiveGame
 from ttt_envs.cli.play import default_agents, play
+from ttt_envs.core.game import Game
+from ttt_envs.core.tables import TableMissing
 
 ROOT = Path(__file__).resolve().parents[2]
 TTT = (sys.executable, "-m", "ttt_envs")
-SUPER = "super_tic_tac_toe"
+SUPER, DICE = "super_tic_tac_toe", "tic_tac_dice"
 
 
-def spawn(*arguments: str) -> pexpect.spawn:
-    command = ["-m", "ttt_envs", "play", *arguments, "--seed", "1"]
-    return pexpect.spawn(sys.executable, command, cwd=str(ROOT), encoding="utf-8", timeout=60)
+def spawn(*arguments: str, seed: str = "1", **environment: str) -> pexpect.spawn:
+    """A game in a terminal, which shows no colours unless the environment says so."""
+    command = ["-m", "ttt_envs", "play", *arguments, *(["--seed", seed] if seed else [])]
+    plain = {each: value for each, value in os.environ.items() if each not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
+    found = {**plain, "TERM": "dumb", **environment}
+    return pexpect.spawn(sys.executable, command, cwd=str(ROOT), encoding="utf-8", timeout=60, env=found)
 
 
 def ended(child: pexpect.spawn) -> int | None:
@@ -31,34 +43,270 @@ def ended(child: pexpect.spawn) -> int | None:
     return child.exitstatus
 
 
-def test_a_person_plays_a_game_to_the_end() -> None:
+def test_a_person_plays_and_asks() -> None:
     child = spawn(SUPER, "--agents", "human", "random")
+    child.expect_exact("Super Tic-Tac-Toe: X (you), O (random)")
     child.expect("X to move in board 4")
-    child.expect("player 0 chooses:.*1: 4/0 +2: 4/1")
+    child.expect("You are X. You can play:.*1: 4/0 +2: 4/1")
     for answer, words in {
-        "": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
-        "?": "the name of an action.*legal:.*1: 4/0 +2: 4/1",
+        "": "an action +its name, or its number.*X can play:.*1: 4/0 +2: 4/1",
+        "?": "rules +the rules of the game.*hint .*undo .*history .*save FILE .*1: 4/0 +2: 4/1",
         "4/9": "'4/9' is no action; did you mean 4/8",
-        "north": "'north' is no action. Wanted: the name of an action",
+        "north": "'north' is no action. Type the name of an action",
         "44": "44 is not a number of the list, which has 1 to 9",
         "0": "0 is not a number of the list",
         "5/4": "5/4 is not legal now; did you mean 4/4",
+        "hnit": "'hnit' is no action; did you mean hint",
+        "rules": "Nine small tic-tac-toe boards",
+        "undo": "nothing has been played that could be taken back",
+        "history": "nothing has been played yet",
+        "save": "save needs the name of a file",
+        "hint": r"Best: 4/4\.|estimates",  # a machine that is busy may have no answer of the oracle in time
     }.items():
         child.expect("your move")
         child.sendline(answer)
         child.expect(words)
     child.sendline("5")  # of the list
-    child.expect(r"human \(player 0\): 4/4")
-    child.expect(r"random \(player 1\): 4/\d")
-    for _ in range(80):
-        found = child.expect([r"chooses:\s+1: (\d/\d)", r"over: (X wins with|O wins with|draw)"])
-        if found == 1:
+    child.expect_exact("X (you): 4/4")
+    child.expect(r"O \(random\): 4/\d")
+    child.expect("last move: O 4/")
+    child.sendline("HISTORY")
+    child.expect(r"1\. X 4/4\s+2\. O 4/\d")
+    child.sendline("undo")
+    child.expect("Taken back.*X to move in board 4.*1: 4/0 +2: 4/1")
+    for _ in range(81):
+        if child.expect(["your move", r"over: (X wins with|O wins with|draw)"]):
             break
-        move = child.match.group(1)
-        child.sendline(move)
-        child.expect_exact(f"human (player 0): {move}")
+        child.sendline("1")
     child.expect(r"(player [01]\) wins: [XO] wins with boards.*; player 0 [-+]1, player 1 [-+]1|draw)")
+    child.expect(r"You win\.|You lose\.|Nobody wins\.")
     assert ended(child) == 0
+
+
+#: Each game with options that make it short, and what its position begins with where a person is asked.
+SHORT: dict[str, tuple[list[str], str]] = {
+    "martian_tic_tac_toe": (["max_plies=152"], "[RB] to move"),
+    "tic_tac_dice": (["rounds=single"], "[XO] claims by dice"),
+    "tic_tac_match": (["max_turns=12"], r"seat \d plays"),
+    "operation_tic_tac_toe": (["mode=round", "max_idle_turns=4"], "[XO] places, [XO] predicts|decides on the ability"),
+}
+
+
+@pytest.mark.parametrize("game_id", SHORT)
+def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
+    options, position = SHORT[game_id]
+    child = spawn(game_id, "--option", *options, "--agents", "human", "random")
+    game = ttt_envs.load(game_id)
+    me, other = game.player_names
+    child.expect_exact(f"{game.title}: {me} (you), {other} (random)")
+    asked = 0
+    for number in range(300):
+        if child.expect([rf"{me}, your move \(\? for help\): ", "over: [^\r]*"]):
+            break
+        assert re.search(position, child.before)
+        assert f"You are {me}. You can play:" in child.before
+        legal = re.findall(r"\b(\d+): ", child.before.partition("You can play:")[2])
+        assert legal == [str(k + 1) for k in range(len(legal))]
+        child.sendline(legal[number % len(legal)])
+        child.expect_exact(f"{me} (you): ")
+        asked += 1
+    assert asked >= 2
+    child.expect(r"You win\.|You lose\.|Nobody wins\.")
+    assert ended(child) == 0
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    """Have these lines typed, and then the end of the input."""
+    lines = iter(answers)
+
+    def read(question: str) -> str:
+        print(question, end="")
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", read)
+
+
+def test_a_game_is_saved_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tmp_path / "new" / "game.json"
+
+    def shown(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(["play", *arguments])
+        return capsys.readouterr().out
+
+    def moves(text: str) -> list[str]:
+        return re.findall(r"^\d+\. .*$", text, re.MULTILINE)
+
+    typed(monkeypatch, "1", "1", f"save {saved}", "history", "1")
+    first = shown(DICE, "--option", "rounds=single", "--agents", "human", "random", "--seed", "1")
+    assert f"saved; `ttt play --load {saved}` goes on from here, and so can you" in first
+    assert len(moves(first)) >= 2
+    record = json.loads(saved.read_text())
+    assert record["agents"] == ["human", "random"]
+    load = ("--load", str(saved))
+    typed(monkeypatch, "history", "1")
+    second = shown(*load)
+    assert second.startswith("Tic-Tac-Dice: X (you), O (random)")
+    assert moves(second) == moves(first)
+    # The same dice, and the same answers of the other player.
+    assert second.split("your move (? for help): ")[-1] == first.split("your move (? for help): ")[-1]
+    # It is saved again to the same file, and to no other that is there.
+    typed(monkeypatch, "undo", f"save {saved}", f"save {tmp_path}", f"save {__file__}")
+    third = shown(DICE, *load)
+    assert third.count("saved;") == 1
+    assert third.count("exists: choose another name") == 2
+    assert len(json.loads(saved.read_text())["actions"]) < len(record["actions"])
+    typed(monkeypatch, "1")
+    assert "X (you), O (greedy)" in shown(*load, "--agents", "human", "greedy")
+
+    def refused(words: str, *arguments: str) -> None:
+        assert main(["play", *arguments]) == 2
+        assert words in capsys.readouterr().err
+
+    refused("leave out --window or --load", *load, "--window")
+    refused("leave out yours", *load, "--seed", "3")
+    refused("leave out yours", *load, "--option", "rounds=match")
+    refused(f"is a game of {DICE}, not of {SUPER}", SUPER, *load)
+    refused("no file of records at", "--load", str(tmp_path / "none.json"))
+    for change, words in (
+        ({"agents": ["human", "program:rm -rf x"]}, "was played by program:rm -rf x: if you want it to be run"),
+        ({"agents": ["human", "my_agent.py:Mine"]}, "was played by my_agent.py:Mine"),
+        ({"actions": [record["actions"][0]] * 2}, "cannot play"),
+        ({"digest": "0" * 16}, "its digest differs"),
+        ({"game": "os:system"}, "unknown game 'os:system'"),
+    ):
+        saved.write_text(json.dumps({**record, **change}))
+        refused(words, *load)
+    saved.write_text("no JSON")
+    refused("it is no JSON", *load)
+
+
+def test_saving_and_taking_back_at_once(tmp_path: Path) -> None:
+    """Two players choose at once, hands are hidden: a saved game is the same position, and so is one taken back."""
+    for game, people in (
+        (ttt_envs.load("operation_tic_tac_toe", mode="round", max_idle_turns=4), [1]),
+        (ttt_envs.load("tic_tac_match", max_turns=12), [0, 1]),
+    ):
+        live = LiveGame(game, ["random"] * 2, seed=3)
+        player = agents.load("random")
+        positions = [live.states.copy()]
+        while not live.done:
+            joint = np.full(2, -1)
+            for p in live.acting():
+                joint[p] = player.act(live.view(p))[0]
+            live.play(joint)
+            positions.append(live.states.copy())
+            path = tmp_path / f"{game.id}{len(live.past)}.jsonl"
+            live.save(path)
+            again = LiveGame.read(path)
+            assert again.states == live.states
+            assert again.seed == live.seed
+            assert list(again.moves()) == list(live.moves())
+        assert len(positions) == len(again.past) + 1 > 4
+        while again.take_back(people):
+            assert again.states == positions[len(again.past)]
+            assert set(again.acting()) & set(people)
+        assert not any(again.past[k][1][p] >= 0 for k in range(len(again.past)) for p in people)
+
+
+def test_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    game = ttt_envs.load(SUPER)
+    shown = game.format_state(game.step(game.new_state(0), [40])[0], None)
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    say(shown, game=game)
+    assert capsys.readouterr().out == f"{shown}\n"  # into a file or a pipe
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    say(shown, game=game)
+    coloured = capsys.readouterr().out
+    assert "\x1b[1;31mX\x1b[0m" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == f"{shown}\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    say(shown, game=game)
+    assert not re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)
+
+
+# --- hints ---
+
+
+def advice(game: Game, *moves: str) -> str:
+    states = game.new_state(2)
+    for move in moves:
+        states = game.step(states, [game.parse_action(move)])
+    player = max(int(states["to_move"][0]), 0)
+    view = ttt_envs.View(game, states, player, np.zeros(1, np.uint64))
+    return "\n".join(Adviser().hint(view, states))
+
+
+def test_a_hint_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
+    assert "Best play is worth +1.00 to you (from -1, a loss, to +1, a win; exact).\nBest: 4/4." in advice(
+        ttt_envs.load(SUPER)
+    )
+    told = advice(ttt_envs.load(DICE, rounds="single"))
+    assert re.search(r"Best play is worth [-+]0\.\d\d to you", told)
+    assert re.search(r"Others: [A-I] \([-+]0\.\d\d\)", told)
+
+
+@pytest.mark.slow
+def test_a_hint_of_the_oracle_where_players_choose_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
+    told = advice(ttt_envs.load("operation_tic_tac_toe", mode="round", specialists="none,none", max_idle_turns=2))
+    assert re.search(r"Draw your move at random, .*: (spy to|predict) [A-I] \d+%, ", told)
+
+
+def test_a_hint_where_the_oracle_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = ttt_envs.load(SUPER, won_boards="closed")
+    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
+    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
+    search = r"A search \(mcts, 60 simulations\) estimates, .*:\n  \d/\d: tried \d+ times, worth about "
+    assert re.search(f"There is none for this game with these options.\n{search}", advice(game))
+    usual = ttt_envs.load(SUPER)
+    assert re.search(f"It does not cover this position.\n{search}", advice(usual, "4/0", "0/1"))
+
+    def missing(self: Game) -> None:
+        raise TableMissing("no table")
+
+    monkeypatch.setattr(Game, "oracle", missing)
+    assert re.search(f"Its table is not built yet: `ttt solve` builds it.\n{search}", advice(usual))
+    # One that works long goes on, and the next hint waits for it.
+    monkeypatch.setattr(hints, "_PATIENCE", 0.05)
+    free = threading.Event()
+
+    def slow(self: Game) -> None:
+        free.wait(60)
+        raise NotImplementedError
+
+    monkeypatch.setattr(Game, "oracle", slow)
+    adviser, states = Adviser(), usual.new_state(0)
+    view = ttt_envs.View(usual, states, 0, np.zeros(1, np.uint64))
+    for _ in range(2):
+        assert "It is still at work; a later hint may have its answer." in list(adviser.hint(view, states))
+    free.set()
+    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
+    assert "There is none for this game with these options." in list(adviser.hint(view, states))
+
+
+def test_a_hint_knows_no_more_than_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In worlds that the player cannot tell apart the same is advised."""
+    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
+    game = ttt_envs.load("tic_tac_match", max_turns=12)
+    states = game.new_state(2)
+    view = ttt_envs.View(game, states, 1, np.zeros(1, np.uint64))
+    told = set()
+    for world in (states, *(view.sample_worlds(seed) for seed in range(3))):
+        told.add("\n".join(Adviser().hint(ttt_envs.View(game, world, 1, np.zeros(1, np.uint64)), world)))
+    assert len(told) == 1
+    assert "A search (ismcts, 60 simulations)" in told.pop()
+
+
+# --- leaving, and several people ---
 
 
 def test_a_person_leaves() -> None:
@@ -80,27 +328,27 @@ def test_a_person_leaves() -> None:
 def test_two_people_see_nothing_of_each_others_secret_choices() -> None:
     child = spawn("operation_tic_tac_toe", "--agents", "human", "human")
     clear = "\x1b[H\x1b[2J\x1b[3J"
-    child.expect("player 0 chooses")  # who places first: one decides, and all may look on
+    child.expect("You are X. You can play")  # who places first: one decides, and all may look on
     assert clear not in child.before
     child.sendline("place first")
     for offered in (r"1: (choose \w+)", "1: (spy to A)"):
-        child.expect_exact("player 0 takes the seat")
+        child.expect_exact("X takes the seat")
         child.sendline("")
         child.expect(offered)
         first = child.match.group(1)
         child.expect("your move")
         child.sendline(first)
         child.expect_exact(clear)
-        child.expect_exact("player 1 takes the seat")
+        child.expect_exact("O takes the seat")
         assert first not in child.before
         child.sendline("")
         child.expect("your move")
-        assert "player 1 chooses" in child.before
+        assert "You are O. You can play" in child.before
         child.sendline("1")
         child.expect_exact(clear)
         # Then both are shown.
-        child.expect_exact(f"human (player 0): {first}")
-        child.expect_exact("human (player 1): ")
+        child.expect_exact(f"X (a person): {first}")
+        child.expect_exact("O (a person): ")
     child.expect("your move|takes the seat")
     child.sendline("q")
     assert ended(child) == 0
@@ -110,7 +358,7 @@ def test_two_people_do_not_see_each_others_hands() -> None:
     child = spawn("tic_tac_match", "--agents", "human", "human")
     clear = "\x1b[H\x1b[2J\x1b[3J"
     for player in (1, 0, 1):
-        child.expect_exact(f"player {player} takes the seat")
+        child.expect_exact(f"seat {player} takes the seat")
         assert "hand" not in child.before
         child.sendline("")
         child.expect(rf"hand {1 - player}: \d hidden|hand {1 - player}: .*hidden")
@@ -120,7 +368,7 @@ def test_two_people_do_not_see_each_others_hands() -> None:
         # As the screen writes it.
         child.sendline(f"{colour[0]}{symbol} {cell}".upper())
         child.expect_exact(clear)
-        child.expect_exact(f"human (player {player}): {colour} {symbol} to {cell}")
+        child.expect_exact(f"seat {player} (a person): {colour} {symbol} to {cell}")
     child.sendline("q")
     assert ended(child) == 0
 
@@ -146,7 +394,7 @@ def test_play_in_a_pipe() -> None:
     command = [*TTT, "play", SUPER, "--agents", "human", "random", "--seed", "1"]
     done = subprocess.run(command, cwd=ROOT, input="4/4\n", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    assert "human (player 0): 4/4" in done.stdout
+    assert "X (you): 4/4" in done.stdout
     assert "the input has ended" in done.stdout
     assert done.stderr == ""
 
@@ -159,7 +407,7 @@ def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     plies = shown.count("to move")
     assert 17 - 3 <= plies <= 81
-    assert plies == shown.count("(player 0): ") + shown.count("(player 1): ")
+    assert plies == shown.count("X (greedy): ") + shown.count("O (oracle:fallback=random): ")
     assert "over: " in shown
     assert "<svg" in drawing.read_text()
     # The same seed, the same game.
@@ -176,6 +424,7 @@ def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[s
     ("arguments", "words"),
     [
         (["chess"], "unknown game 'chess'"),
+        ([], "which game?"),
         ([SUPER, "--option", "won=1"], "unknown option 'won'"),
         ([SUPER, "--option", "won_boards=ajar"], "won_boards='ajar' must be one of"),
         ([SUPER, "--agents", "random"], "has 2 players and needs as many agents, not 1: random"),
@@ -221,4 +470,4 @@ def test_everybody_has_a_seat_by_default() -> None:
 def test_agents_may_be_objects(capsys: pytest.CaptureFixture[str]) -> None:
     final = play(ttt_envs.load(SUPER), [lambda observation, mask: int(mask.argmax()), agents.load("random")], seed=5)
     assert final["done"]
-    assert "<lambda> (player 0): 4/0" in capsys.readouterr().out
+    assert "X (<lambda>): 4/0" in capsys.readouterr().out

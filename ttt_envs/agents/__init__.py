@@ -59,11 +59,12 @@ AGENTS: dict[str, str] = {
     "tabular": "ttt_envs.agents.tabular:TabularAgent",
     "program": "ttt_envs.agents.external.program:Program",
     "isolated": "ttt_envs.agents.external.isolated:Isolated",
+    "llm": "ttt_envs.agents.external.llm:LanguageModel",
     "human": "ttt_envs.agents.human:Human",
 }
 
-#: Agents that are in processes of their own in any case.
-APART = ("program", "isolated")
+#: Agents that are in processes of their own in any case, or behind a server.
+APART = ("program", "isolated", "llm")
 
 #: Installed packages register their agents in this group of entry points: name = "module:class".
 ENTRY_POINTS = "ttt_envs.agents"

@@ -99,6 +99,10 @@ class Agent:
             rewards: float32 (k,), those of the agent's player.
         """
 
+    def counts(self) -> Mapping[str, float]:
+        """Totals of what the agent has used since it was made, such as tokens: they never fall. Reports show them."""
+        return {}
+
     def close(self) -> None:
         """Release what the agent holds, such as a process. By default it does nothing. The agent can be used again."""
 

@@ -1,5 +1,7 @@
 """Mixed: another agent that plays at random now and then."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ttt_envs.agents import load
@@ -52,6 +54,10 @@ class Mixed(Agent):
         found = self._checked(self.agent.policy(view), view)
         found = found / np.where(total := found.sum(axis=1, keepdims=True), total, 1)
         return (1 - self.random) * found + self.random * uniform(view.masks)
+
+    def counts(self) -> Mapping[str, float]:
+        """Those of the other agent."""
+        return self.agent.counts()
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the other agent cannot play `game`."""

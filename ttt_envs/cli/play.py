@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ttt_envs.cli.common import GameArguments
+from ttt_envs.cli.common import GameOptions
 
 if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     import numpy as np
 
+    from ttt_envs.agents.human import Command
+    from ttt_envs.cli.live import LiveGame
     from ttt_envs.core.game import Game
+    from ttt_envs.core.view import View
+
+# Agents that a saved game may name by itself. Others run what a file says: it may come from somebody else.
+_HARMLESS = ("human", "random", "greedy", "mcts", "ismcts", "smmcts", "expectimax", "oracle", "trained")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play(GameArguments):
+class Play(GameOptions):
     """Play one game in the terminal and show every move."""
 
+    game: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="GAME", help_behavior_hint="")] = None
+    """Id of the game; `ttt games` lists them."""
     agents: Annotated[
         tuple[str, ...],
         tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="(default: human against the search that plays it)"),
@@ -26,9 +34,10 @@ class Play(GameArguments):
     """One agent a player, in the order of play, such as: human mcts:simulations=1000."""
     seed: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Seed of the game and of the agents; without it, every game is different."""
+    saved: Annotated[Path | None, tyro.conf.arg(name="load", metavar="FILE", help_behavior_hint="")] = None
+    """File of a game that was saved with `save FILE`, to go on with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write a drawing of the final position to, as SVG; it must not exist yet."""
-
     window: bool = False
     """Play in a window, by clicks on the board."""
 
@@ -36,26 +45,51 @@ class Play(GameArguments):
         """Play the game; an interrupt leaves it."""
         from ttt_envs.core.files import write_whole
 
-        game = self.load()
         if self.out is not None and self.out.exists():
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
+        live = self._live()
         try:
-            final = self._played(game)
+            final = self._played(live)
         except KeyboardInterrupt:
             print()
             raise KeyboardInterrupt("game left") from None
         if self.out is not None:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.out, game.draw(final, None))
+            write_whole(self.out, live.game.draw(final, None))
             print(f"drawn to {self.out}")
 
-    def _played(self, game: "Game") -> "np.ndarray":
+    def _live(self) -> "LiveGame":
+        """The new game, or the saved one."""
+        import ttt_envs
+        from ttt_envs.cli.live import LiveGame
+        from ttt_envs.registry import parse_options
+
+        if self.saved is None:
+            if self.game is None:
+                raise ValueError("which game? `ttt games` lists them; or --load FILE goes on with a saved one")
+            game = ttt_envs.load(self.game, **parse_options(self.game, self.option))
+            return LiveGame(game, self.agents or default_agents(game), self.seed)
+        if self.window:
+            raise ValueError("a saved game goes on in the terminal: leave out --window or --load")
+        if self.option or self.seed is not None:
+            raise ValueError("--load goes on with the options and the seed of the saved game: leave out yours")
+        live = LiveGame.read(self.saved)
+        if self.game not in (None, live.game.id):
+            raise ValueError(f"{self.saved} is a game of {live.game.id}, not of {self.game}")
+        if not self.agents:
+            for name in live.agents:
+                if name.partition(":")[0] not in _HARMLESS:
+                    raise ValueError(f"{self.saved} was played by {name}: if you want it to be run, name --agents")
+        return live
+
+    def _played(self, live: "LiveGame") -> "np.ndarray":
         """The final state."""
+        agents = self.agents or live.agents
         if not self.window:
-            return play(game, self.agents or default_agents(game), self.seed)
+            return go_on(live, agents)
         from ttt_envs.cli.play_window import play_in_window
 
-        return play_in_window(game, self.agents or default_agents(game), self.seed)
+        return play_in_window(live.game, agents, self.seed)
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:
@@ -66,16 +100,24 @@ def default_agents(game: "Game") -> tuple[str, ...]:
 
 
 def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.ndarray":
-    """Play one game and print it; returns the final state.
+    """Play one game and print it; returns the final state. Arguments and errors as of `go_on`."""
+    from ttt_envs.agents import load
+    from ttt_envs.cli.live import LiveGame
+
+    players = [load(each) for each in agents]
+    return go_on(LiveGame(game, [player.name for player in players], seed), players)
+
+
+def go_on(live: "LiveGame", agents: Sequence[Any]) -> "np.ndarray":
+    """Play a game on to its end and print it; returns the final state.
 
     In a game with hidden information one person sees what that player may see; several people see only their own
     views, when asked; agents among themselves are shown in full. Where one person must not see what another one is
     asked or answers, they change seats, and the screen is cleared.
 
     Args:
-        game: the game.
+        live: the game.
         agents: whatever `ttt_envs.agents.load` takes, one a player, in the order of play.
-        seed: seed of the game and of the agents; None draws one.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: a wrong number of agents, or an agent that cannot play this game.
@@ -83,10 +125,12 @@ def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.nd
     """
     import numpy as np
 
-    import ttt_envs
     from ttt_envs.agents import load
-    from ttt_envs.agents.human import Terminal
+    from ttt_envs.agents.human import Human
+    from ttt_envs.agents.screen import Handover, say
+    from ttt_envs.evaluation.play import ask
 
+    game = live.game
     players = [load(each) for each in agents]
     names = [player.name for player in players]
     if len(players) != game.num_players:
@@ -95,34 +139,105 @@ def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.nd
         )
     for player in players:
         player.check(game)
+        if isinstance(player, Human):
+            player.commands = commands_of(live)
+    live.agents = tuple(names)
     people = [p for p, player in enumerate(players) if player.interactive]
     viewer = people[0] if len(people) == 1 else None
     secret = game.hidden_information and len(people) > 1
-    terminal = Terminal()
-    batch = ttt_envs.Batch(game, 1, seed=seed)
-    while not batch.done[0]:
-        acting = [p for p in range(game.num_players) if batch.acting(p)[0]]
-        # A person is shown the position with the question.
-        if not secret and not any(p in people for p in acting):
-            print(f"\n{game.format_state(batch.states[0], viewer)}", flush=True)
-        joint = np.full((1, game.num_players), -1)
+    called = [
+        f"{game.player_names[p]} ({'you' if p == viewer else names[p] if p not in people else 'a person'})"
+        for p in range(game.num_players)
+    ]
+    handover = Handover(game)
+    say(f"{game.title}: {', '.join(called)}", "bold")
+    if people:
+        say("? helps, rules explains the game.")
+    while not live.done:
+        acting = live.acting()
+        # People are shown the position with their questions.
+        if not people:
+            say()
+            say(game.format_state(live.states[0], viewer), game=game)
+        joint = np.full(game.num_players, -1)
         asked = [p for p in acting if p in people]
+        try:
+            for p in acting:
+                if p in people and (secret or len(asked) > 1):
+                    handover.ask(p)
+                joint[p] = ask(players[p], live.view(p))[0][0]
+        except TakenBack:
+            handover.show()
+            live.take_back(people)
+            say("\nTaken back.", "bold")
+            continue
+        handover.show()
+        finished = live.play(joint)
+        say()
         for p in acting:
-            if p in people and (secret or len(asked) > 1):
-                terminal.ask(p)
-            joint[0, p] = players[p].act(batch.view(p))[0]
-        terminal.show()
-        before = batch.states[0].copy()
-        batch.step(joint)
-        print()
-        for p in acting:
-            print(f"{names[p]} (player {p}): {game.action_names[joint[0, p]]}", flush=True)
-        finished = game.finished_round(before, joint[0], batch.states[0])
+            say(f"{called[p]}: {game.action_names[joint[p]]}", "bold")
         if finished is not None:
-            print(f"\n{game.format_state(finished[0], viewer)}")
-    final = batch.states[0].copy()
-    print(f"\n{game.format_state(final, None)}\n\n{result_of(game, names, final)}")
+            say()
+            say(game.format_state(finished[0], viewer), game=game)
+        if len(acting) == 1 and live.acting() == acting:
+            say(f"{game.player_names[acting[0]]} is to move again.")
+    final = live.states[0].copy()
+    say()
+    say(game.format_state(final, None), game=game)
+    say(f"\n{result_of(game, names, final)}", "bold")
+    if viewer is not None:
+        reward = final["rewards"][viewer]
+        say("You win." if reward > 0 else "You lose." if reward < 0 else "Nobody wins.", "bold")
     return final
+
+
+class TakenBack(Exception):
+    """Raised when a person takes back a move."""
+
+
+def commands_of(live: "LiveGame") -> "dict[str, Command]":
+    """What a person can type beside their moves, by name."""
+    from ttt_envs.agents.human import Command
+    from ttt_envs.agents.screen import say
+    from ttt_envs.cli.hints import Adviser
+    from ttt_envs.cli.layout import paragraphs
+
+    adviser = Adviser()
+
+    def rules(view: "View", i: int, rest: str) -> None:
+        text = live.game.rules_text or "The game comes without a text of its rules."
+        say("\n" + "\n".join(paragraphs(text)) + "\n", game=None)
+
+    def advise(view: "View", i: int, rest: str) -> None:
+        for line in adviser.hint(view, live.states):
+            say(line, "cyan")
+
+    def undo(view: "View", i: int, rest: str) -> None:
+        if not live.past:
+            raise ValueError("nothing has been played that could be taken back")
+        raise TakenBack
+
+    def history(view: "View", i: int, rest: str) -> None:
+        moves = [f"{k}. {move}" for k, move in enumerate(live.moves(), 1)]
+        say("\n".join(moves) if moves else "nothing has been played yet")
+
+    def save(view: "View", i: int, rest: str) -> None:
+        if not rest:
+            raise ValueError("save needs the name of a file, such as: save game.json")
+        path = Path(rest).expanduser()
+        live.save(path)
+        say(f"saved; `ttt play --load {rest}` goes on from here, and so can you")
+
+    return {
+        command.usage.partition(" ")[0]: command
+        for command in (
+            Command("rules", "the rules of the game, with the options in force", rules),
+            Command("hint", "what the oracle says, or else a search", advise),
+            Command("undo", "take your last move back, and all that came after it", undo),
+            Command("history", "all moves so far", history),
+            Command("save FILE", "write the game to a file; it holds all that is hidden, too", save),
+        )
+    }
 
 
 def result_of(game: "Game", names: Sequence[str], state: Any) -> str:

@@ -107,7 +107,9 @@ class _Table:
         if self._seated == player:
             return
         self._seated = player
-        self.window.show(cover([f"player {player} takes the seat", "the others look away", "click to go on"]))
+        self.window.show(
+            cover([f"{self.game.player_names[player]} takes the seat", "the others look away", "click to go on"])
+        )
         while isinstance(self._click(), str):
             pass
 

@@ -28,7 +28,7 @@ from ttt_envs.evaluation.play import Failure, Games
 from ttt_envs.evaluation.units import Part, Unit, without_repeats
 
 CONFIG, PARTS = "config.json", "parts"
-FORM = "ttt-envs tournament part 1"
+FORM = "ttt-envs tournament part 2"
 
 #: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
 MAY_CHANGE = ("game", "games", "resamples", "chunk", "measured")
@@ -200,7 +200,12 @@ def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], second
         **_kept(games),
     }
     failures = [[asdict(failure) for failure in each.failures] for each in games]
-    facts = {"agents": list(agents), "seconds": seconds, "failures": failures}
+    facts = {
+        "agents": list(agents),
+        "seconds": seconds,
+        "failures": failures,
+        "counts": [each.counts for each in games],
+    }
     write_tensors(path, FORM, {**facts, "sha256": _digest(facts, tensors)}, tensors)
 
 
@@ -226,14 +231,17 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
         actions = _actions(found, len(units), players)
         parts = []
-        for k, (unit, failures) in enumerate(zip(units, facts["failures"], strict=True)):
+        for k, (unit, failures, counts) in enumerate(zip(units, facts["failures"], facts["counts"], strict=True)):
+            if len(counts) != 2 or any(type(number) not in (int, float) for each in counts for number in each.values()):
+                raise ValueError("its counts are not those of two agents")
             rows = slice(ends[k - 1] if k else 0, ends[k])
             arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
             arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
-            games = Games(**arrays, actions=actions[k], failures=[Failure(**each) for each in failures])
+            failed = [Failure(**each) for each in failures]
+            games = Games(**arrays, actions=actions[k], failures=failed, counts=counts)
             parts.append(Part(unit, games))
         return float(facts["seconds"]), parts
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadTensorFile(
             f"{path} is damaged, or of another tournament: {error}. Without it, its games are played again"
         ) from None

@@ -6,7 +6,7 @@ way of the states and of `View`, so a game is the same whatever else is played b
 
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,6 +85,7 @@ class Games:
         records: the games that were to be recorded, by number.
         actions: the actions of the games of which these were to be kept, by number; as in `Record`.
         failures: errors and illegal actions of agents, game after game.
+        counts: for each agent, by how much its `counts` have risen.
     """
 
     rewards: np.ndarray
@@ -96,6 +97,7 @@ class Games:
     records: dict[int, Record] = field(default_factory=dict)
     actions: dict[int, np.ndarray] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    counts: list[dict[str, float]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -202,7 +204,17 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
         records={k: kept for p in parts for k, kept in p.records.items()},
         actions={k: kept for p in parts for k, kept in p.actions.items()},
         failures=[each for p in parts for each in p.failures],
+        counts=[added([p.counts[agent] for p in parts]) for agent in range(agents)],
     )
+
+
+def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """The sums of counts of the same names."""
+    total: dict[str, float] = {}
+    for each in counts:
+        for name, number in each.items():
+            total[name] = total.get(name, 0) + number
+    return total
 
 
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
@@ -272,6 +284,7 @@ def _play_chunk(
     kept_states = {k: [states[k : k + 1].copy()] for k in record}
     kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
     failures: list[Failure] = []
+    before = [dict(agent.counts()) for agent in agents]
     numbers = np.random.default_rng().integers(2**53, size=(n, players))  # of each player's game: they show nothing
     told = [a for a, agent in enumerate(agents) if type(agent).games_over is not Agent.games_over]
     for _ in range(game.max_plies + 1):
@@ -333,6 +346,10 @@ def _play_chunk(
         },
         actions=_game_by_game(steps, keep, players),
         failures=sorted(failures, key=lambda each: each.game),
+        counts=[
+            {name: number - was.get(name, 0) for name, number in agent.counts().items()}
+            for agent, was in zip(agents, before, strict=True)
+        ],
     )
 
 

@@ -62,13 +62,16 @@ def game_of(record: GameRecord) -> Game:
         raise ValueError(f"{record.place}: {error}") from None
 
 
-def replay(records: Iterable[GameRecord], *, game: Game | None = None, chunk: int | None = None) -> Iterator[Replayed]:
+def replay(
+    records: Iterable[GameRecord], *, game: Game | None = None, chunk: int | None = None, unfinished: bool = False
+) -> Iterator[Replayed]:
     """Replay games from their seeds, in the order given, to the positions that they had when they were played.
 
     Args:
         records: of any games, in any mixture.
         game: the game of all records, if it is not registered; by default each record's own, by `game_of`.
         chunk: games replayed side by side; by default so many that their positions fit into memory. Changes no result.
+        unfinished: take games that are not over, too, such as `ttt play` saves.
 
     Raises:
         ValueError: a record that does not fit its game: an action that is unknown or not legal, a game that ends
@@ -82,15 +85,15 @@ def replay(records: Iterable[GameRecord], *, game: Game | None = None, chunk: in
         other = waiting and (record.game, record.options) != (waiting[0].game, waiting[0].options)
         full = positions >= _POSITIONS if chunk is None else len(waiting) == chunk
         if waiting and (other or full):
-            yield from _replayed(game or game_of(waiting[0]), waiting)
+            yield from _replayed(game or game_of(waiting[0]), waiting, unfinished)
             waiting, positions = [], 0
         waiting.append(record)
         positions += len(record.actions) + 1
     if waiting:
-        yield from _replayed(game or game_of(waiting[0]), waiting)
+        yield from _replayed(game or game_of(waiting[0]), waiting, unfinished)
 
 
-def _replayed(game: Game, records: Sequence[GameRecord]) -> Iterator[Replayed]:
+def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> Iterator[Replayed]:
     """Replay records of one game side by side."""
     n, players = len(records), game.num_players
     codes = [_codes(game, record) for record in records]
@@ -129,7 +132,7 @@ def _replayed(game: Game, records: Sequence[GameRecord]) -> Iterator[Replayed]:
         played[at] = joint
         positions[at + 1] = states[rows]
     for i, record in enumerate(records):
-        _end(game, states, i, record)
+        _end(game, states, i, record, unfinished)
     moves ^= seen(game, states)
     positions[start[1:] - 1] = states
     for i, record in enumerate(records):
@@ -183,8 +186,11 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
     raise AssertionError
 
 
-def _end(game: Game, states: np.ndarray, i: int, record: GameRecord) -> None:
-    """End states[i] by the failures of the record; ValueError unless it is over then, with the record's rewards."""
+def _end(game: Game, states: np.ndarray, i: int, record: GameRecord, unfinished: bool) -> None:
+    """End states[i] by the failures of the record; ValueError unless it is over then, with the record's rewards.
+
+    `unfinished`: it need not be over.
+    """
     plies = len(record.actions)
     offenders = [each.player for each in record.failures]
     if offenders:
@@ -195,8 +201,11 @@ def _end(game: Game, states: np.ndarray, i: int, record: GameRecord) -> None:
                     f"{record.place}: player {player} cannot have failed after {plies} plies, not being asked"
                 )
         forfeit(game, states, i, offenders)
-    if not states["done"][i]:
-        raise ValueError(f"{record.place}: the record ends after {plies} plies, but the game is not over")
+    if not states["done"][i] and not unfinished:
+        raise ValueError(
+            f"{record.place}: the record ends after {plies} plies, but the game is not over; a game that was saved "
+            "goes on by `ttt play --load`"
+        )
     rewards = tuple(float(str(reward)) for reward in states["rewards"][i])
     if rewards != record.rewards:
         raise ValueError(f"{record.place}: the game pays {list(rewards)}, but the record says {list(record.rewards)}")

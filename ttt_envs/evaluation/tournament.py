@@ -203,6 +203,8 @@ def _pairing(
         every = np.zeros(len(names), getattr(games, name).dtype)
         every[list(pair)] = getattr(games, name)
         setattr(games, name, every)
+    mine_of = dict(zip(pair, games.counts, strict=True))
+    games.counts = [mine_of.get(agent, {}) for agent in range(len(names))]
     numbers = [np.arange(part.unit.start, part.unit.stop) for part in mine]
     played = np.concatenate([np.zeros(0, np.int64), *numbers])
     held = np.tile(np.stack([each.seats for each in seats]), (len(played), 1))

@@ -17,7 +17,7 @@ from ttt_envs.evaluation import tournament_charts
 from ttt_envs.evaluation.charts import Whiskers
 from ttt_envs.evaluation.cycles import Circles, circles
 from ttt_envs.evaluation.page import SAMPLES, Chart, PagedReport
-from ttt_envs.evaluation.play import Failure, Games, game_seeds
+from ttt_envs.evaluation.play import Failure, Games, added, game_seeds
 from ttt_envs.evaluation.ratings import Ratings
 from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.seating import Arrangement
@@ -143,6 +143,11 @@ class TournamentReport(PagedReport):
         games = [pairing.games for pairing in self.pairings]
         return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
 
+    @cached_property
+    def counts(self) -> list[dict[str, float]]:
+        """For each agent what it has used, such as tokens; see `Agent.counts`."""
+        return [added(p.games.counts[i] for p in self.pairings) for i in range(len(self.agents))]
+
     def facts(self) -> list[str]:
         """The number of games to be played."""
         seatings = len(self.arrangements)
@@ -169,7 +174,8 @@ class TournamentReport(PagedReport):
             found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
         found += [table for table, _ in self.measured]
         found += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
-        return [*found, *([self._failures()] if self.failures else []), self._time()]
+        found += [self._failures()] if self.failures else []
+        return [*found, *([self._used()] if any(self.counts) else []), self._time()]
 
     def _ratings(self) -> Table:
         r = self.ratings
@@ -228,6 +234,16 @@ class TournamentReport(PagedReport):
         )
         return Table("Failures", ["agent", "games lost", "reason", "times"], rows, note)
 
+    def _used(self) -> Table:
+        names = list(dict.fromkeys(name for i in self.order for name in self.counts[i]))
+        rows = [
+            [self.agents[i], *(f"{self.counts[i][name]:,.10g}" if name in self.counts[i] else "–" for name in names)]
+            for i in self.order
+            if self.counts[i]
+        ]
+        note = "Totals of all games. The cost is in the unit of the prices that the agent was given."
+        return Table("Used", ["agent", *names], rows, note)
+
     def _time(self) -> Table:
         each = [(self.agents[i], self.time[0][i], self.time[1][i]) for i in self.order]
         rows = [[name, f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)] for name, seconds, moves in each]
@@ -276,6 +292,7 @@ class TournamentReport(PagedReport):
             **self.circles.data(self.agents),
             "seats": self.seats.data(),
             "failures": [asdict(each) for each in self.failures],
+            "counts": self.counts,
             "seconds_by_agent": self.time[0],
             "moves": self.time[1],
         }

@@ -1,13 +1,15 @@
 """The rules of Martian Tic-Tac-Toe for a player."""
 
-_COLOURS = ("red", "blue", "yellow", "green")
+#: The players, in turn order.
+COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
     """The rules with these options; see `Game.rules_text` for the form."""
     line = pieces = min(size, 5)
-    colours = f"{', '.join(_COLOURS[: players - 1])} and {_COLOURS[players - 1]}"
+    colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
+    letters = ", ".join(colour[0].upper() for colour in COLOURS[:players])
     last = f"{chr(ord('a') + size - 1)}{size}"
     same = ", of the same size," if same_size_swap else ""
     draws = [f"after {max_plies} moves"]
@@ -33,7 +35,8 @@ def rules_text(size: int, players: int, repetition_limit: int | None, max_plies:
         ),
         "At their first turn each player must place. A player who can move must move; one who cannot is passed over "
         "automatically.",
-        "A move is written cell=size: b2=3 puts a large pyramid on b2. On the screen R2 is red's medium pyramid.",
+        f"A move is written cell=size: b2=3 puts a large pyramid on b2. On the screen the colours are {letters}, and "
+        "R2 is red's medium pyramid.",
         f"The first player with {line} pyramids of the same size and their colour in a row, without a gap, wins: "
         f"horizontally, vertically or diagonally{'' if size == line else ', anywhere on the board'}. The winner gets "
         f"+1, {loss}. The game is a draw, which pays 0, {', '.join(draws[:-1])}, or {draws[-1]}.",

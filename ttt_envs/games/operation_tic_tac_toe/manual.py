@@ -50,7 +50,8 @@ def rules_text(
         drawn.append("both players offer a draw in the same turn")
     paragraphs = (
         "Two players, X and O, place pieces in a house of nine rooms, A to I, row by row from the top left. Three own "
-        "pieces in a row (a row, column or diagonal) win a round.",
+        "pieces in a row (a row, column or diagonal) win a round. On the screen x is a spy of X, o a spy of O, and "
+        "X:mole the mole of X.",
         *setting,
         "In each turn one player is the Placer and the other the Predictor. They choose at the same moment, in secret. "
         "The Placer chooses a room and a piece to place there: a spy, into an empty room ('spy to E'), or a specialist "

@@ -33,7 +33,8 @@ def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> s
         "claims nothing; such rolls are passed over automatically, so that a player is asked only when there is a card "
         "to claim. Then it is the other player's turn; but after doubles (two equal dice) the same player rolls "
         "again, whether or not there was a card to claim, as often as that happens. Claimed cards stay claimed.",
-        f"A move is the letter of a cell: A to {last}. On the screen * marks the cards that the dice allow.",
+        f"A move is the letter of a cell: A to {last}. On the screen 5X is a card of rank 5 with a marker of X, and * "
+        "marks the cards that the dice allow.",
         f"The first player with {win_length} markers in a row (horizontally, vertically or diagonally{anywhere}) ends "
         f"the round and {row}. If all cards are claimed without such a row, the player with more markers {count}."
         f"{tie}{' ' if after else ''}{after}",

@@ -22,6 +22,12 @@ SYMBOLS = "XO"
 CELL_NAMES = "ABCDEFGHI"
 ACTION_CARDS = ("flip", "wipe-out", "double play")
 
+#: See `Game.text_styles`: cards in their colours.
+STYLES = tuple(
+    (rf"\b{colour[0]}[{SYMBOLS}]\b|\b{colour} [{SYMBOLS}]\b", f"bold {'bright_blue' if colour == 'blue' else colour}")
+    for colour in COLOURS
+)
+
 _NOBODY, _HIDDEN = "none", "hidden"
 
 
@@ -55,15 +61,16 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 def format_state(state: Any, viewer: int | None = None) -> str:
     """A position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
 
-    A viewer sees no hand but their own, and of the pile only how many cards it has; None sees everything, and
-    `parse_state` reads that back.
+    A viewer sees no hand but their own, and of the pile only how many cards it has, and is told their own ID card; None
+    sees everything, and `parse_state` reads that back.
     """
     names = short_names(_colours(state))
     lines = [headline(state)]
     for row in range(3):
         cells = (names[top] if top != NOTHING else "." for top in state["top"][3 * row : 3 * row + 3])
         lines.append("  ".join(f"{CELL_NAMES[3 * row + k]} {cell:<2}" for k, cell in enumerate(cells)).rstrip())
-    lines.append("ID cards: " + " ".join(SYMBOLS[symbol] for symbol in state["identity"]))
+    mine = "" if viewer is None else f" (yours: {SYMBOLS[state['identity'][viewer]]})"
+    lines.append("ID cards: " + " ".join(SYMBOLS[symbol] for symbol in state["identity"]) + mine)
     for player, hand in enumerate(state["hand"]):
         lines.append(f"hand {player}: {_cards(hand, names, viewer in (None, player))}")
     lines.append(f"covered: {_cards(state['covered'], names)}")

@@ -1,0 +1,98 @@
+"""The environment: a model plays one seat by prompts and answers, an agent of the library all others."""
+
+from typing import Any
+from uuid import uuid4
+
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import State
+
+import ttt_envs
+
+try:
+    from ..models import TttAction, TttObservation
+except ImportError:  # where the server's folder is the path, as in a container
+    from models import TttAction, TttObservation
+
+#: Opponents that a client may choose: no others, as an agent's name may be a file or a program.
+OPPONENTS = ("random", "greedy", "search", "trained", "oracle")
+
+
+class TttEnvironment(Environment[TttAction, TttObservation, State]):
+    """One session; each reset may be another game."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self) -> None:
+        """No game yet."""
+        super().__init__()
+        self._state = State(episode_id=str(uuid4()), step_count=0)
+        self._game: Any = None
+
+    def reset(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        *,
+        game: str = "super_tic_tac_toe",
+        options: dict[str, Any] | None = None,
+        opponent: str = "random",
+        seat: int | str = "alternate",
+        retries: int = 2,
+        **unknown: Any,
+    ) -> TttObservation:
+        """Start a game.
+
+        Args:
+            seed: fixes the game; None draws it.
+            episode_id: a name for the episode.
+            game: an id of `ttt_envs.GAMES`.
+            options: of the game.
+            opponent: one of `OPPONENTS`; "search" is the tree search that plays the game.
+            seat: the model's seat, or "alternate": drawn from the seed.
+            retries: further answers that the model may give where one names no legal action; then it loses.
+            unknown: refused.
+
+        Raises ValueError or TypeError naming a wrong value.
+        """
+        if unknown:
+            raise TypeError(f"unknown arguments: {', '.join(unknown)}")
+        if game not in ttt_envs.GAMES:
+            raise ValueError(f"unknown game {game!r}; known: {', '.join(ttt_envs.GAMES)}")
+        if opponent not in OPPONENTS:
+            raise ValueError(f"unknown opponent {opponent!r}; known: {', '.join(OPPONENTS)}")
+        made = ttt_envs.load(game, **(options or {}))
+        if opponent == "search":
+            from ttt_envs.agents import search_for
+
+            opponent = search_for(made) or "greedy"
+        elif opponent == "trained":
+            opponent = f"trained:{game}"
+        if seat == "alternate":
+            seat = uuid4().int % made.num_players if seed is None else seed % made.num_players
+        self._game = ttt_envs.make_text(made, opponent=opponent, seat=seat, retries=retries)
+        self._game.reset(seed)
+        self._state = State(episode_id=episode_id or str(uuid4()), step_count=0)
+        return self._observed(None)
+
+    def step(self, action: TttAction, timeout_s: float | None = None, **_: Any) -> TttObservation:
+        """Answer; where the answer names no legal action, the same question comes again, with the reason."""
+        if self._game is None:
+            raise RuntimeError("reset() must be called first")
+        self._state.step_count += 1
+        _, info = self._game.step(action.message)
+        return self._observed(info["invalid"])
+
+    @property
+    def state(self) -> State:
+        """The episode and the number of its steps."""
+        return self._state
+
+    def _observed(self, invalid: str | None) -> TttObservation:
+        seat = self._game.seat
+        if self._game.done:
+            rewards, _ = self._game.close()
+            return TttObservation(player=seat, invalid=invalid, done=True, reward=rewards[seat])
+        _, prompt = self._game.observe()
+        return TttObservation(
+            prompt=prompt, player=seat, legal_actions=self._game.legal, invalid=invalid, done=False, reward=0.0
+        )

@@ -1,0 +1,214 @@
+"""Language models as agents, behind a server on this machine."""
+
+import copy
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chat_server import INPUT_TOKENS, OUTPUT_TOKENS, ChatServer, chat_server, legal_in
+
+import ttt_envs
+from ttt_envs import agents, evaluation
+from ttt_envs.agents.base import AgentFailed
+from ttt_envs.cli import main
+from ttt_envs.core.game import Game
+
+pytest.importorskip("openai", reason="needs the extra llm")
+
+DICE, SINGLE = "tic_tac_dice", {"rounds": "single"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChatServer]:
+    with chat_server() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def environment(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.asked.clear()
+    server.keys.clear()
+    server.at_once = 0
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
+    # Requests to this machine take no way round.
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def game() -> Game:
+    return ttt_envs.load(DICE, **SINGLE)
+
+
+def view_of(game: Game, n: int = 3) -> ttt_envs.View:
+    return ttt_envs.Batch(game, n, seed=1).view()
+
+
+def test_a_model_plays(game: Game, server: ChatServer) -> None:
+    agent = agents.load("llm:model=first,temperature=0.5,max_tokens=50")
+    agent.check(game)
+    view = view_of(game)
+    actions = agent.act(view)
+    assert actions.tolist() == view.masks.argmax(axis=1).tolist()
+    assert server.keys == {"Bearer a-secret"}
+    body = server.asked[0]
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("first", 0.5, 50)
+    (message,) = body["messages"]
+    assert message["role"] == "user"
+    assert game.rules_text in message["content"]
+    assert {len(legal_in(each["messages"][0]["content"])) for each in server.asked} == set(view.masks.sum(axis=1))
+    assert agent.counts() == {
+        "requests": 3,
+        "repeated requests": 0,
+        "input tokens": 3 * INPUT_TOKENS,
+        "output tokens": 3 * OUTPUT_TOKENS,
+    }
+
+
+def test_the_url_is_a_parameter_and_a_key_may_be_missing(
+    game: Game, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    agent = agents.load(f"llm:model=some/model:8b,url={server.url}/,key=MY_KEY")
+    agent.act(view_of(game, 1))
+    assert server.asked[0]["model"] == "some/model:8b"
+    monkeypatch.setenv("MY_KEY", "mine")
+    agent.act(view_of(game, 1))
+    assert server.keys == {"Bearer none", "Bearer mine"}
+    with pytest.raises(ValueError, match=r"needs a key for https://api.openai.com/v1 in the environment variable"):
+        agents.load("llm:model=x")
+
+
+def test_a_model_is_told_why_its_answer_could_not_be_used(game: Game, server: ChatServer) -> None:
+    agent = agents.load("llm:model=doubtful,retries=2")
+    view = view_of(game, 1)
+    assert view.masks[0, agent.act(view)[0]]
+    assert agent.counts()["invalid answers"] == 2
+    last = server.asked[-1]["messages"]
+    assert [each["role"] for each in last] == ["user", "assistant", "user", "assistant", "user"]
+    assert last[1]["content"] == "I am not sure"
+    assert "names no action" in last[2]["content"]
+
+
+def test_after_its_retries_a_model_forfeits_or_moves_at_random(game: Game) -> None:
+    view = view_of(game)
+    with pytest.raises(AgentFailed) as failed:
+        agents.load("llm:model=wrong,retries=1").act(view)
+    assert failed.value.actions.tolist() == [-1, -1, -1]
+    assert "named no legal action in 2 answers; the last one: 'I play north'" in failed.value.faults[0].reason
+    agent = agents.load("llm:model=wrong,retries=1,invalid=random")
+    actions = agent.act(view)
+    assert view.masks[np.arange(3), actions].all()
+    assert (agent.act(view) == actions).all()  # by the view's seeds
+    assert agent.counts()["random moves"] == 6
+    with pytest.raises(AgentFailed, match="The answer is empty"):
+        agents.load("llm:model=empty,retries=0").act(view)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("down,server_retries=0", "failed: InternalServerError: .* out of order, Bearer \\.\\.\\."),
+        ("garbage", "its answer is no chat completion"),
+        ("text", "the server at http.* failed: .*Error"),
+        ("hangs,seconds=0.2", "gave no answer within 0.2 s"),
+    ],
+)
+def test_a_server_that_fails(game: Game, model: str, reason: str) -> None:
+    with pytest.raises(AgentFailed, match=reason) as failed:
+        agents.load(f"llm:model={model}").act(view_of(game, 1))
+    assert "a-secret" not in str(failed.value)
+
+
+def test_a_request_that_fails_is_tried_again(game: Game) -> None:
+    agent = agents.load("llm:model=flaky")
+    agent.act(view_of(game, 2))
+    assert agent.counts()["repeated requests"] == 2
+
+
+def test_requests_are_made_at_the_same_time_and_not_too_many(game: Game, server: ChatServer) -> None:
+    agents.load("llm:model=slow,at_once=3").act(view_of(game, 6))
+    assert server.at_once == 3
+
+
+def test_tokens_and_cost(game: Game) -> None:
+    agent = agents.load("llm:model=first,input_price=2,output_price=10")
+    agent.act(view_of(game, 1))
+    assert agent.counts()["cost"] == pytest.approx((2 * INPUT_TOKENS + 10 * OUTPUT_TOKENS) / 1e6)
+    uncounted = agents.load("llm:model=uncounted")
+    uncounted.act(view_of(game, 1))
+    assert uncounted.counts()["requests without token counts"] == 1
+
+
+def test_a_model_is_checked_before_any_game(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"no server answers at http://127.0.0.1:9/v1"):
+        agents.load("llm:model=x,url=http://127.0.0.1:9/v1").check(game)
+    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+    with pytest.raises(ValueError, match="refuses the key in the environment variable OPENAI_API_KEY"):
+        agents.load("llm:model=x").check(game)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("llm", "agent llm needs model"),
+        ("llm:model=", "needs the name of a model"),
+        ("llm:model=x,url=localhost:8000", "url must be like http://"),
+        ("llm:model=x,url=http://me:secret@here/v1", "put the key into the environment"),
+        ("llm:model=x,seconds=0", "seconds must be a number"),
+        ("llm:model=x,invalid=lose", "must be one of 'forfeit', 'random'"),
+        ("llm:model=x,retries=-1", "retries must be a whole number"),
+        ("llm:model=x,colour=red", "unknown parameter 'colour'"),
+        ("isolated:llm:model=x", "leave out 'isolated:'"),
+    ],
+)
+def test_wrong_parameters(spec: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.load(spec)
+
+
+def test_a_model_that_fails_loses_only_its_own_games(tmp_path: Path, server: ChatServer) -> None:
+    names = ["random", "llm:model=first,input_price=1", "llm:model=down,server_retries=0", "llm:model=wrong,retries=0"]
+    report = evaluation.tournament(DICE, names, options=SINGLE, games=4, out=tmp_path / "t", quiet=True)
+    failed = [each.agent for each in report.failures]
+    # Where two of them meet, the one who is to begin fails.
+    assert set(failed) == set(names[2:])
+    assert len(failed) == 4 * 5
+    assert report.ratings.score[0, 2] == report.ratings.score[1, 2] == report.ratings.score[1, 3] == 1
+    assert 0 < report.counts[1]["requests"] == report.time[1][1]
+    assert report.counts[1]["cost"] == pytest.approx(report.counts[1]["input tokens"] / 1e6)
+    assert report.counts[0] == {}
+    page = (tmp_path / "t" / "report.md").read_text()
+    assert "## Used" in page
+    assert "out of order" in page
+    assert "a-secret" not in page + (tmp_path / "t" / "results.json").read_text()
+    # The counts are kept with the games.
+    again = evaluation.tournament(DICE, names, options=SINGLE, games=4, out=tmp_path / "t", resume=True, quiet=True)
+    assert again.counts == report.counts
+
+
+def test_at_once_players_know_nothing_of_each_other(server: ChatServer) -> None:
+    game = ttt_envs.load("operation_tic_tac_toe", mode="round", specialists="none,none", max_idle_turns=3)
+    agent = agents.load("llm:model=first")
+    batch = ttt_envs.Batch(game, 1, seed=0)
+    joint = [[int(agent.act(batch.view(player))[0]) for player in (0, 1)]]
+    batch.step(joint)
+    names = [game.action_names[action] for action in joint[0]]
+    for body, other in zip(server.asked, reversed(names), strict=True):
+        assert f"\n{other}\n" not in body["messages"][0]["content"]
+
+
+def test_copies(game: Game) -> None:
+    agent = agents.load("llm:model=first")
+    for each in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert each.act(view_of(game, 1)).shape == (1,)
+
+
+def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["play", DICE, "--option", "rounds=single", "--agents", "llm:first", "random", "--seed", "2"]
+    assert main(arguments) == 0
+    assert "X (llm:first): " in capsys.readouterr().out

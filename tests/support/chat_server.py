@@ -1,0 +1,123 @@
+"""A server on this machine that speaks OpenAI's chat completions protocol; the model's name says how it behaves."""
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+#: Tokens that each answer is said to have taken.
+INPUT_TOKENS, OUTPUT_TOKENS = 200, 3
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Attributes: `asked`, bodies of all requests; `keys`, their keys; `at_once`, the most together to `slow`."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        self.failed: Counter[str] = Counter()
+        self.now = self.at_once = 0
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has hung up is none."""
+
+
+@contextmanager
+def chat_server() -> Iterator[ChatServer]:
+    server = ChatServer()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def legal_in(prompt: str) -> list[str]:
+    """The legal actions that a prompt lists."""
+    return re.search(r"YOUR LEGAL ACTIONS.*?\n\n(.*?)\n\n", prompt, re.DOTALL)[1].split("\n")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """The list of models."""
+        if self.headers["Authorization"] == "Bearer wrong":
+            return self.send(401, {"error": {"message": "wrong key"}})
+        return self.send(200, {"object": "list", "data": []})
+
+    def do_POST(self) -> None:
+        """An answer."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server = self.server
+        with server.lock:
+            server.asked.append(body)
+            server.keys.add(self.headers["Authorization"])
+            server.now += body["model"] == "slow"
+            server.at_once = max(server.at_once, server.now)
+        try:
+            self.answer(body["model"], body["messages"])
+        finally:
+            with server.lock:
+                server.now -= body["model"] == "slow"
+
+    def answer(self, model: str, messages: list[dict[str, str]]) -> None:
+        first = legal_in(messages[0]["content"])[0]
+        if model == "down":
+            return self.send(500, {"error": {"message": f"out of order, {self.headers['Authorization']}"}})
+        if model == "flaky":
+            with self.server.lock:
+                self.server.failed[messages[0]["content"]] += 1
+                again = self.server.failed[messages[0]["content"]] < 2
+            if again:
+                return self.send(503, {"error": {"message": "busy"}}, {"Retry-After": "0.01"})
+        if model in ("slow", "hangs"):
+            time.sleep(0.5)
+        if model == "garbage":
+            return self.send(200, {"object": "nothing"})
+        if model == "text":
+            return self.send(200, None)
+        said: str | None = {
+            "wrong": "I play north",
+            "empty": None,
+            "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
+        }.get(model, f"Let me think.\nI play {first}.")
+        usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
+        return self.send(
+            200,
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": model,
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}],
+                **({} if model == "uncounted" else {"usage": usage}),
+            },
+        )
+
+    def send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+        data = b"no JSON" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""

@@ -1,0 +1,73 @@
+"""The terminal of people who play: colours where it shows some, columns, and a screen that changes hands."""
+
+import shutil
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from ttt_envs.core.game import Game
+
+# Terminal codes: cursor to the top left, clear the screen, clear the scrollback.
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+_SEPARATOR = "\n" + "=" * 72 + "\n"
+
+
+def say(text: str = "", style: str = "", game: Game | None = None) -> None:
+    """Print a text: as it is into a file or a pipe, else in a style of rich, and with the `text_styles` of a game.
+
+    The environment variable NO_COLOR leaves the colours out.
+    """
+    shown = Text(text, style)
+    for pattern, each in game.text_styles if game is not None else ():
+        shown.highlight_regex(pattern, each)
+    # A console of its own each time: the standard output may have changed.
+    Console(highlight=False, soft_wrap=True).print(shown)
+
+
+def read(question: str) -> str:
+    """A line from the person at the terminal; raises SystemExit if it is `q` or the input has ended."""
+    try:
+        answer = input(question)
+    except EOFError:
+        print("\nthe input has ended: game left")
+        raise SystemExit(0) from None
+    if answer.strip().lower() in ("q", "quit", "exit"):
+        print("game left")
+        raise SystemExit(0)
+    return answer
+
+
+def columns(words: list[str]) -> str:
+    """`words` one after the other, in lines as wide as the terminal."""
+    width = max(len(word) for word in words) + 3
+    per_line = max((shutil.get_terminal_size().columns - 2) // width, 1)
+    rows = [words[start : start + per_line] for start in range(0, len(words), per_line)]
+    return "\n".join("  " + "".join(f"{word:<{width}}" for word in row).rstrip() for row in rows)
+
+
+class Handover:
+    """One terminal shared by several people: nobody sees what another was asked or has answered."""
+
+    def __init__(self, game: Game) -> None:
+        """Start with nobody having been asked."""
+        self._game = game
+        self._seat: int | None = None
+        self._secret = False
+
+    def ask(self, player: int) -> None:
+        """Clear the screen and wait for the player; then the question may be shown.
+
+        Raises SystemExit if the person quits or the input ends.
+        """
+        self.show()
+        if self._seat != player:
+            name = self._game.player_names[player]
+            read(f"\n{name} takes the seat; the others look away. Press Enter: ")
+        self._seat, self._secret = player, True
+
+    def show(self) -> None:
+        """Clear what only one player may see, before anything is shown to all."""
+        if self._secret:
+            print(_CLEAR if sys.stdout.isatty() else _SEPARATOR, end="", flush=True)
+        self._secret = False

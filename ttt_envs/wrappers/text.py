@@ -1,0 +1,196 @@
+"""A game for players who read and write text, such as language models: the loop of TextArena's environments.
+
+    env = ttt_envs.make_text("some_game")
+    env.reset(seed=0)
+    done = False
+    while not done:
+        player, prompt = env.observe()
+        done, info = env.step(models[player](prompt))
+    rewards, info = env.close()
+
+TextArena: Guertler et al., "TextArena", arXiv:2504.11442. Its `get_observation` is `observe` here. See
+docs/language_models.md.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice, within
+from ttt_envs.core.prompts import legal_names, prompt, read_answer
+from ttt_envs.core.view import Actor
+from ttt_envs.wrappers.common import forfeit
+
+#: What happens to a player whose answers name no legal action.
+INVALID = ("forfeit", "random")
+
+
+class TextGame:
+    """One game by prompts and answers. Players who choose at once are asked one after the other, and none of them is
+    told what another has chosen.
+
+    Attributes:
+        game: the game.
+        retries: further answers that a player may give where one names no legal action.
+        invalid: what follows when these are used up: "forfeit" or "random".
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        opponent: Actor | None = None,
+        seat: int | str = "alternate",
+        retries: int = 2,
+        invalid: str = "forfeit",
+        rules: bool = True,
+    ) -> None:
+        """Make the game; call `reset` first.
+
+        Args:
+            game: from `ttt_envs.load`.
+            opponent: an agent that plays all seats but one, inside `reset` and `step`; None: all players are asked.
+            seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
+            retries: 0 to 100, see the attribute.
+            invalid: "forfeit": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
+            rules: whether each prompt begins with the rules.
+
+        Raises ValueError or TypeError for a wrong value.
+        """
+        within(0, 100, retries=retries)
+        self.game, self.retries, self.invalid = game, retries, choice("invalid", invalid, INVALID)
+        if seat != "alternate":
+            within(0, game.num_players - 1, seat=seat)
+        self._opponent, self._seat, self._games = opponent, seat, 0
+        self._rules = bool(rules)
+        self._batch = Batch(game, 1)
+        self._live = False
+        # The players who are still to choose in this position, the choices, and the answers that were refused.
+        self._pending: list[int] = []
+        self._joint = np.full((1, game.num_players), -1)
+        self._refused, self._tries = "", 0
+
+    def reset(self, seed: int | None = None) -> None:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next."""
+        self._batch.reset(seed)
+        self._games += 1
+        players = range(self.game.num_players)
+        self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
+        self._lost: set[int] = set()
+        self._live = True
+        self._begin()
+
+    def observe(self) -> tuple[int, str]:
+        """The player to answer, and what they are asked; after an answer that could not be used, with the reason.
+
+        Raises RuntimeError before `reset`, or after the end.
+        """
+        player = self._asked()
+        asked = prompt(self._batch.view(player), rules=self._rules)
+        return player, f"{asked}\n{self._refused}\n" if self._refused else asked
+
+    def step(self, text: str) -> tuple[bool, dict[str, Any]]:
+        """Take the answer of the player whom `observe` names.
+
+        Returns (done, info). info holds "player"; "action", the name of the action taken, or None; "invalid", the
+        reason why the answer could not be used, or None; "retries_left"; and "forfeit", whether the player has lost by
+        it. An answer that cannot be used leaves the game as it is, as long as there are retries left.
+
+        Raises TypeError if the answer is no text, RuntimeError before `reset` or after the end.
+        """
+        player = self._asked()
+        if not isinstance(text, str):
+            raise TypeError(f"an answer is text, not {type(text).__name__}")
+        view, reason = self._batch.view(player), None
+        info: dict[str, Any] = {"player": player, "action": None, "invalid": None, "forfeit": False}
+        try:
+            action = read_answer(self.game, view.masks[0], text)
+        except ValueError as error:
+            reason = info["invalid"] = str(error)
+            self._counts[player]["invalid_answers"] += 1
+            self._tries += 1
+            info["retries_left"] = max(self.retries + 1 - self._tries, 0)
+            if info["retries_left"]:
+                self._refused = f"YOUR LAST ANSWER could not be used. {reason}"
+                return False, info
+            if self.invalid == "forfeit":
+                forfeit(self.game, self._batch.states, 0, [player])
+                self._lost.add(player)
+                self._pending = []
+                return True, {**info, "forfeit": True}
+            self._counts[player]["random_moves"] += 1
+            action = int(np.random.default_rng(int(view.seeds[0])).choice(np.flatnonzero(view.masks[0])))
+        info |= {"action": self.game.action_names[action], "retries_left": self.retries}
+        self._counts[player]["turn_count"] += 1
+        self._joint[0, player] = action
+        self._pending.pop(0)
+        self._refused, self._tries = "", 0
+        if not self._pending:
+            self._batch.step(self._joint)
+            self._begin()
+        return not self._pending, info
+
+    def close(self) -> tuple[dict[int, float], dict[int, dict[str, Any]]]:
+        """The rewards and the facts of each player's game, by player; rewards are 0 before the end.
+
+        The facts are those of TextArena, "role", "turn_count" and "invalid_move" (whether the player has lost by an
+        answer that could not be used), and the counts "invalid_answers" and "random_moves".
+
+        Raises RuntimeError before `reset`.
+        """
+        if not self._live:
+            raise RuntimeError("reset() must be called first")
+        rewards = self._batch.states["rewards"][0].tolist()
+        info = {
+            player: {"role": self.game.player_names[player], "invalid_move": player in self._lost, **counts}
+            for player, counts in self._counts.items()
+        }
+        return dict(enumerate(rewards)), info
+
+    @property
+    def done(self) -> bool:
+        """Whether the game is over."""
+        return self._live and not self._pending
+
+    def render(self) -> str:
+        """The whole position as text, for people who look on."""
+        return self.game.format_state(self._batch.states[0], None)
+
+    @property
+    def legal(self) -> list[str]:
+        """The names of the legal actions of the player to answer; none after the end."""
+        return legal_names(self.game, self._batch.masks(self._pending[0])[0]) if self._live and self._pending else []
+
+    @property
+    def seat(self) -> int | None:
+        """The player who is asked, if an opponent plays the others."""
+        if self._opponent is None:
+            return None
+        return (self._games - 1) % self.game.num_players if isinstance(self._seat, str) else self._seat
+
+    def _begin(self) -> None:
+        """Find who is to answer, having played what the opponent plays alone."""
+        self._refused, self._tries = "", 0
+        while True:
+            self._joint = np.full((1, self.game.num_players), -1)
+            self._pending = []
+            if self._batch.states["done"][0]:
+                return
+            acting = acting_players(self.game, self._batch.states, np.zeros(1, np.int64))[1].tolist()
+            self._pending = [player for player in acting if self.seat in (None, player)]
+            for player in acting:
+                if player not in self._pending and self._opponent is not None:
+                    self._joint[0, player] = self._opponent.act(self._batch.view(player))[0]
+            if self._pending:
+                return
+            self._batch.step(self._joint)
+
+    def _asked(self) -> int:
+        """The player who is to answer; RuntimeError if there is none."""
+        if not self._live:
+            raise RuntimeError("reset() must be called first")
+        if not self._pending:
+            raise RuntimeError("the game is over: close() gives the rewards, reset() starts another one")
+        return self._pending[0]
