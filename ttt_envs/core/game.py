@@ -65,7 +65,8 @@ class Game:
         max_plies: no game has more steps.
         teams: the players of each side; sides share their reward.
         native: the PettingZoo API that fits best.
-        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know.
+        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know,
+            `core.state.SPECTATOR` only what all players know.
         read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the

@@ -1,0 +1,147 @@
+// The board: the server's picture, and on it a button for each spot that can be clicked.
+
+import { el } from "./tools.js";
+
+export class Board {
+  /** `choose(action)` is called with the name of the action whose spots have been clicked. */
+  constructor(choose) {
+    this.choose = choose;
+    this.picture = el("img", { alt: "", draggable: "false" });
+    this.layer = el("div", { class: "spots", role: "group", "aria-label": "What you can click" });
+    this.element = el("div", { class: "board" }, this.picture, this.layer);
+    this.layer.addEventListener("keydown", (event) => this.steer(event));
+    this.actions = [];
+    this.path = [];
+    this.marks = new Map();
+    this.hint = [];
+  }
+
+  /** Show a position, with the actions that may be chosen in it: each has a name and the spots to click. */
+  show(position, actions, spots) {
+    const [x, y, width, height] = viewBox(position.svg);
+    this.box = { x, y, width, height };
+    this.picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(position.svg)}`;
+    this.picture.alt = position.caption;
+    this.element.style.aspectRatio = `${width} / ${height}`;
+    this.element.style.setProperty("--shape", width / height);
+    this.spots = spots;
+    this.actions = actions.filter((action) => action.clicks.length);
+    this.path = [];
+    this.hint = [];
+    this.marks = new Map();
+    this.draw();
+  }
+
+  /** Show numbers on spots: spot -> {text, tone from 0 to 1, best}. They may lie where nothing can be clicked. */
+  mark(marks, spots) {
+    this.marks = marks;
+    this.spots = { ...this.spots, ...spots };
+    this.draw();
+  }
+
+  /** Point at the spots of an action. */
+  point(clicks) {
+    this.path = [];
+    this.hint = clicks;
+    this.draw();
+  }
+
+  /** The actions that begin with the spots clicked so far. */
+  open() {
+    return this.actions.filter((action) => this.path.every((spot, k) => action.clicks[k] === spot));
+  }
+
+  draw() {
+    const focused = this.layer.contains(document.activeElement) ? document.activeElement.dataset.spot : null;
+    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
+    const names = new Set([...next, ...this.path, ...this.marks.keys(), ...this.hint]);
+    this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
+      const mark = this.marks.get(name);
+      const chosen = this.path.includes(name) && !next.has(name);
+      const said = mark ? `${name}, ${mark.said}` : name;
+      const classes = ["spot"];
+      if (chosen) classes.push("chosen");
+      if (this.hint[this.path.length] === name) classes.push("hinted");
+      const inside = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
+      const live = next.has(name) || chosen;
+      const spot = live
+        ? el("button", {
+          type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
+          "aria-label": said, "aria-pressed": chosen ? "true" : null,
+          onclick: () => this.click(name),
+        }, ...inside)
+        : el("span", { class: classes.join(" "), "data-spot": name }, ...inside);
+      if (mark) spot.style.setProperty("--tone", mark.tone);
+      this.place(spot, name);
+      return spot;
+    }));
+    const buttons = this.buttons();
+    const first = buttons.find((each) => each.dataset.spot === focused) ?? buttons[0];
+    if (first) first.tabIndex = 0;
+    if (focused !== null) first?.focus();
+  }
+
+  place(spot, name) {
+    const [x, y, width, height] = this.spots[name];
+    spot.style.left = `${100 * (x - this.box.x) / this.box.width}%`;
+    spot.style.top = `${100 * (y - this.box.y) / this.box.height}%`;
+    spot.style.width = `${100 * width / this.box.width}%`;
+    spot.style.height = `${100 * height / this.box.height}%`;
+  }
+
+  buttons() {
+    return [...this.layer.querySelectorAll("button")];
+  }
+
+  click(name) {
+    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
+    if (next.has(name)) this.path.push(name);
+    else this.path = this.path.slice(0, this.path.indexOf(name)); // a click on what was chosen lets it go
+    const found = this.open().find((action) => action.clicks.length === this.path.length);
+    if (found) {
+      this.path = [];
+      this.choose(found.name);
+    } else {
+      this.draw();
+    }
+  }
+
+  /** Arrow keys lead to the nearest spot in their direction; Escape lets go of what was chosen. */
+  steer(event) {
+    if (event.key === "Escape" && this.path.length) {
+      this.path = [];
+      this.draw();
+    }
+    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    const from = middle(document.activeElement);
+    let nearest = null;
+    let least = Infinity;
+    for (const button of this.buttons()) {
+      const to = middle(button);
+      const along = (to.x - from.x) * direction[0] + (to.y - from.y) * direction[1];
+      const across = Math.abs((to.x - from.x) * direction[1]) + Math.abs((to.y - from.y) * direction[0]);
+      if (along > 1 && along + 2 * across < least) {
+        least = along + 2 * across;
+        nearest = button;
+      }
+    }
+    if (!nearest) return;
+    for (const button of this.buttons()) button.tabIndex = button === nearest ? 0 : -1;
+    nearest.focus();
+  }
+}
+
+function middle(element) {
+  const box = element.getBoundingClientRect();
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+}
+
+/** The size of a picture, in its own units: x, y, width, height. */
+function viewBox(svg) {
+  const root = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  const given = root.getAttribute("viewBox");
+  if (given) return given.trim().split(/[\s,]+/).map(Number);
+  return [0, 0, parseFloat(root.getAttribute("width")), parseFloat(root.getAttribute("height"))];
+}
