@@ -15,6 +15,7 @@ from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
@@ -69,6 +70,12 @@ class Game:
             `core.state.SPECTATOR` only what all players know.
         read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
+        spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
+            their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
+            are chosen by name.
+        clicks: (state record, action) -> the names of the spots to be clicked, one after the other, to choose this
+            action, which is legal. No two legal actions of a player have the same clicks, and none's are the
+            beginning of another's.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
@@ -107,6 +114,8 @@ class Game:
     factory: Callable[..., "Game"]
     rules_text: str = ""
     short_action_names: tuple[str, ...] = ()
+    spots: Callable[..., Mapping[str, Box]] | None = None
+    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
     ranges: Mapping[str, Range] | None = None

@@ -26,7 +26,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
-from ttt_envs.games.martian_tic_tac_toe.drawing import draw
+from ttt_envs.games.martian_tic_tac_toe.drawing import clicks, draw, spots
 
 ID = "martian_tic_tac_toe"
 
@@ -97,6 +97,8 @@ def make(
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        spots=spots,
+        clicks=clicks,
         rules_text=manual.rules_text(**options),
         factory=make,
         invariants=validity.invariants,

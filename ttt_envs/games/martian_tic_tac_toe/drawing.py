@@ -1,123 +1,235 @@
-"""The board of Martian Tic-Tac-Toe as SVG: pyramids seen from above, and beside the board what each stash holds."""
+"""The board of Martian Tic-Tac-Toe as SVG: pyramids from the side, and below the board what each stash holds."""
 
 from typing import Any
 
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, NONE, SIZES, owner_of, size_of
-from ttt_envs.games.martian_tic_tac_toe.text import result, winning_rows
+import numpy as np
 
-CELL, MARGIN, STASH, HEAD = 76, 24, 26, 66
-COLOURS = ("#c8402f", "#2467b0", "#d9a400", "#3a8f4d")
-EDGES = ("#7c2116", "#123f73", "#8a6600", "#1d5a2b")
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.frame import (
+    BLACK,
+    FOOT,
+    GRID,
+    INK,
+    INNER,
+    LABEL,
+    LIGHT,
+    MARGIN,
+    NOTE,
+    OPEN,
+    PANEL,
+    SOFT,
+    TOP,
+    WIDTH,
+    Caption,
+    emblem,
+    framed,
+    line,
+    picture,
+    rect,
+    struck,
+    token_place,
+)
+from ttt_envs.drawing.lettering import text
+from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.games.martian_tic_tac_toe.rules import (
+    EMPTY,
+    NONE,
+    SIZES,
+    owner_of,
+    size_of,
+    sizes_allowed,
+    sizes_in_stash,
+)
+from ttt_envs.games.martian_tic_tac_toe.text import action_names, cell_names, result, winning_rows
+
+#: Of the players: both faces of a pyramid, and the pips on them.
 NAMES = ("red", "blue", "yellow", "green")
-PAPER, BOARD, INK, FAINT, WHITE, GOLD = "#fbfaf6", "#e7dfd0", "#3b3a36", "#b9b3a6", "#ffffff", "#ffc400"
+LEFT_FACES = tuple(COLOURS[name][0] for name in NAMES)
+RIGHT_FACES = tuple(COLOURS[f"{name}_shade"][0] for name in NAMES)
+PIPS = (LIGHT, LIGHT, BLACK, LIGHT)
 
-# Half a side of each size, in a cell and in a stash.
-_HALF = (0, 13, 21, 31)
-_SMALL_SCALE = 0.36
+SIZE_NAMES = ("small", "medium", "large")
+
+LETTERS, NUMBERS = 22, 22  # room for the names of columns and rows
+STASH_HEAD, STASH_ROW = 34, 50
+_NAME_WIDTH = 112
+
+# Height and half the base of each size, in parts of a cell; the width of the dark edge in parts of it.
+_HEIGHTS, _HALVES = (0.36, 0.56, 0.78), (0.16, 0.25, 0.34)
+_SPOT_WIDTH = (INNER - _NAME_WIDTH) / SIZES
+
+# In smaller cells no text can be read at 300 pixels.
+_LEAST_FOR_TEXT = 66
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
     """SVG text, the same for every viewer.
 
-    A pyramid has as many pips as its size, the one played last stands on white, the winning row is struck through. A
-    bar shows whose turn it is, or who has won.
+    A pyramid has as many pips as its size, of another shape for each player. Cells that the player to move may put
+    something into are yellow, with the sizes that fit. The last move is framed, the winning row struck through.
     """
-    size, players, pieces = int(state["size"]), len(state["stash"]), int(state["pieces"])
-    side = size * CELL
-    beside = MARGIN + SIZES * STASH
-    width, height = 2 * MARGIN + side + beside, HEAD + MARGIN + max(side, players * (pieces * STASH + 20) - 20)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
-        f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-        f'<rect x="{MARGIN}" y="{HEAD}" width="{side}" height="{side}" rx="6" fill="{BOARD}"/>',
-        _head(state, width),
-    ]
-    if state["last_action"] != NONE:
-        x, y = _centre(int(state["last_action"]) // SIZES, size)
-        parts.append(
-            f'<rect x="{x - CELL / 2 + 1:g}" y="{y - CELL / 2 + 1:g}" width="{CELL - 2}" height="{CELL - 2}" '
-            f'rx="6" fill="{WHITE}"/>'
-        )
-    for k in range(1, size):
-        at = k * CELL
-        for x1, y1, x2, y2 in (
-            (MARGIN + at, HEAD, MARGIN + at, HEAD + side),
-            (MARGIN, HEAD + at, MARGIN + side, HEAD + at),
-        ):
-            parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{FAINT}" stroke-width="2"/>')
+    size, players = int(state["size"]), len(state["stash"])
+    names, side = cell_names(size), _side(size)
+    left, top = _corner(size)
+    parts = []
     for k in range(size):
-        middle = (k + 0.5) * CELL
-        parts.append(_text(chr(ord("a") + k), MARGIN + middle, HEAD - 6))
-        parts.append(_text(str(k + 1), MARGIN - 11, HEAD + middle + 5))
-    for cell, piece in enumerate(state["piece"]):
-        if piece != EMPTY:
-            parts.append(_pyramid(int(owner_of(piece)), int(size_of(piece)), *_centre(cell, size), 1))
+        middle = (k + 0.5) * side
+        parts.append(text(names[k][0], left + middle, top - 7, LABEL, SOFT, "middle"))
+        parts.append(text(names[size * k][1:], left - 13, top + middle + 5, LABEL, SOFT, "middle"))
+    parts.append(rect(Box(left, top, size * side, size * side), PANEL))
+    parts += [_cell(state, cell) for cell in range(size * size)]
+    for k in range(1, size):
+        at = k * side
+        parts.append(line(left + at, top + 3, left + at, top + size * side - 3, GRID, 2))
+        parts.append(line(left + 3, top + at, left + size * side - 3, top + at, GRID, 2))
+    if state["last_action"] != NONE:
+        box = _box(int(state["last_action"]) // SIZES, size)
+        parts.append(framed(Box(box.x + 3, box.y + 3, box.width - 6, box.height - 6)))
     for row in winning_rows(state):
-        (left, top), (right, bottom) = _centre(row[0], size), _centre(row[-1], size)
-        parts.append(
-            f'<line x1="{left:g}" y1="{top:g}" x2="{right:g}" y2="{bottom:g}" stroke="{GOLD}" stroke-width="9" '
-            'stroke-linecap="round" opacity="0.85"/>'
-        )
-    for player in range(players):
-        first = HEAD + player * (pieces * STASH + 20)
-        for kind in range(SIZES):
-            for k in range(pieces):
-                x = 2 * MARGIN + side + (kind + 0.5) * STASH
-                y = first + (k + 0.5) * STASH
-                if k < state["stash"][player, kind]:
-                    parts.append(_pyramid(player, kind + 1, x, y, _SMALL_SCALE))
-                else:
-                    parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="2.5" fill="{FAINT}"/>')
-    return "".join(parts) + "</svg>"
+        first, last = _box(row[0], size), _box(row[-1], size)
+        parts.append(struck(first.x + side / 2, first.y + side / 2, last.x + side / 2, last.y + side / 2))
+    parts.append(_stashes(state))
+    height = _stash_top(size) + STASH_HEAD + players * STASH_ROW + 6 + FOOT
+    return picture(_caption(state), height, parts)
 
 
-def _centre(cell: int, size: int) -> tuple[float, float]:
-    """The middle of a cell."""
-    return MARGIN + (cell % size + 0.5) * CELL, HEAD + (cell // size + 0.5) * CELL
+def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
+    """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Game.spots`."""
+    size = int(state["size"])
+    found = {f"cell {name}": _box(cell, size) for cell, name in enumerate(cell_names(size))}
+    if not state["done"]:
+        for kind, name in enumerate(SIZE_NAMES):
+            found[f"stash {name}"] = _stash_box(state, int(state["to_move"]), kind)
+    return found
 
 
-def _head(state: Any, width: int) -> str:
-    """The bar and the caption: whose turn it is, or who has won; a draw has no colour."""
+def clicks(state: Any, action: int) -> tuple[str, ...]:
+    """The piece in the stash, then the cell; see `Game.clicks`."""
+    cell, kind = divmod(int(action), SIZES)
+    return f"stash {SIZE_NAMES[kind]}", f"cell {cell_names(int(state['size']))[cell]}"
+
+
+def _caption(state: Any) -> Caption:
+    last = ""
+    if state["last_action"] != NONE:
+        action = int(state["last_action"])
+        owner = int(owner_of(state["piece"][action // SIZES]))
+        cell = action_names(int(state["size"]))[action].partition("=")[0]
+        last = f"{NAMES[owner]} {SIZE_NAMES[action % SIZES]} to {cell}"
     winners = [player for player, reward in enumerate(state["rewards"]) if reward > 0]
     if not state["done"]:
-        words, colours = f"{NAMES[int(state['to_move'])]} to move", [int(state["to_move"])]
+        shown, headline = [int(state["to_move"])], f"{NAMES[int(state['to_move'])]} to move"
+        note = f"a piece from the stash; {int(state['line'])} alike in a row win"
     elif winners:
+        shown = winners
         names = " and ".join(NAMES[player] for player in winners)
-        forfeit = "" if winning_rows(state) else " by forfeit"
-        words, colours = f"{names} {'wins' if len(winners) == 1 else 'win'}{forfeit}", winners
+        headline, note = f"{names} {'wins' if len(winners) == 1 else 'win'}", "by forfeit"
+        rows = winning_rows(state)
+        if rows:
+            kind = SIZE_NAMES[int(size_of(state["piece"][rows[0][0]])) - 1]
+            cells = " and ".join(" ".join(cell_names(int(state["size"]))[cell] for cell in row) for row in rows)
+            note = f"with {kind} pyramids on {cells}"
     else:
-        words, colours = result(state), []
-    part = width / max(len(colours), 1)
-    bars = "".join(
-        f'<rect x="{k * part:g}" width="{part:g}" height="8" fill="{COLOURS[player]}"/>'
-        for k, player in enumerate(colours)
-    )
-    return bars + (
-        f'<text x="{MARGIN}" y="38" font-family="FreeSans, sans-serif" font-weight="bold" font-size="20" '
-        f'fill="{INK}">{words}</text>'
+        shown, headline, note = [], "draw", result(state).removeprefix("draw ")
+    tokens = []
+    for k, player in enumerate(shown):
+        x, y, radius = token_place(k)
+        tokens.append(_pyramid(player, SIZES, x, y + radius - 1, 2.6 * radius))
+    return Caption(
+        "Martian Tic-Tac-Toe",
+        headline,
+        colours=[LEFT_FACES[player] for player in shown],
+        tokens=tokens,
+        note=note,
+        fact=f"move {int(state['ply']) + (not state['done'])} of at most {int(state['max_plies'])}",
+        last=last,
     )
 
 
-def _pyramid(player: int, size: int, x: float, y: float, scale: float) -> str:
-    """A square base, its four edges up to the tip, and pips on the tip."""
-    half, edge = _HALF[size] * scale, EDGES[player]
-    parts = [
-        f'<rect x="{x - half:g}" y="{y - half:g}" width="{2 * half:g}" height="{2 * half:g}" '
-        f'fill="{COLOURS[player]}" stroke="{edge}" stroke-width="{max(3 * scale, 1):g}"/>'
-    ]
-    for down in (1, -1):
-        parts.append(
-            f'<line x1="{x - half:g}" y1="{y - down * half:g}" x2="{x + half:g}" y2="{y + down * half:g}" '
-            f'stroke="{edge}" stroke-width="{max(2 * scale, 0.7):g}"/>'
-        )
-    for k in range(size):
-        across = (k - (size - 1) / 2) * 10 * scale
-        parts.append(f'<circle cx="{x + across:g}" cy="{y:g}" r="{4 * scale:g}" fill="{WHITE}"/>')
+# --- the board ---
+
+
+def _side(size: int) -> float:
+    """The side of a cell."""
+    return min(112.0, (INNER - NUMBERS) / size)
+
+
+def _corner(size: int) -> tuple[float, float]:
+    """Left and top of the board."""
+    return max((WIDTH - size * _side(size)) / 2, MARGIN + NUMBERS), TOP + LETTERS
+
+
+def _box(cell: int, size: int) -> Box:
+    (left, top), side = _corner(size), _side(size)
+    return Box(left + cell % size * side, top + cell // size * side, side, side)
+
+
+def _cell(state: Any, cell: int) -> str:
+    """What stands in a cell, and the sizes that may be put there now."""
+    box, piece, parts = _box(cell, int(state["size"])), int(state["piece"][cell]), []
+    mover = int(state["to_move"])
+    sizes = 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))
+    if sizes:
+        parts.append(rect(Box(box.x + 4, box.y + 4, box.width - 8, box.height - 8), OPEN))
+        if box.width >= _LEAST_FOR_TEXT:
+            words = " ".join(str(kind) for kind in range(1, SIZES + 1) if sizes >> kind & 1)
+            parts.append(text(words, box.x + 11, box.y + 23, LABEL, INK))
+    if piece != EMPTY:
+        x, low = box.x + box.width / 2, box.y + 0.9 * box.height
+        parts.append(_pyramid(int(owner_of(piece)), int(size_of(piece)), x, low, box.width))
     return "".join(parts)
 
 
-def _text(words: str, x: float, y: float) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-family="FreeSans, sans-serif" font-weight="bold" font-size="13" '
-        f'text-anchor="middle" fill="{INK}">{words}</text>'
-    )
+def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
+    """A pyramid in a cell of that size, whose base has its middle at (x, low): two faces, and pips above the base."""
+    height, half = _HEIGHTS[size - 1] * cell, _HALVES[size - 1] * cell
+    ridge, edge = x + 0.35 * half, max(0.024 * cell, 1)
+    tip, left, right = f"{x:g} {low - height:g}", f"{x - half:g} {low - 0.07 * cell:g}", f"{x + half:g}"
+    foot, back = f"{ridge:.5g} {low:g}", f"{right} {low - 0.07 * cell:g}"
+    parts = [
+        f'<path d="M{tip}L{left}L{foot}z" fill="{LEFT_FACES[player]}"/>',
+        f'<path d="M{tip}L{foot}L{back}z" fill="{RIGHT_FACES[player]}"/>',
+        f'<path d="M{tip}L{left}L{foot}L{back}zL{foot}" fill="none" stroke="{INK}" stroke-width="{edge:.3g}" '
+        'stroke-linejoin="round"/>',
+    ]
+    for k in range(size):
+        across = (k - (size - 1) / 2) * 0.13 * cell - 0.3 * half
+        parts.append(emblem(player, x + across, low - 0.12 * cell, 0.045 * cell, PIPS[player]))
+    return "".join(parts)
+
+
+# --- the stashes ---
+
+
+def _stash_top(size: int) -> float:
+    return _corner(size)[1] + size * _side(size) + 10
+
+
+def _stash_box(state: Any, player: int, kind: int) -> Box:
+    top = _stash_top(int(state["size"])) + STASH_HEAD + player * STASH_ROW
+    return Box(MARGIN + _NAME_WIDTH + kind * _SPOT_WIDTH, top + 2, _SPOT_WIDTH - 4, STASH_ROW - 4)
+
+
+def _stashes(state: Any) -> str:
+    """A row a player: the number of pieces of each size that they have left to put."""
+    top = _stash_top(int(state["size"]))
+    parts = [text("left to put:", MARGIN, top + 22, LABEL, SOFT)]
+    for kind, name in enumerate(SIZE_NAMES):
+        middle = MARGIN + _NAME_WIDTH + (kind + 0.5) * _SPOT_WIDTH - 2
+        parts.append(text(f"{kind + 1} {name}", middle, top + 22, LABEL, SOFT, "middle"))
+    mover = NONE if state["done"] else int(state["to_move"])
+    held = int(sizes_in_stash(state, mover)) if mover != NONE else 0
+    cells = range(len(state["piece"]))
+    usable = int(np.bitwise_or.reduce([held & int(sizes_allowed(state, mover, cell)) for cell in cells])) if held else 0
+    for player in range(len(state["stash"])):
+        for kind in range(SIZES):
+            box = _stash_box(state, player, kind)
+            chosen = player == mover and usable >> (kind + 1) & 1
+            parts.append(rect(box, OPEN if chosen else PANEL))
+            low = box.y + box.height - 5
+            parts.append(_pyramid(player, kind + 1, box.x + 0.3 * box.width, low, 46))
+            number = f"× {int(state['stash'][player, kind])}"
+            parts.append(text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK))
+        words, y = NAMES[player], _stash_box(state, player, 0).y + 30
+        parts.append(text(words, MARGIN, y, NOTE + 2, INK if player == mover else SOFT))
+    return "".join(parts)

@@ -46,7 +46,7 @@ from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
-from ttt_envs.games.operation_tic_tac_toe.drawing import draw
+from ttt_envs.games.operation_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
 ID = "operation_tic_tac_toe"
@@ -126,6 +126,8 @@ def make(
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        spots=spots,
+        clicks=clicks,
         rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=make,

@@ -1,10 +1,40 @@
-"""The house of Operation Tic-Tac-Toe as SVG: the rooms and who is in them, both players' specialists, the last turn."""
+"""The house of Operation Tic-Tac-Toe as SVG: the rooms and who is in them, the last turn, both players' specialists."""
 
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.lines import lines
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.frame import (
+    FOOT,
+    GRID,
+    INK,
+    INNER,
+    LABEL,
+    MARGIN,
+    MARK_COLOURS,
+    NOTE,
+    OPEN,
+    PANEL,
+    PAPER,
+    SIGN,
+    SOFT,
+    TOP,
+    WIDTH,
+    Caption,
+    button,
+    chip,
+    disc,
+    framed,
+    line,
+    picture,
+    rect,
+    struck,
+    turn_chips,
+)
+from ttt_envs.drawing.lettering import text, width_of
+from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
@@ -15,38 +45,45 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     NONE,
     OFFERED,
     PAIRS,
+    PICK,
     ROLE,
     ROOMS,
+    SPECIALIST_PAIRS,
     SPECIALISTS,
     SPY,
     TURN,
-    UNUSED,
     USED,
     kind_of,
     owner_of,
 )
 from ttt_envs.games.operation_tic_tac_toe.text import (
+    ACTIONS,
     ENDS,
     MARKS,
     ROOM_NAMES,
+    SPECIALIST_NAMES,
     head,
     is_round_over,
     last_placer,
     last_turn,
 )
 
-ROOM, WALL, PANEL, MARGIN, HEAD, ROOF, FOOT = 106, 8, 138, 14, 54, 40, 88
+ROOM, WALL = 98, 6
 HOUSE = 3 * ROOM + 4 * WALL
-WIDTH, HEIGHT = 2 * PANEL + HOUSE + 4 * MARGIN, HEAD + ROOF + HOUSE + FOOT
-LEFT, TOP = PANEL + 2 * MARGIN, HEAD + ROOF
+LEFT = (WIDTH - HOUSE) / 2
+BELOW = TOP + HOUSE + 8  # the count of idle turns, and buttons
+BANDS = BELOW + 54  # both players' specialists
+BAND_HEAD, TILE_HEIGHT = 36, 38
+BAND = BAND_HEAD + 2 * TILE_HEIGHT + 8
+HEIGHT = BANDS + 2 * BAND + FOOT
+TILE_WIDTH = INNER / 4
+BUTTON_WIDTH, BUTTON_HEIGHT = 122, 40
 
-COLOURS = ("#c8402f", "#2467b0")
-NIGHT, STONE, TILES, FLOOR, LIT, CARD = "#1f2733", "#6b6257", "#8a4b3c", "#efe7d6", "#ffe48a", "#2b3545"
-INK, FAINT, WHITE, GOLD, DARK = "#2c2b28", "#8d96a3", "#ffffff", "#ffd257", "#566377"
+DARK = COLOURS["dark"][0]
 
 # Each kind's sign in white, on a disc or card that reaches 24 to each side.
-_STROKE = f'fill="none" stroke="{WHITE}" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
-_FILL = f'fill="{WHITE}"'
+_STROKE = f'fill="none" stroke="{SIGN}" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
+_FILL = f'fill="{SIGN}"'
 _SIGNS = (
     # A hat over a turned-up collar.
     f'<path d="M-15 -3 H15 V1 H-15 Z M-9 -4 L-7 -14 Q0 -17 7 -14 L9 -4 Z" {_FILL}/>'
@@ -74,34 +111,143 @@ _SIGNS = (
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer. The room of the last placement is lit, predicted rooms have cross-hairs."""
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{NIGHT}"/>',
-        _title(state),
-        _house(),
+    """SVG text, the same for every viewer.
+
+    Rooms that something can be placed into, or that the ability can be used on, are yellow. The room of the last
+    placement is framed, predicted rooms have cross-hairs.
+    """
+    if _is_pick(state):
+        parts = [_candidate(state, specialist) for specialist in range(SPECIALISTS)]
+    else:
+        open_rooms = _open_rooms(state)
+        ground = Box(LEFT, TOP, HOUSE, HOUSE)
+        parts = [rect(ground, GRID, corner=4), *(_room(state, room, room in open_rooms) for room in range(ROOMS))]
+        parts += [_last_turn(state), _rows(state)]
+    parts += [_idle(state), *(button(box, name) for name, box in _buttons(state)), _band(state, 0), _band(state, 1)]
+    return picture(_caption(state), HEIGHT, parts)
+
+
+# --- what can be clicked ---
+
+
+def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
+    """The rooms, such as "room E", or the specialists to choose from; the Placer's specialists; buttons.
+
+    See `Game.spots`.
+    """
+    if _is_pick(state):
+        found = {f"choose {name}": _room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
+    else:
+        found = {f"room {name}": _room_box(room) for room, name in enumerate(ROOM_NAMES)}
+    if _is_turn(state):
+        placer = int(state["placer"])
+        for specialist in np.flatnonzero(state["standing"][placer] == IN_HAND):
+            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = _tile(placer, int(specialist))
+    return found | dict(_buttons(state))
+
+
+def clicks(state: Any, action: int) -> tuple[str, ...]:
+    """The room for a spy, the specialist and then the room, the room or both rooms that a choice is about, or a button.
+
+    See `Game.clicks`.
+    """
+    if action < rules.PREDICT:
+        kind, room = divmod(int(action), ROOMS)
+        place = f"room {ROOM_NAMES[room]}"
+        return (place,) if kind == SPY else (f"specialist {KIND_NAMES[kind]}", place)
+    if rules.CHOOSE <= action < rules.PASS:
+        pair = SPECIALIST_PAIRS[action - rules.CHOOSE_TWO] if action >= rules.CHOOSE_TWO else [action - rules.CHOOSE]
+        return tuple(f"choose {SPECIALIST_NAMES[specialist]}" for specialist in pair)
+    if action >= rules.NO_ABILITY:
+        return (ACTIONS[action],)
+    return tuple(f"room {ROOM_NAMES[room]}" for room in _rooms_of(state, int(action)))
+
+
+def _rooms_of(state: Any, action: int) -> list[int]:
+    """The rooms that a prediction or the use of an ability names."""
+    if action >= rules.PUSH:
+        return [int(rules.NEXT[state["pending"], action - rules.PUSH])]
+    if action >= rules.GRAPPLE:
+        return [action - rules.GRAPPLE]
+    if action >= rules.SWAP:
+        return PAIRS[action - rules.SWAP].tolist()
+    if action >= rules.MOVE:
+        return [action - rules.MOVE]
+    if action >= rules.REMOVE:
+        return [action - rules.REMOVE]
+    if action >= rules.PREDICT_TWO:
+        return PAIRS[action - rules.PREDICT_TWO].tolist()
+    return [action - rules.PREDICT]
+
+
+def _is_pick(state: Any) -> bool:
+    """Whether the specialists to choose from stand in the place of the rooms, which are empty."""
+    return bool(state["phase"] == PICK and not state["done"])
+
+
+def _is_turn(state: Any) -> bool:
+    """Whether a piece is placed and a room predicted now."""
+    return bool(state["phase"] == TURN and not state["done"] and not is_round_over(state))
+
+
+def _buttons(state: Any) -> list[tuple[str, Box]]:
+    """The actions that have no place on the board."""
+    actions = []
+    if state["phase"] == ROLE:
+        actions = [rules.PLACE_FIRST, rules.PREDICT_FIRST]
+    elif state["phase"] == ABILITY:
+        actions = [rules.NO_ABILITY] if rules.OPTIONAL[kind_of(state["board"][state["pending"]])] else []
+    elif _is_turn(state):
+        if state["allow_pass"] or not rules.can_place(state, state["placer"]):
+            actions.append(rules.PASS)
+        if state["draw_offers"]:
+            actions.append(rules.OFFER_DRAW)
+    left = WIDTH - MARGIN - len(actions) * (BUTTON_WIDTH + 8) + 8
+    return [
+        (ACTIONS[action], Box(left + k * (BUTTON_WIDTH + 8), BELOW, BUTTON_WIDTH, BUTTON_HEIGHT))
+        for k, action in enumerate(() if state["done"] else actions)
     ]
-    lit = _lit(state)
-    parts += [_room(state, room, lit[room]) for room in range(ROOMS)]
-    parts += [_last_turn(state), _rows(state), _panel(state, 0), _panel(state, 1), _foot(state)]
-    return "".join(parts) + "</svg>"
 
 
-def _title(state: Any) -> str:
-    """The title: the decision to be made, or how the game has ended."""
-    words = head(state)
+# --- the caption ---
+
+
+def _caption(state: Any) -> Caption:
+    words, title = head(state), "Operation Tic-Tac-Toe"
+    fact = f"round {int(state['round'])}, {int(state['rounds_to_win'])} to win" if state["is_match"] else ""
+    last = last_turn(state) if (state["last"] != NONE).all() else ""
+    before = f"the last round ended: {ENDS[state['ended']]}" if state["ended"] else ""
     if state["done"] or is_round_over(state):
-        words = words.removeprefix("over: ").split(",")[0]
-    return _text(words[0].upper() + words[1:], WIDTH / 2, 35, 22, WHITE)
+        winners = np.flatnonzero(state["rewards"] > 0).tolist()
+        if not state["done"]:
+            winners = [k for k in (0, 1) if state["ended"] == rules.LINE_OF_X + k]
+        headline, _, note = words.removeprefix("over: ").partition(", ")
+        if headline.endswith(" by forfeit"):
+            headline, note = headline.removesuffix(" by forfeit"), "by forfeit"
+        elif state["done"] and state["ended"]:
+            note = f"the round ended: {ENDS[state['ended']]}"
+        chips = turn_chips([k + 1 for k in winners])
+        return Caption(title, headline, note=note, fact=fact, last=last, **chips)
+    if state["phase"] == ROLE:
+        note = before or "the other one predicts first"
+    elif state["phase"] == PICK:
+        note = before or "those with their mark are offered to them"
+    elif state["phase"] == ABILITY:
+        piece = int(state["board"][state["pending"]])
+        note = f"the {KIND_NAMES[kind_of(piece)]} stands there: a yellow room"
+        note += ", or no ability" if rules.OPTIONAL[kind_of(piece)] else ""
+        if rules.SWAP <= rules.ABILITY_ACTION[kind_of(piece)] < rules.GRAPPLE:
+            note = "the mole stands there: two rooms to be swapped"
+    else:
+        guess = "two rooms" if state["hacker_on"][1 - state["placer"]] else "a room"
+        note = f"a room, or a specialist and a room; {guess} predicted"
+    movers = [int(state["to_move"])] if state["phase"] in (ROLE, ABILITY) else [0, 1]
+    if state["phase"] == TURN:
+        movers = [int(state["placer"]), 1 - int(state["placer"])]
+    return Caption(title, words, note=note, fact=fact, last=last, **turn_chips([k + 1 for k in movers]))
 
 
-def _house() -> str:
-    edge, right = LEFT - 9, LEFT + HOUSE + 9
-    roof = f"{edge},{TOP} {LEFT + 34},{TOP - ROOF + 4} {LEFT + HOUSE - 34},{TOP - ROOF + 4} {right},{TOP}"
-    return (
-        f'<polygon points="{roof}" fill="{TILES}"/>'
-        f'<rect x="{LEFT}" y="{TOP}" width="{HOUSE}" height="{HOUSE}" fill="{STONE}"/>'
-    )
+# --- the house ---
 
 
 def _centre(room: int) -> tuple[float, float]:
@@ -109,80 +255,99 @@ def _centre(room: int) -> tuple[float, float]:
     return LEFT + WALL + (ROOM + WALL) * column + ROOM / 2, TOP + WALL + (ROOM + WALL) * row + ROOM / 2
 
 
-def _lit(state: Any) -> list[str]:
-    """Each room's colour: that of the player who placed into it in the last turn, or ""; at most one room has one."""
-    found = [""] * ROOMS
-    for player, action in enumerate(state["last"]):
-        if rules.PLACE <= action < rules.PREDICT:
-            found[action % ROOMS] = COLOURS[player]
-    return found
-
-
-def _room(state: Any, room: int, lit: str) -> str:
+def _room_box(room: int) -> Box:
     x, y = _centre(room)
-    edge = f' stroke="{lit}" stroke-width="5"' if lit else ""
-    floor = LIT if lit or room == state["pending"] else FLOOR
+    return Box(x - ROOM / 2, y - ROOM / 2, ROOM, ROOM)
+
+
+def _open_rooms(state: Any) -> set[int]:
+    """The rooms for a spy; or those that the ability can be used on."""
+    if state["done"] or is_round_over(state) or state["phase"] not in (TURN, ABILITY):
+        return set()
+    if state["phase"] == TURN:
+        return {int(room) for room in np.flatnonzero(state["board"] == EMPTY)}
+    legal = np.zeros(rules.NUM_ACTIONS, np.bool_)
+    rules.legal_mask(state, state["to_move"], legal)
+    legal[rules.NO_ABILITY] = False
+    return {room for action in np.flatnonzero(legal) for room in _rooms_of(state, int(action))}
+
+
+def _room(state: Any, room: int, open_here: bool) -> str:
+    (x, y), box, piece = _centre(room), _room_box(room), int(state["board"][room])
     parts = [
-        f'<rect x="{x - ROOM / 2:g}" y="{y - ROOM / 2:g}" width="{ROOM}" height="{ROOM}" rx="3" fill="{floor}"{edge}/>',
-        _text(ROOM_NAMES[room], x - ROOM / 2 + 14, y - ROOM / 2 + 20, 16, INK),
+        rect(box, OPEN if open_here else PANEL, corner=3),
+        text(ROOM_NAMES[room], box.x + 8, box.y + 22, NOTE, INK),
     ]
-    piece = int(state["board"][room])
     if piece != EMPTY:
-        parts.append(_piece(int(owner_of(piece)), int(kind_of(piece)), x, y + 4, 1.35))
+        parts.append(_piece(int(owner_of(piece)), int(kind_of(piece)), x, y + 6, 1.35))
+    placed = [int(action) % ROOMS for action in state["last"] if rules.PLACE <= action < rules.PREDICT]
+    if room in placed or room == state["pending"]:
+        parts.append(framed(box, 3, 5))
     return "".join(parts)
 
 
 def _piece(player: int, kind: int, x: float, y: float, scale: float, fill: str = "") -> str:
-    """A spy on a disc, a specialist on a card with a golden edge."""
-    colour = fill or COLOURS[player]
-    if kind == SPY:
-        ground = f'<circle r="24" fill="{colour}"/>'
-    else:
-        ground = (
-            f'<rect x="-24" y="-24" width="48" height="48" rx="9" fill="{colour}" stroke="{GOLD}" stroke-width="3"/>'
-        )
-    sign = _SIGNS[kind].replace("{colour}", colour)
-    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{ground}{sign}</g>'
+    """A spy, or a specialist with a dark edge: a square of X's or a disc of O's."""
+    colour = fill or MARK_COLOURS[player + 1]
+    edge = f' stroke="{INK}" stroke-width="3"' if kind != SPY else ""
+    ground = f'<circle r="25" fill="{colour}"{edge}/>'
+    if player == 0:
+        ground = f'<rect x="-23.5" y="-23.5" width="47" height="47" rx="7" fill="{colour}"{edge}/>'
+    return f'<g transform="translate({x:g} {y:g})scale({scale:g})">{ground}{_sign(kind, SIGN, colour)}</g>'
+
+
+def _sign(kind: int, colour: str, ground: str) -> str:
+    return _SIGNS[kind].replace(SIGN, colour).replace("{colour}", ground)
+
+
+def _candidate(state: Any, specialist: int) -> str:
+    """A specialist to choose from, with the markers of those who may."""
+    (x, y), box = _centre(specialist), _room_box(specialist)
+    who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
+    parts = [
+        rect(box, OPEN if who else PANEL, corner=6),
+        _piece(0, specialist + 1, x, y + 6, 0.95, DARK),
+        text(SPECIALIST_NAMES[specialist], x, y + ROOM / 2 - 8, NOTE, INK, "middle"),
+    ]
+    for player in who:
+        parts.append(chip(player + 1, box.x + 15 if player == 0 else box.x + ROOM - 15, box.y + 15, 11))
+    return "".join(parts)
 
 
 # --- the last turn ---
 
 
 def _last_turn(state: Any) -> str:
-    """Cross-hairs on predicted rooms, the ghost of a blocked piece, and arrows for pieces that moved afterwards."""
+    """Cross-hairs on predicted rooms, the word on a blocked piece, and arrows for pieces that moved afterwards."""
     if (state["last"] == NONE).any():
         return ""
     placer = last_placer(state)
     placement, prediction = int(state["last"][placer]), int(state["last"][1 - placer])
-    kind, room = divmod(placement, ROOMS)
-    parts = []
+    room, parts = placement % ROOMS, []
     expected = int(rules.PREDICTED[prediction])
     if placement < rules.PREDICT:
         x, y = _centre(room)
         if expected >> room & 1:
-            parts.append(f'<g opacity="0.45">{_piece(placer, kind, x, y + 4, 1.35)}</g>')
-            parts.append(_stamp("blocked", x, y + 4, COLOURS[1 - placer]))
+            parts.append(_stamp("blocked", x, y + 14, MARK_COLOURS[2 - placer]))
         parts.append(_way(state, room))
     for each in range(ROOMS):
         if expected >> each & 1:
-            parts.append(_cross_hairs(each, COLOURS[1 - placer]))
+            parts.append(_cross_hairs(each, MARK_COLOURS[2 - placer]))
     return "".join(parts)
 
 
 def _cross_hairs(room: int, colour: str) -> str:
-    x, y = _centre(room)
-    x, y = x + ROOM / 2 - 19, y - ROOM / 2 + 19
-    return (
-        f'<g fill="none" stroke="{colour}" stroke-width="3"><circle cx="{x:g}" cy="{y:g}" r="9" fill="{WHITE}"/>'
-        f'<path d="M{x - 14:g} {y:g} h9 M{x + 5:g} {y:g} h9 M{x:g} {y - 14:g} v9 M{x:g} {y + 5:g} v9"/></g>'
+    box = _room_box(room)
+    x, y = box.x + ROOM - 19, box.y + 19
+    return disc(x, y, 15, PAPER) + (
+        f'<path d="M{x - 13:g} {y:g}h8m10 0h8M{x:g} {y - 13:g}v8m0 10v8M{x - 8:g} {y:g}a8 8 0 0 0 16 0a8 8 0 0 0 -16 0" '
+        f'fill="none" stroke="{colour}" stroke-width="3"/>'
     )
 
 
 def _stamp(words: str, x: float, y: float, colour: str) -> str:
-    return (
-        f'<g transform="translate({x:g} {y:g}) rotate(-14)"><rect x="-42" y="-13" width="84" height="26" rx="4" '
-        f'fill="{WHITE}" stroke="{colour}" stroke-width="3"/>{_text(words, 0, 6, 17, colour)}</g>'
-    )
+    half = width_of(words, NOTE) / 2 + 8
+    return rect(Box(x - half, y - 14, 2 * half, 28), PAPER, colour, 3) + text(words, x, y + 6, NOTE, colour, "middle")
 
 
 def _way(state: Any, room: int) -> str:
@@ -210,8 +375,8 @@ def _arrow(start: int, end: int) -> str:
     (x1, y1), (x2, y2) = _centre(start), _centre(end)
     along = np.array([x2 - x1, y2 - y1]) / np.hypot(x2 - x1, y2 - y1)
     across = np.array([-along[1], along[0]])
-    tail = np.array([x1, y1]) + 36 * along + 9 * across
-    tip = np.array([x2, y2]) - 36 * along + 9 * across
+    tail = np.array([x1, y1]) + 34 * along + 9 * across
+    tip = np.array([x2, y2]) - 34 * along + 9 * across
     neck = tip - 15 * along
     corners = " ".join(f"{p[0]:.1f},{p[1]:.1f}" for p in (tip, neck + 9 * across, neck - 9 * across))
     return (
@@ -226,37 +391,48 @@ def _rows(state: Any) -> str:
         return ""
     parts = []
     owners = np.where(state["board"] == EMPTY, NOBODY, owner_of(state["board"].astype(np.int64)))
-    for line in lines(3, 3, 3):
-        if owners[line[0]] != NOBODY and (owners[line] == owners[line[0]]).all():
-            (x1, y1), (x2, y2) = _centre(line[0]), _centre(line[2])
-            parts.append(
-                f'<line x1="{x1:g}" y1="{y1 + 4:g}" x2="{x2:g}" y2="{y2 + 4:g}" stroke="{GOLD}" stroke-width="9" '
-                f'stroke-linecap="round" opacity="0.8"/>'
-            )
+    for row in lines(3, 3, 3):
+        if owners[row[0]] != NOBODY and (owners[row] == owners[row[0]]).all():
+            (x1, y1), (x2, y2) = _centre(row[0]), _centre(row[2])
+            parts.append(struck(x1, y1 + 6, x2, y2 + 6))
     return "".join(parts)
 
 
-# --- beside and below the house ---
+# --- below the house ---
 
 
-def _panel(state: Any, player: int) -> str:
+def _idle(state: Any) -> str:
+    """The number of turns in a row that changed nothing."""
+    most, idle, width = int(state["max_idle_turns"]), int(state["idle"]), 180
+    words = f"idle turns: {idle} of {most}"
+    parts = [text(words, MARGIN, BELOW + 15, LABEL, INK), rect(Box(MARGIN, BELOW + 24, width, 12), PANEL, SOFT, 1.5, 3)]
+    if idle:
+        parts.append(rect(Box(MARGIN, BELOW + 24, width * idle / most, 12), INK, corner=3))
+    return "".join(parts)
+
+
+def _tile(player: int, specialist: int) -> Box:
+    row, column = divmod(specialist, 4)
+    top = BANDS + player * BAND + BAND_HEAD + row * TILE_HEIGHT
+    return Box(MARGIN + column * TILE_WIDTH, top, TILE_WIDTH - 4, TILE_HEIGHT - 4)
+
+
+def _band(state: Any, player: int) -> str:
     """A player's mark, their part in this turn, their wins, and their specialists."""
-    left = MARGIN if player == 0 else WIDTH - MARGIN - PANEL
-    middle, colour = left + PANEL / 2, COLOURS[player]
+    y = BANDS + player * BAND + 24
     parts = [
-        f'<rect x="{left}" y="{HEAD}" width="{PANEL}" height="{HOUSE + ROOF}" rx="10" fill="{CARD}"/>',
-        f'<rect x="{left}" y="{HEAD}" width="{PANEL}" height="38" rx="10" fill="{colour}"/>',
-        _text(MARKS[player], left + 20, HEAD + 28, 25, WHITE),
-        _text(_part(state, player), middle + 14, HEAD + 26, 17, WHITE),
+        line(MARGIN, y - 22, WIDTH - MARGIN, y - 22, GRID, 1.5),
+        chip(player + 1, MARGIN + 12, y - 6, 12),
+        text(f"{MARKS[player]} {_part(state, player)}", MARGIN + 32, y, NOTE, INK),
     ]
-    top = HEAD + 38
     if state["is_match"]:
-        parts.append(_wins(int(state["wins"][player]), int(state["rounds_to_win"]), middle, top + 20))
-        top += 34
+        words = f"won {int(state['wins'][player])} of {int(state['rounds_to_win'])} rounds"
+        parts.append(text(words, WIDTH - MARGIN, y, NOTE, INK, "end"))
+    on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     for specialist in range(SPECIALISTS):
-        x = left + PANEL * (0.27 if specialist % 2 == 0 else 0.73)
-        y = top + 34 + 74 * (specialist // 2)
-        parts.append(_card(state, player, specialist, (x, y)))
+        # Of a single round only what is in it.
+        if state["is_match"] or state["standing"][player, specialist] != USED or specialist in on_board:
+            parts.append(_specialist(state, player, specialist, specialist in on_board))
     return "".join(parts)
 
 
@@ -271,60 +447,30 @@ def _part(state: Any, player: int) -> str:
     if state["phase"] in (TURN, ABILITY):
         if state["placer"] == player:
             return "places"
-        return "predicts 2" if state["hacker_on"][player] else "predicts"
+        return "predicts two rooms" if state["hacker_on"][player] else "predicts"
     return "chooses"
 
 
-def _wins(won: int, target: int, middle: float, y: float) -> str:
-    if target > 7:
-        return _text(f"{won} of {target}", middle, y + 6, 17, WHITE)
-    parts = []
-    for k in range(target):
-        x = middle + (k - (target - 1) / 2) * 17
-        fill = GOLD if k < won else "none"
-        parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="6" fill="{fill}" stroke="{WHITE}" stroke-width="1.5"/>')
+def _specialist(state: Any, player: int, specialist: int, on_board: bool) -> str:
+    """A specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
+
+    Yellow if it can be placed or chosen now; framed while it stands in a room.
+    """
+    box, standing = _tile(player, specialist), int(state["standing"][player, specialist])
+    x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]
+    own = standing in (IN_HAND, OFFERED) or on_board
+    chosen = standing == OFFERED or (standing == IN_HAND and _is_turn(state) and state["placer"] == player)
+    parts = [rect(box, OPEN if chosen else PANEL, *((INK, 2) if on_board else ()))]
+    if standing == USED and not on_board:
+        sign = _sign(specialist + 1, SOFT, PANEL)
+        parts.append(f'<g transform="translate({x:g} {y:g})scale(0.6)">{sign}</g>')
+    else:
+        parts.append(_piece(player, specialist + 1, x, y, 0.6, "" if own else DARK))
+    if specialist == rules.HACKER - 1 and state["hacker_on"][player]:
+        name = "hacker on"
+    used = standing == USED and not on_board
+    left, room = box.x + 38, box.width - 42
+    parts.append(text(name, left, y + 5, LABEL, SOFT if used else INK, room=room))
+    if used:
+        parts.append(line(left - 2, y, left + min(width_of(name, LABEL), room) + 2, y, SOFT, 2))
     return "".join(parts)
-
-
-def _card(state: Any, player: int, specialist: int, at: tuple[float, float]) -> str:
-    """A specialist: bright in hand, framed if offered, dark if unused, faint if used up; golden for a hacker on."""
-    (x, y), standing = at, int(state["standing"][player, specialist])
-    on = specialist == rules.HACKER - 1 and state["hacker_on"][player]
-    fill = COLOURS[player] if on or standing in (IN_HAND, OFFERED) else DARK
-    name = _text(KIND_NAMES[specialist + 1], x, y + 37, 12, WHITE if on or standing != USED else FAINT)
-    picture = _piece(player, specialist + 1, x, y, 0.92 if standing == IN_HAND else 0.78, fill)
-    if on:
-        return f'<circle cx="{x:g}" cy="{y:g}" r="26" fill="{GOLD}"/>{picture}{name}'
-    if standing == OFFERED:
-        frame = f'<rect x="{x - 25:g}" y="{y - 25:g}" width="50" height="50" rx="10" fill="none" stroke="{WHITE}"/>'
-        return frame + picture + name
-    opacity = {IN_HAND: 1, UNUSED: 0.75, USED: 0.3}[standing]
-    return f'<g opacity="{opacity}">{picture}</g>{name}'
-
-
-def _foot(state: Any) -> str:
-    """The number of turns that changed nothing, the last turn as text, the round and how the one before ended."""
-    top, most, idle = TOP + HOUSE + 16, int(state["max_idle_turns"]), int(state["idle"])
-    parts = []
-    width = HOUSE / most
-    for k in range(most):
-        fill = GOLD if k < idle else DARK
-        parts.append(
-            f'<rect x="{LEFT + k * width + width * 0.12:.2f}" y="{top}" width="{width * 0.76:.2f}" height="9" rx="2" '
-            f'fill="{fill}"/>'
-        )
-    words = [f"idle turns {idle} of {most}"]
-    if state["is_match"]:
-        words.insert(0, f"round {state['round']}")
-    if state["ended"] and not is_round_over(state):
-        words.append(f"last round: {ENDS[state['ended']]}")
-    if (state["last"] != NONE).all():
-        parts.append(_text(last_turn(state), WIDTH / 2, top + 34, 17, WHITE))
-    return "".join(parts) + _text(", ".join(words), WIDTH / 2, top + 58, 15, FAINT)
-
-
-def _text(words: str, x: float, y: float, size: float, colour: str) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-family="FreeSans, sans-serif" font-weight="bold" font-size="{size:g}" '
-        f'text-anchor="middle" fill="{colour}">{words}</text>'
-    )

@@ -22,7 +22,7 @@ from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
-from ttt_envs.games.super_tic_tac_toe.drawing import draw
+from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots
 
 ID = "super_tic_tac_toe"
 
@@ -70,6 +70,8 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        spots=spots,
+        clicks=clicks,
         rules_text=manual.rules_text(**options),
         factory=make,
         invariants=validity.invariants,

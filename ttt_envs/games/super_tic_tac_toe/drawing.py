@@ -2,103 +2,114 @@
 
 from typing import Any
 
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, NONE, playable
-from ttt_envs.games.super_tic_tac_toe.text import result, winning_rows
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.frame import (
+    DEEP_TINTS,
+    FOOT,
+    GRID,
+    INK,
+    LABEL,
+    MARGIN,
+    MARK_COLOURS,
+    OPEN,
+    PANEL,
+    SOFT,
+    TINTS,
+    TOP,
+    Caption,
+    chip,
+    framed,
+    line,
+    mark,
+    picture,
+    rect,
+    struck,
+    turn_chips,
+)
+from ttt_envs.drawing.lettering import text
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, NONE, is_target
+from ttt_envs.games.super_tic_tac_toe.text import ACTION_NAMES, last_mover, result, winning_rows
 
-CELL, GAP, MARGIN, HEAD = 40, 16, 22, 44
+CELL, GAP, NAME = 46, 17, 23
 BOARD = 3 * CELL
-SIDE = 2 * MARGIN + 3 * BOARD + 2 * GAP
-COLOURS = ("", "#c8402f", "#2467b0")
-PAPER, INK, OPEN, SHUT, GOLD = "#fbfaf6", "#3b3a36", "#fff3c4", "#f1efe8", "#e0a100"
+HEIGHT = TOP + 3 * (NAME + BOARD) + 2 * 6 + 10 + FOOT
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
     """SVG text, the same for every viewer.
 
-    Boards that the next mark may be put into are yellow, the last mark is framed, a stroke goes through the row of
-    boards that has won.
+    Cells that the next mark may be put into are yellow and numbered. A board that somebody owns has their colour, their
+    mark below the others and their marker above it; the last mark is framed.
     """
-    height = SIDE + HEAD
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE}" height="{height}" viewBox="0 0 {SIDE} {height}">',
-        f'<rect width="{SIDE}" height="{height}" fill="{PAPER}"/>',
-        _head(state),
-    ]
-    for board in range(9):
-        left, top = _corner(board)
-        open_here = not state["done"] and (
-            state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
-        )
-        fill = OPEN if open_here else SHUT
-        parts.append(f'<rect x="{left}" y="{top}" width="{BOARD}" height="{BOARD}" rx="6" fill="{fill}"/>')
-        for k in (1, 2):
-            across, down = left + k * CELL, top + k * CELL
-            parts.append(_line(across, top + 4, across, top + BOARD - 4, INK, 1.2))
-            parts.append(_line(left + 4, down, left + BOARD - 4, down, INK, 1.2))
-        for cell in range(9):
-            mark = int(state["cells"][board, cell])
-            x, y = left + (cell % 3) * CELL, top + (cell // 3) * CELL
-            if 9 * board + cell == state["last_action"] != NONE:
-                parts.append(
-                    f'<rect x="{x + 2.5:g}" y="{y + 2.5:g}" width="{CELL - 5}" height="{CELL - 5}" rx="4" '
-                    f'fill="#ffffff" stroke="{COLOURS[mark]}" stroke-width="3"/>'
-                )
-            if mark != EMPTY:
-                parts.append(_mark(mark, x + CELL / 2, y + CELL / 2, CELL * 0.28, 5))
-        owner = int(state["owner"][board])
-        if owner != EMPTY:
-            parts.append(f'<g opacity="0.42">{_mark(owner, left + BOARD / 2, top + BOARD / 2, BOARD * 0.42, 17)}</g>')
-    for k in (1, 2):
-        at = MARGIN + k * BOARD + (k - 0.5) * GAP
-        parts.append(_line(at, HEAD + MARGIN, at, height - MARGIN, INK, 4))
-        parts.append(_line(MARGIN, HEAD + at, SIDE - MARGIN, HEAD + at, INK, 4))
+    parts = [_board(state, board) for board in range(9)]
     if state["done"]:
         for row in winning_rows(state):
             (x1, y1), (x2, y2) = _corner(row[0]), _corner(row[-1])
-            middle = BOARD / 2
-            stroke = _line(x1 + middle, y1 + middle, x2 + middle, y2 + middle, GOLD, 10)
-            parts.append(f'<g opacity="0.85">{stroke}</g>')
-    return "".join(parts) + "</svg>"
+            parts.append(struck(x1 + BOARD / 2, y1 + BOARD / 2, x2 + BOARD / 2, y2 + BOARD / 2))
+    return picture(_caption(state), HEIGHT, parts)
 
 
-def _corner(board: int) -> tuple[int, int]:
-    """Left and top of a small board."""
-    return MARGIN + (board % 3) * (BOARD + GAP), HEAD + MARGIN + (board // 3) * (BOARD + GAP)
+def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
+    """The 81 cells, such as "cell 4/4"; see `Game.spots`."""
+    return {f"cell {name}": _cell(action) for action, name in enumerate(ACTION_NAMES)}
 
 
-def _head(state: Any) -> str:
-    """The caption: the player to move, or who has won and how."""
+def clicks(state: Any, action: int) -> tuple[str, ...]:
+    """The cell; see `Game.clicks`."""
+    return (f"cell {ACTION_NAMES[action]}",)
+
+
+def _caption(state: Any) -> Caption:
+    last = f"{last_mover(state)} in {ACTION_NAMES[state['last_action']]}" if state["last_action"] != NONE else ""
+    title = "Super Tic-Tac-Toe"
     if not state["done"]:
-        words, mark = "to move", int(state["to_move"]) + 1
-    elif state["rewards"].any():
-        words, mark = result(state)[2:], int(state["rewards"].argmax()) + 1
-    else:
-        words, mark = "draw", EMPTY
-    bar = f'<rect width="{SIDE}" height="7" fill="{COLOURS[mark]}"/>' if mark else ""
-    sign = _mark(mark, MARGIN + 14, 38, 11, 5) if mark else ""
-    return (
-        bar
-        + sign
-        + (
-            f'<text x="{MARGIN + 36 if mark else MARGIN}" y="46" font-family="FreeSans, sans-serif" font-weight="bold" '
-            f'font-size="22" fill="{INK}">{words}</text>'
-        )
-    )
+        kind = int(state["to_move"]) + 1
+        where = "any yellow cell" if state["target"] == ANYWHERE else f"a yellow cell of board {int(state['target'])}"
+        headline = f"{'XO'[kind - 1]} to move"
+        return Caption(title, headline, note=f"into {where}", last=last, **turn_chips([kind]))
+    if not state["rewards"].any():
+        return Caption(title, "draw", note="no move is left", last=last)
+    winner = int(state["rewards"].argmax())
+    how = result(state).removeprefix(f"{'XO'[winner]} wins ")
+    return Caption(title, f"{'XO'[winner]} wins", note=how, last=last, **turn_chips([winner + 1]))
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
-    return (
-        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="{width:g}" '
-        'stroke-linecap="round"/>'
-    )
+def _corner(board: int) -> tuple[float, float]:
+    """Left and top of a small board."""
+    return MARGIN + (board % 3) * (BOARD + GAP), TOP + NAME + (board // 3) * (BOARD + NAME + 6)
 
 
-def _mark(mark: int, x: float, y: float, radius: float, width: float) -> str:
-    colour = COLOURS[mark]
-    if mark == 1:
-        return _line(x - radius, y - radius, x + radius, y + radius, colour, width) + _line(
-            x - radius, y + radius, x + radius, y - radius, colour, width
-        )
-    return (
-        f'<circle cx="{x:g}" cy="{y:g}" r="{radius * 1.08:g}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
-    )
+def _cell(action: int) -> Box:
+    (left, top), cell = _corner(action // 9), action % 9
+    return Box(left + (cell % 3) * CELL, top + (cell // 3) * CELL, CELL, CELL)
+
+
+def _board(state: Any, board: int) -> str:
+    left, top = _corner(board)
+    owner, open_here = int(state["owner"][board]), not state["done"] and is_target(state, board)
+    parts = [text(str(board), left + 4, top - 8, LABEL, INK if open_here or owner else SOFT)]
+    parts.append(rect(Box(left, top, BOARD, BOARD), TINTS[owner] if owner else PANEL))
+    if owner != EMPTY:
+        middle = left + BOARD / 2, top + BOARD / 2
+        parts.append(mark(owner, *middle, BOARD * 0.36, 24, DEEP_TINTS[owner]))
+        parts.append(chip(owner, left + 26, top - 13, 8))
+    for action in range(9 * board, 9 * board + 9):
+        box, kind = _cell(action), int(state["cells"][board, action % 9])
+        x, y = box.x + CELL / 2, box.y + CELL / 2
+        if kind != EMPTY:
+            parts.append(mark(kind, x, y, CELL * 0.25, 6))
+        elif open_here:
+            parts.append(rect(Box(box.x + 2, box.y + 2, CELL - 4, CELL - 4), OPEN))
+            parts.append(text(str(action % 9), x, y + 6, NAME - 5, INK, "middle"))
+    for k in (1, 2):
+        across, down = left + k * CELL, top + k * CELL
+        parts.append(line(across, top + 4, across, top + BOARD - 4, GRID, 1.5))
+        parts.append(line(left + 4, down, left + BOARD - 4, down, GRID, 1.5))
+    if owner != EMPTY:
+        parts.append(rect(Box(left, top, BOARD, BOARD), "none", MARK_COLOURS[owner], 3))
+    if open_here:
+        parts.append(rect(Box(left - 4, top - 4, BOARD + 8, BOARD + 8), "none", INK, 4, 9))
+    if state["last_action"] != NONE and state["last_action"] // 9 == board:
+        box = _cell(int(state["last_action"]))
+        parts.append(framed(Box(box.x + 2, box.y + 2, CELL - 4, CELL - 4)))
+    return "".join(parts)

@@ -28,7 +28,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text, validity
-from ttt_envs.games.tic_tac_dice.drawing import draw
+from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
 
@@ -93,6 +93,8 @@ def _make(
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        spots=spots,
+        clicks=clicks,
         rules_text=manual.rules_text(**options),
         finished_round=text.finished_round,
         factory=factory,

@@ -27,7 +27,7 @@ from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
-from ttt_envs.games.tic_tac_match.drawing import draw
+from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
 
 ID = "tic_tac_match"
 
@@ -105,6 +105,8 @@ def make(
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        spots=spots,
+        clicks=clicks,
         rules_text=manual.rules_text(**options),
         factory=make,
         invariants=validity.invariants,

@@ -1,199 +1,341 @@
-"""The Tic-Tac Match table as SVG: the board in the middle, the hands around it, the pile, and the cards played."""
+"""The Tic-Tac Match table as SVG: the board in the middle, the hands around it, and below what has been played.
 
-from typing import Any
+The colour of a symbol card is also a sign in its corner, for eyes to which two of the colours look alike.
+"""
 
-from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, completes_line, count, flip_of, read_board
-from ttt_envs.games.tic_tac_match.text import CELL_NAMES, headline, last_play, short_names
+from typing import Any, NamedTuple
 
-WIDTH, HEIGHT, MARGIN = 920, 640, 16
-CARD_WIDTH, CARD_HEIGHT, GAP = 78, 104, 8
-BOARD_LEFT, BOARD_TOP = (WIDTH - 3 * CARD_WIDTH - 2 * GAP) // 2, (HEIGHT - 3 * CARD_HEIGHT - 2 * GAP) // 2
-LEFT_SIDE, RIGHT_SIDE, SIDE_TOP = 118, 636, 160
+import numpy as np
 
-#: Colours of the symbol cards, in the order of `text.COLOURS`.
-COLOURS = ("#cf3b30", "#2b62b8", "#d9a514", "#2f8f4e")
-CLOTH, CARD, BACK, BACK_EDGE, ID_CARD = "#27323f", "#fbfaf6", "#51617a", "#dfe5ee", "#6d3fa0"
-INK, FAINT, WHITE, TURN, LAST = "#2c2b28", "#8c897f", "#ffffff", "#ffd54a", "#4fc3f7"
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.frame import (
+    BLACK,
+    FOOT,
+    HEADLINE,
+    INK,
+    INNER,
+    LABEL,
+    LIGHT,
+    MARGIN,
+    NOTE,
+    OPEN,
+    PANEL,
+    SOFT,
+    TOP,
+    WIDTH,
+    Caption,
+    emblem,
+    framed,
+    mark,
+    picture,
+    rect,
+    struck,
+    turn_chips,
+)
+from ttt_envs.drawing.lettering import text
+from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, count, flip_of, legal_mask, num_actions
+from ttt_envs.games.tic_tac_match.text import CELL_NAMES, SYMBOLS, headline, kind_names, last_play, winning_rows
 
-_HAND_ROOM = 330  # a hand gets no wider than this; its cards overlap
+CARD_WIDTH, CARD_HEIGHT, GAP, SPACE = 76, 86, 6, 14
+HAND_TOP = TOP + 2
+BOARD_LEFT, BOARD_TOP = (WIDTH - 3 * CARD_WIDTH - 2 * GAP) / 2, HAND_TOP + CARD_HEIGHT + SPACE
+OWN_TOP = BOARD_TOP + 3 * CARD_HEIGHT + 2 * GAP + SPACE
+HEAPS_TOP = OWN_TOP + CARD_HEIGHT + SPACE
+HEAP = 56
+HEIGHT = HEAPS_TOP + 2 * HEAP + FOOT
+
+CARD, EDGE, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "card_open", "back", "violet"))
+
+#: Of the symbol cards, in the order of `text.COLOURS`: the card, and what stands on it.
+GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
+SIGNS = (LIGHT, LIGHT, BLACK, LIGHT)
+
+# The size that the shapes on a card are given for, and the least width of a card with its name on it.
+_WIDTH, _HEIGHT, _NAMED = 76, 86, 70
+
+_NAMES = (("flip",), ("wipe-out",), ("double", "play"))
+
+# ID cards, and the smaller cards of hands beside the board.
+_ID, _SMALL_WIDTH, _SMALL_HEIGHT = 52, 56, 63
+
+
+class _Seat(NamedTuple):
+    """A player's part of the table: the kinds of their cards, where these lie, and the ID card."""
+
+    kinds: list[int]
+    places: list[Box]
+    identity: Box
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
     """SVG text. A viewer sits below and sees no other hand; None sees all from behind seat 0.
 
-    Cards of a line have a yellow frame, the card played last a light blue one.
+    Cards that can be played, and the cells where they can, have a yellow edge for those who see the hand. The card
+    played last is framed, a stroke goes through the line that has won.
     """
+    playable, cells = _choices(state, viewer)
+    parts = []
+    for player in range(len(state["identity"])):
+        parts.append(_seat(state, player, viewer, playable))
+    parts += [_cell(state, cell, cell in cells) for cell in range(CELLS)]
+    for row in winning_rows(state):
+        first, last = _cell_box(row[0]), _cell_box(row[-1])
+        x, y = CARD_WIDTH / 2, CARD_HEIGHT / 2
+        parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
+    parts.append(_heap("discards", state["discard"], HEAPS_TOP))
+    parts.append(_heap("covered", state["covered"], HEAPS_TOP + HEAP))
+    return picture(_caption(state), HEIGHT, parts)
+
+
+def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
+    """The cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
+
+    Cards of one kind are one spot, such as "hand red X"; see `Game.spots`.
+    """
+    found = {f"cell {name}": _cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
+    mover = int(state["to_move"])
+    if state["done"] or viewer not in (None, mover):
+        return found
+    names = kind_names(flip_of(state) // 2)
+    for player in range(len(state["identity"])):
+        seat = _places(state, player, viewer)
+        if player != mover:
+            found[f"seat {player}"] = seat.identity
+            continue
+        for k, (kind, box) in enumerate(zip(seat.kinds, seat.places, strict=True)):
+            if k + 1 < len(seat.places):  # the part that the next card leaves free
+                after = seat.places[k + 1]
+                width = min(after.x - box.x, box.width) if after.x > box.x else box.width
+                height = min(after.y - box.y, box.height) if after.y > box.y else box.height
+                box = Box(box.x, box.y, width, height)
+            name = f"hand {names[kind]}"
+            first = found.get(name, box)
+            found[name] = Box(first.x, first.y, box.x + box.width - first.x, box.y + box.height - first.y)
+    return found
+
+
+def clicks(state: Any, action: int) -> tuple[str, ...]:
+    """The card in the hand, then the cell, or the seat whose hand is wiped out; see `Game.clicks`."""
+    flip, players = flip_of(state), len(state["identity"])
+    names = [f"hand {name}" for name in kind_names(flip // 2)]
+    if action < CELLS * flip:
+        return names[action // CELLS], f"cell {CELL_NAMES[action % CELLS]}"
+    if action == CELLS * flip:
+        return (names[flip],)
+    if action < CELLS * flip + players:
+        return names[flip + 1], f"seat {(int(state['to_move']) + int(action) - CELLS * flip) % players}"
+    return (names[flip + 2],)
+
+
+def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
+    """The kinds of cards that can be played now, and the cells where; nothing for those who do not see the hand."""
+    mover, flip, players = int(state["to_move"]), int(flip_of(state)), len(state["identity"])
+    if state["done"] or viewer not in (None, mover):
+        return set(), set()
+    legal = np.zeros(num_actions(players, flip // 2), np.bool_)
+    legal_mask(state, mover, legal)
+    actions = np.flatnonzero(legal)
+    symbols = actions[actions < CELLS * flip]
+    playable = {int(action) // CELLS for action in symbols}
+    playable |= {flip + (action > CELLS * flip) + (action == len(legal) - 1) for action in actions[len(symbols) :]}
+    return playable, {int(action) % CELLS for action in symbols}
+
+
+def _caption(state: Any) -> Caption:
+    names = kind_names(flip_of(state) // 2)
+    played = state["last_action"] != NONE
+    fact = f"pile: {count(state['pile'])} cards"
+    last = f"seat {last_play(state)}" if played else ""
+    if not state["done"]:
+        mover = int(state["to_move"])
+        kind = int(state["identity"][mover]) + 1
+        note = f"wants three {SYMBOLS[kind - 1]} of one colour in a row"
+        if state["pending"]:
+            note = headline(state).partition(", ")[2]
+        return Caption(
+            "Tic-Tac Match",
+            f"seat {mover} plays for {SYMBOLS[kind - 1]}",
+            note=note,
+            fact=fact,
+            last=last,
+            **turn_chips([kind]),
+        )
+    winners = np.flatnonzero(state["rewards"] > 0)
+    if not len(winners):
+        return Caption("Tic-Tac Match", "draw", note=headline(state).partition(", ")[2], fact=fact, last=last)
+    kind = int(state["identity"][winners[0]]) + 1
+    seats = f"seat{'s' if len(winners) > 1 else ''} {' and '.join(map(str, winners))}"
+    rows, how = winning_rows(state), "by forfeit"
+    if rows:
+        cells = " and ".join(" ".join(CELL_NAMES[cell] for cell in row) for row in rows)
+        how = f"three {names[state['top'][rows[0][0]]]} on {cells}"
+    return Caption(
+        "Tic-Tac Match", f"{SYMBOLS[kind - 1]} wins: {seats}", note=how, fact=fact, last=last, **turn_chips([kind])
+    )
+
+
+# --- the hands ---
+
+
+def _places(state: Any, player: int, viewer: int | None) -> _Seat:
+    """Where a player's cards lie: below for the viewer, and on clockwise."""
     players = len(state["identity"])
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{CLOTH}"/>',
-    ]
-    for k in range(players):
-        player = ((viewer or 0) + k) % players
-        side = k if players == 4 else 2 * k  # below, left, above, right: clockwise
-        parts.append(_seat(state, player, side, open_hand=viewer in (None, player)))
-    parts += [_cell(state, cell) for cell in range(CELLS)]
-    parts.append(_pile(state))
-    parts.append(_heap(state, "discards", state["discard"], LEFT_SIDE, SIDE_TOP + 128))
-    for row, words in enumerate(headline(state).removeprefix("over: ").split(", ")):
-        parts.append(_text(words, RIGHT_SIDE, SIDE_TOP + 18 + 24 * row, 17, TURN, "start"))
-    if state["last_action"] != NONE:
-        parts.append(_text(f"last: seat {last_play(state)}", RIGHT_SIDE, SIDE_TOP + 96, 14, LAST, "start"))
-    parts.append(_heap(state, "covered", state["covered"], RIGHT_SIDE, SIDE_TOP + 128))
-    return "".join(parts) + "</svg>"
-
-
-def _seat(state: Any, player: int, side: int, open_hand: bool) -> str:
-    """A player's ID card and their hand, at one side of the table: below, left, above or right."""
+    turn = (player - (viewer or 0)) % players
+    side = turn if players == 4 else 2 * turn
     kinds = [kind for kind, n in enumerate(state["hand"][player]) for _ in range(n)]
+    gaps = max(len(kinds) - 1, 1)
     if side % 2 == 0:
-        top = float(HEIGHT - MARGIN - CARD_HEIGHT if side == 0 else MARGIN)
-        step = min(float(CARD_WIDTH + GAP), (_HAND_ROOM - CARD_WIDTH) / max(len(kinds) - 1, 1))
-        left = WIDTH / 2 - (CARD_WIDTH + step * (len(kinds) - 1)) / 2
-        places = [(left + step * k, top) for k in range(len(kinds))]
-        identity = (left - 70, top + 26)
-    else:
-        left = MARGIN if side == 1 else WIDTH - MARGIN - CARD_WIDTH
-        step = min(64.0, (HEIGHT - 230 - CARD_HEIGHT) / max(len(kinds) - 1, 1))
-        places = [(left, 150 + step * k) for k in range(len(kinds))]
-        identity = (left + CARD_WIDTH / 2 - 26, 78)
-    parts = [_identity(state, player, *identity)]
-    for kind, (x, y) in zip(kinds, places, strict=True):
-        parts.append(_card(state, kind, x, y) if open_hand else _back(x, y))
+        top, left = OWN_TOP if side == 0 else HAND_TOP, MARGIN + _ID + 28
+        step = min(CARD_WIDTH + GAP, (WIDTH - MARGIN - 4 - left - CARD_WIDTH) / gaps)
+        places = [Box(left + step * k, top, CARD_WIDTH, CARD_HEIGHT) for k in range(len(kinds))]
+        return _Seat(kinds, places, Box(MARGIN + 4, top + 28, _ID, _ID))
+    left = MARGIN + 12 if side == 1 else WIDTH - MARGIN - 12 - _SMALL_WIDTH
+    first, low = BOARD_TOP + 80, OWN_TOP - SPACE - _SMALL_HEIGHT
+    step = min(42.0, (low - first) / gaps)
+    places = [Box(left, first + step * k, _SMALL_WIDTH, _SMALL_HEIGHT) for k in range(len(kinds))]
+    return _Seat(kinds, places, Box(left + 2, BOARD_TOP + 22, _ID, _ID))
+
+
+def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> str:
+    """A player's ID card and their hand."""
+    seat, plays = _places(state, player, viewer), not state["done"] and state["to_move"] == player
+    box = seat.identity
+    name = f"seat {player}"
+    middle = box.x + box.width / 2
+    parts = [text(name, middle, box.y - 9, LABEL, INK if plays else SOFT, "middle")]
+    if plays:
+        parts.append(_edged(box))
+    parts.append(rect(box, VIOLET, corner=9))
+    parts.append(mark(int(state["identity"][player]) + 1, middle, box.y + box.height / 2, 14, 7, LIGHT))
+    for kind, place in zip(seat.kinds, seat.places, strict=True):
+        if viewer not in (None, player):
+            parts.append(_back(place))
+            continue
+        if plays and kind in playable:
+            parts.append(_edged(place))
+        parts.append(_face(kind, flip_of(state), place))
     return "".join(parts)
 
 
-def _identity(state: Any, player: int, left: float, top: float) -> str:
-    """An ID card, framed if it is this player's turn, and their seat."""
-    plays = not state["done"] and state["to_move"] == player
-    won = state["rewards"][player] > 0
-    edge = TURN if plays or won else WHITE
-    seat = _text(f"seat {player}", left + 26, top - 8, 14, edge)
-    card = (
-        f'<rect x="{left:g}" y="{top:g}" width="52" height="52" rx="9" fill="{ID_CARD}" stroke="{edge}" '
-        f'stroke-width="{4 if plays or won else 1.5}"/>'
-    )
-    return seat + card + _symbol(int(state["identity"][player]), left + 26, top + 26, 14, WHITE)
+def _edged(box: Box) -> str:
+    """The yellow edge of what can be chosen, to lie below it."""
+    return rect(Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10), OPEN, INK, 1.5, 11)
 
 
-def _cell(state: Any, cell: int) -> str:
+# --- the board and the heaps ---
+
+
+def _cell_box(cell: int) -> Box:
     left = BOARD_LEFT + (cell % 3) * (CARD_WIDTH + GAP)
-    top = BOARD_TOP + (cell // 3) * (CARD_HEIGHT + GAP)
-    kind = int(state["top"][cell])
+    return Box(left, BOARD_TOP + (cell // 3) * (CARD_HEIGHT + GAP), CARD_WIDTH, CARD_HEIGHT)
+
+
+def _cell(state: Any, cell: int, open_here: bool) -> str:
+    box, kind, name = _cell_box(cell), int(state["top"][cell]), CELL_NAMES[cell]
+    last = state["last_action"]
+    played_here = NONE < last < CELLS * flip_of(state) and last % CELLS == cell
     if kind == NOTHING:
-        return (
-            f'<rect x="{left}" y="{top}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="none" '
-            f'stroke="{BACK}" stroke-width="2" stroke-dasharray="7 6"/>'
-        ) + _text(CELL_NAMES[cell], left + CARD_WIDTH / 2, top + CARD_HEIGHT / 2 + 8, 22, BACK)
-    parts = _card(state, kind, left, top)
-    parts += _text(CELL_NAMES[cell], left + CARD_WIDTH - 13, top + CARD_HEIGHT - 9, 13, FAINT)
-    in_line = completes_line(read_board(state), kind, cell)
-    if in_line or state["last_action"] == CELLS * kind + cell:
-        parts += (
-            f'<rect x="{left}" y="{top}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="none" '
-            f'stroke="{TURN if in_line else LAST}" stroke-width="6"/>'
+        middle = box.x + box.width / 2
+        return rect(box, OPEN if open_here else PANEL) + text(
+            name, middle, box.y + box.height / 2 + 9, HEADLINE, INK if open_here else SOFT, "middle"
         )
-    return parts
-
-
-def _pile(state: Any) -> str:
-    cards = int(count(state["pile"]))
-    stack = "".join(_back(LEFT_SIDE + 4 * k, SIDE_TOP - 3 * k) for k in range(min(cards, 3)))
-    return stack + _text(f"pile {cards}", LEFT_SIDE + CARD_WIDTH + 22, SIDE_TOP + 60, 17, WHITE, "start")
-
-
-def _heap(state: Any, name: str, cards: Any, left: float, top: float) -> str:
-    """The number of cards of each kind in a heap, as small cards in two columns."""
-    kinds = [kind for kind in range(len(cards)) if cards[kind]]
-    parts = [_text(f"{name} {count(cards)}", left, top, 17, WHITE, "start")]
-    for k, kind in enumerate(kinds):
-        x, y = left + 82 * (k % 2), top + 12 + 36 * (k // 2)
-        parts.append(
-            f'<g transform="translate({x:g} {y:g}) scale(0.3)">{_card(state, kind, 0, 0)}</g>'
-            + _text(f"{cards[kind]}", x + 32, y + 22, 17, WHITE, "start")
-        )
+    parts = [_face(kind, flip_of(state), box)]
+    if open_here:
+        parts.append(rect(box, "none", EDGE, 6, 8))
+    if played_here:
+        parts.append(framed(box, 8))
+    parts.append(text(name, box.x + box.width - 10, box.y + box.height - 10, LABEL, _sign_on(kind), "end"))
     return "".join(parts)
 
 
-def _card(state: Any, kind: int, left: float, top: float) -> str:
-    """The face of a card."""
-    flip, middle, centre = flip_of(state), left + CARD_WIDTH / 2, top + CARD_HEIGHT / 2
-    parts = (
-        f'<rect x="{left:g}" y="{top:g}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="{CARD}" '
-        f'stroke="{INK}" stroke-width="1"/>'
-    )
+def _heap(name: str, heap: Any, top: float) -> str:
+    """The number of cards of each kind in a heap, as small cards in a row."""
+    kinds = [kind for kind in range(len(heap)) if heap[kind]]
+    parts = [text(f"{name}: {count(heap) or 'none'}", MARGIN, top + 14, LABEL, SOFT)]
+    step = min(INNER / max(len(kinds), 1), 56.0)
+    for k, kind in enumerate(kinds):
+        box = Box(MARGIN + step * k, top + 20, 23, 26)
+        parts.append(_face(kind, len(heap) - 3, box))
+        parts.append(text(str(heap[kind]), box.x + box.width + 3, box.y + 19, NOTE, INK))
+    return "".join(parts)
+
+
+# --- cards ---
+
+
+def _sign_on(kind: int) -> str:
+    """The colour of what stands on a symbol card."""
+    return SIGNS[kind // 2]
+
+
+def _face(kind: int, flip: int, box: Box) -> str:
+    """The face of a card; `flip` is the kind of Flip, which follows those of symbol cards."""
+    scale = min(box.width / _WIDTH, box.height / _HEIGHT)
+    ground = GROUNDS[kind // 2] if kind < flip else CARD
+    card = rect(box, ground, INK, 1.2, 8 * scale)
     if kind < flip:
-        colour = COLOURS[kind // 2]
-        # The corner says it too, for eyes to which two of the colours look alike.
-        parts += _text(short_names(flip // 2)[kind], left + 16, top + 20, 15, colour)
-        return parts + _symbol(kind % 2, middle, centre + 4, 23, colour)
-    draw_icon = (_flip_icon, _wipe_out_icon, _double_play_icon)[kind - flip]
-    name = ("FLIP", "WIPE-OUT", "DOUBLE PLAY")[kind - flip]
-    parts += draw_icon(middle, centre - 6)
-    words = name.split()
-    for row, word in enumerate(words):
-        parts += _text(word, middle, top + CARD_HEIGHT - 11 - 13 * (len(words) - 1 - row), 13, ID_CARD)
-    return parts
+        x, y = box.x + box.width / 2, box.y + box.height / 2
+        symbol = mark(kind % 2 + 1, x, y + 3 * scale, 21 * scale, 10 * scale, _sign_on(kind))
+        corner = emblem(kind // 2, box.x + 14 * scale, box.y + 14 * scale, 7 * scale, _sign_on(kind))
+        return card + symbol + corner
+    named = box.width >= _NAMED
+    x, y = box.x + box.width / 2, box.y + (0.38 if named else 0.5) * box.height
+    parts = [card, (_flip_icon, _wipe_out_icon, _double_play_icon)[kind - flip](x, y, scale)]
+    if named:
+        words = _NAMES[kind - flip]
+        low = box.y + box.height - 9
+        for row, word in enumerate(words):
+            at = low - 14 * (len(words) - 1 - row)
+            parts.append(text(word, x, at, LABEL, VIOLET, "middle", room=box.width - 6))
+    return "".join(parts)
 
 
-def _back(left: float, top: float) -> str:
+def _back(box: Box) -> str:
+    """The back of a card."""
+    inner = Box(box.x + 6, box.y + 6, box.width - 12, box.height - 12)
+    x, y, r = box.x + box.width / 2, box.y + box.height / 2, 0.13 * box.width
     return (
-        f'<rect x="{left:g}" y="{top:g}" width="{CARD_WIDTH}" height="{CARD_HEIGHT}" rx="8" fill="{BACK}" '
-        f'stroke="{BACK_EDGE}" stroke-width="2"/>'
-        f'<rect x="{left + 8:g}" y="{top + 8:g}" width="{CARD_WIDTH - 16}" height="{CARD_HEIGHT - 16}" rx="5" '
-        f'fill="none" stroke="{BACK_EDGE}" stroke-width="1.5"/>'
-        + _symbol(0, left + 30, top + 44, 8, BACK_EDGE)
-        + _symbol(1, left + 48, top + 62, 8, BACK_EDGE)
+        rect(box, BACK, INK, 1.2, 8)
+        + rect(inner, "none", LIGHT, 1.5, 5)
+        + mark(1, x - r, y - r, 0.8 * r, 0.5 * r, LIGHT)
+        + mark(2, x + r, y + r, 0.8 * r, 0.5 * r, LIGHT)
     )
 
 
-def _flip_icon(x: float, y: float) -> str:
-    """An ID card's two sides, and the way from one to the other."""
-    line = f'fill="none" stroke="{ID_CARD}" stroke-width="4" stroke-linecap="round"'
+def _stroke(width: float) -> str:
+    return f'fill="none" stroke="{VIOLET}" stroke-width="{width:.3g}" stroke-linecap="round" stroke-linejoin="round"'
+
+
+def _flip_icon(x: float, y: float, scale: float) -> str:
+    """Two arrows, around in a circle."""
     return (
-        _symbol(0, x - 15, y, 9, ID_CARD)
-        + _symbol(1, x + 15, y, 9, ID_CARD)
-        + f'<path d="M{x - 15:g} {y - 18:g} q15 -14 28 -2 m0 -9 v10 h-10" {line}/>'
-        + f'<path d="M{x + 15:g} {y + 18:g} q-15 14 -28 2 m0 9 v-10 h10" {line}/>'
+        f'<path transform="translate({x:g} {y:g})scale({scale:.4g})" {_stroke(5)} '
+        'd="M-17 -4A18 18 0 0 1 15 -9M15 -19V-8H4M17 4A18 18 0 0 1 -15 9M-15 19V8H-4"/>'
     )
 
 
-def _wipe_out_icon(x: float, y: float) -> str:
+def _wipe_out_icon(x: float, y: float, scale: float) -> str:
     """A hand of cards, crossed out."""
     fan = "".join(
-        f'<rect x="{x - 10:g}" y="{y - 20:g}" width="20" height="30" rx="3" fill="{WHITE}" stroke="{ID_CARD}" '
-        f'stroke-width="2.5" transform="rotate({tilt} {x:g} {y + 22:g})"/>'
+        f'<rect x="-10" y="-20" width="20" height="30" rx="3" fill="{CARD}" stroke="{VIOLET}" stroke-width="3" '
+        f'transform="rotate({tilt} 0 22)"/>'
         for tilt in (-32, 0, 32)
     )
-    return fan + (
-        f'<line x1="{x - 26:g}" y1="{y + 16:g}" x2="{x + 26:g}" y2="{y - 24:g}" stroke="{COLOURS[0]}" '
-        f'stroke-width="6" stroke-linecap="round"/>'
-    )
-
-
-def _double_play_icon(x: float, y: float) -> str:
-    """Two cards, one on the other."""
-    return "".join(
-        f'<rect x="{x - 12 + shift:g}" y="{y - 26 + shift * 0.7:g}" width="25" height="35" rx="3" fill="{WHITE}" '
-        f'stroke="{ID_CARD}" stroke-width="3"/>'
-        for shift in (-10, 9)
-    ) + _text("+2", x + 10, y + 3, 16, ID_CARD)
-
-
-def _symbol(symbol: int, x: float, y: float, radius: float, colour: str) -> str:
-    """A cross for 0, a ring for 1."""
-    width = radius * 0.52
-    if symbol == 1:
-        return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
-    return "".join(
-        f'<line x1="{x - radius:g}" y1="{y - tilt * radius:g}" x2="{x + radius:g}" y2="{y + tilt * radius:g}" '
-        f'stroke="{colour}" stroke-width="{width:g}" stroke-linecap="round"/>'
-        for tilt in (-1, 1)
-    )
-
-
-def _text(words: str, x: float, y: float, size: float, colour: str, anchor: str = "middle") -> str:
     return (
-        f'<text x="{x:g}" y="{y:g}" font-family="FreeSans, sans-serif" font-weight="bold" font-size="{size:g}" '
-        f'text-anchor="{anchor}" fill="{colour}">{words}</text>'
+        f'<g transform="translate({x:g} {y + 2 * scale:g})scale({scale:.4g})">{fan}'
+        f'<path d="M-26 15L26 -23" {_stroke(6)}/></g>'
+    )
+
+
+def _double_play_icon(x: float, y: float, scale: float) -> str:
+    """Two cards, one on the other."""
+    pair = "".join(
+        f'<rect x="{-13 + shift}" y="{-19 + 0.5 * shift:g}" width="25" height="34" rx="3" fill="{CARD}" '
+        f'stroke="{VIOLET}" stroke-width="3.5"/>'
+        for shift in (-9, 9)
+    )
+    return (
+        f'<g transform="translate({x:g} {y + 2 * scale:g})scale({scale:.4g})">{pair}'
+        f'<path d="M3 3H16M9.5 -3.5V9.5" {_stroke(4)}/></g>'
     )

@@ -1,0 +1,190 @@
+"""The frame that all pictures share, and the shapes in it.
+
+A picture is `WIDTH` units wide: a bar in the colour of the player to move or of the winners; the game's title; whose
+turn it is, or the result, as a headline; what can be chosen, or how the game was won; the game's own part; and in the
+last line what was played last. In every game yellow is what can be chosen now, a dark frame is what was played last,
+and a dark stroke is the row that has won. Nothing is told by colour alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+from ttt_envs.core.spots import Box
+from ttt_envs.drawing.lettering import text
+from ttt_envs.drawing.theme import COLOURS, STYLE
+
+WIDTH, MARGIN = 480, 16
+INNER = WIDTH - 2 * MARGIN
+
+#: Sizes of text. At 300 pixels a LABEL is 9 pixels high.
+HEADLINE, NOTE, LABEL = 26, 17, 15
+
+#: Where the game's own part begins, and the height of what follows it.
+TOP, FOOT = 102, 36
+
+INK, SOFT, PAPER, PANEL, OPEN, GRID = (COLOURS[name][0] for name in ("ink", "soft", "paper", "panel", "open", "grid"))
+SIGN, LIGHT, BLACK = (COLOURS[name][0] for name in ("sign", "light", "black"))
+
+#: Of nobody, X and O: colours of marks, of what a mark owns, and of a large mark below others.
+MARKS = ("draw", "x", "o")
+MARK_COLOURS = tuple(COLOURS[name][0] for name in MARKS)
+TINTS = (PANEL, COLOURS["tint_x"][0], COLOURS["tint_o"][0])
+DEEP_TINTS = (PANEL, COLOURS["deep_x"][0], COLOURS["deep_o"][0])
+
+_TOKEN = 15  # radius of the headline's token
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What the frame says.
+
+    Attributes:
+        title: the game.
+        headline: whose turn it is, or the result.
+        colours: of the players whose turn it is, or of the winners.
+        tokens: what these players' pieces look like, drawn around `token_place(k)`.
+        note: what can be chosen, or how the game was won.
+        fact: the state of a match, or whatever the right upper corner is for.
+        last: what was played last.
+    """
+
+    title: str
+    headline: str
+    colours: Sequence[str] = ()
+    tokens: Sequence[str] = ()
+    note: str = ""
+    fact: str = ""
+    last: str = ""
+
+    @property
+    def words(self) -> str:
+        """All of it, for those who cannot see the picture."""
+        parts = (self.headline, self.note, self.fact, f"last: {self.last}" if self.last else "")
+        return f"{self.title}: " + "; ".join(part for part in parts if part)
+
+
+def token_place(k: int = 0) -> tuple[float, float, float]:
+    """Middle and radius of the headline's k-th token."""
+    return MARGIN + _TOKEN + k * (2 * _TOKEN + 5), 55, _TOKEN
+
+
+def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
+    """SVG of the frame around the `parts` of a game, which lie between `TOP` and `height - FOOT`."""
+    bars = caption.colours or (MARK_COLOURS[0],)
+    part = WIDTH / len(bars)
+    left = MARGIN + len(caption.tokens) * (2 * _TOKEN + 5) + (5 if caption.tokens else 0)
+    frame = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ttt" role="img" width="{WIDTH}" height="{height:g}" '
+        f'viewBox="0 0 {WIDTH} {height:g}">',
+        f"<title>{escape(caption.words)}</title>",
+        STYLE,
+        f'<rect width="{WIDTH}" height="{height:g}" fill="{PAPER}"/>',
+        *(f'<rect x="{k * part:g}" width="{part:g}" height="8" fill="{bar}"/>' for k, bar in enumerate(bars)),
+        text(caption.title, MARGIN, 30, LABEL, SOFT),
+        *caption.tokens,
+        text(caption.headline, left, 64, HEADLINE, INK, room=WIDTH - MARGIN - left),
+    ]
+    if caption.fact:
+        frame.append(text(caption.fact, WIDTH - MARGIN, 30, LABEL, SOFT, "end"))
+    if caption.note:
+        frame.append(text(caption.note, MARGIN, 90, NOTE, INK, room=INNER))
+    if caption.last:
+        frame.append(text(f"last: {caption.last}", MARGIN, height - 12, NOTE, SOFT, room=INNER))
+    return "".join((*frame, *parts, "</svg>"))
+
+
+# --- shapes ---
+
+
+def rect(box: Box, fill: str, edge: str = "none", thick: float = 0, corner: float = 6) -> str:
+    """A rectangle with round corners; its edge, if it has one, lies within the box."""
+    x, y, width, height = box
+    line = ""
+    if thick:
+        half = thick / 2
+        x, y, width, height = x + half, y + half, width - thick, height - thick
+        line = f' stroke="{edge}" stroke-width="{thick:g}"'
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner:g}" fill="{fill}"{line}/>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
+    """A line with round ends."""
+    return f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="{colour}" stroke-width="{width:g}" stroke-linecap="round"/>'
+
+
+def disc(x: float, y: float, radius: float, fill: str, edge: str = "none", thick: float = 0) -> str:
+    """A disc; its edge, if it has one, lies on its rim."""
+    rim = f' stroke="{edge}" stroke-width="{thick:g}"' if thick else ""
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"{rim}/>'
+
+
+def cross(x: float, y: float, radius: float, width: float, colour: str) -> str:
+    """X's mark."""
+    a, b, c, d = (f"{each:g}" for each in (x - radius, y - radius, x + radius, y + radius))
+    return (
+        f'<path d="M{a} {b}L{c} {d}M{a} {d}L{c} {b}" stroke="{colour}" stroke-width="{width:g}" '
+        'stroke-linecap="round"/>'
+    )
+
+
+def ring(x: float, y: float, radius: float, width: float, colour: str) -> str:
+    """O's mark."""
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+
+
+def mark(kind: int, x: float, y: float, radius: float, width: float, colour: str = "") -> str:
+    """X's mark for 1, O's for 2, in their own colour or in another one."""
+    shape = cross if kind == 1 else ring
+    return shape(x, y, radius, width, colour or MARK_COLOURS[kind])
+
+
+def chip(kind: int, x: float, y: float, radius: float) -> str:
+    """A marker: a square with X's mark for 1, a disc with O's for 2."""
+    colour = MARK_COLOURS[kind]
+    ground = (
+        rect(Box(x - radius, y - radius, 2 * radius, 2 * radius), colour, corner=0.3 * radius)
+        if kind == 1
+        else disc(x, y, radius, colour)
+    )
+    return ground + mark(kind, x, y, (0.45, 0.52)[kind - 1] * radius, 0.24 * radius, SIGN)
+
+
+def turn_chips(kinds: Sequence[int]) -> dict[str, Any]:
+    """The arguments `colours` and `tokens` of a `Caption` for these marks, 1 for X and 2 for O."""
+    return {
+        "colours": [MARK_COLOURS[kind] for kind in kinds],
+        "tokens": [chip(kind, *token_place(k)) for k, kind in enumerate(kinds)],
+    }
+
+
+def emblem(colour: int, x: float, y: float, radius: float, fill: str) -> str:
+    """The sign of a colour: a disc for red (0), a square for blue, a triangle for yellow, a diamond for green (3)."""
+    corners = (
+        (),
+        ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+        ((0, -1.15), (1.1, 0.9), (-1.1, 0.9)),
+        ((0, -1.35), (1.05, 0), (0, 1.35), (-1.05, 0)),
+    )[colour]
+    if not corners:
+        return disc(x, y, radius, fill)
+    points = " ".join(f"{x + radius * across:.5g},{y + radius * down:.5g}" for across, down in corners)
+    return f'<polygon points="{points}" fill="{fill}"/>'
+
+
+def framed(box: Box, corner: float = 6, thick: float = 4) -> str:
+    """The frame of what was played last."""
+    return rect(box, "none", INK, thick, corner)
+
+
+def struck(x1: float, y1: float, x2: float, y2: float) -> str:
+    """The stroke through a row that has won, with a light edge."""
+    return line(x1, y1, x2, y2, PAPER, 15) + line(x1, y1, x2, y2, INK, 8)
+
+
+def button(box: Box, words: str) -> str:
+    """A place to click for an action that has none on the board."""
+    return rect(box, OPEN, INK, 2, 8) + text(
+        words, box.x + box.width / 2, box.y + box.height / 2 + 6, NOTE, INK, "middle", room=box.width - 12
+    )

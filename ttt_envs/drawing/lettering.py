@@ -1,0 +1,66 @@
+"""Text as outlines, so that it looks the same and takes the same room on every machine.
+
+The outlines are those of Roboto Medium (Apache License 2.0, see `NOTICE` beside this file), written to `glyphs.json` by
+`python -m tools.glyphs`.
+"""
+
+import json
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+#: Units of the outlines in one unit of a text's size.
+EM = 250
+
+#: Height of a capital letter and depth of what hangs below the line, in parts of a text's size.
+CAPITAL, DESCENT = 0.711, 0.21
+
+
+def width_of(words: str, size: float) -> float:
+    """The width of a text of this size."""
+    return _outlined(words)[1] * size / EM
+
+
+def text(
+    words: str, x: float, y: float, size: float, colour: str, anchor: str = "start", room: float | None = None
+) -> str:
+    """A line of text as an SVG element whose `aria-label` are the words.
+
+    Args:
+        words: the text; a character without an outline is drawn as a question mark.
+        x: its left end, middle or right end, as `anchor` says: "start", "middle" or "end".
+        y: its base line.
+        size: of the letters; smaller if the text is wider than `room`.
+        colour: `#rrggbb`.
+        anchor: see `x`.
+        room: the most that it may be wide; None for as wide as it is.
+    """
+    outline, wide = _outlined(words)
+    if room is not None and wide:
+        size = min(size, room * EM / wide)
+    scale = size / EM
+    left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide * scale
+    return (
+        f'<path aria-label={quoteattr(words)} transform="translate({left:.5g} {y:.5g})scale({scale:.4g})" '
+        f'fill="{colour}" d="{outline}"/>'
+    )
+
+
+@cache
+def _glyphs() -> dict[str, Any]:
+    """Character -> [advance, [[x, y, relative commands], ...]], one entry a contour."""
+    data = resources.files("ttt_envs.drawing").joinpath("glyphs.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _outlined(words: str) -> tuple[str, int]:
+    """The commands of a path that begins at 0, and its width."""
+    parts, x, glyphs = [], 0, _glyphs()
+    for letter in words:
+        advance, contours = glyphs.get(letter, glyphs["?"])
+        parts += [f"M{x + left} {top}{commands}z" for left, top, commands in contours]
+        x += advance
+    return "".join(parts), x

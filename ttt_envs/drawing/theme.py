@@ -1,0 +1,97 @@
+"""Colours of the pictures, light and dark.
+
+A picture names colours by their light values. `themed` writes the dark ones in their place, or leaves the choice to
+whoever shows it: a style sheet in the SVG turns the picture dark where the browser prefers dark pages. Text and marks
+(INKS) have a contrast of at least 4.5 to the grounds that they stand on, in both themes.
+"""
+
+import re
+from typing import Literal, get_args
+
+from ttt_envs.core.options import choice
+
+Theme = Literal["light", "dark", "auto"]
+
+#: Name -> (light, dark). No light value comes twice.
+GROUNDS = {
+    "paper": ("#fbfaf6", "#15171c"),
+    "panel": ("#efece4", "#242831"),
+    "open": ("#ffe99a", "#574a12"),  # what can be chosen now
+    "tint_x": ("#f8ddd9", "#43232a"),  # what belongs to X
+    "tint_o": ("#d9e5f6", "#1f3050"),
+    "deep_x": ("#f3cbc5", "#5a2b31"),  # a large mark below others
+    "deep_o": ("#c6d8f1", "#263f69"),
+    "card": ("#fffefb", "#f4f1e8"),  # paper in both themes, and so are the colours on it
+    "card_open": ("#ffe48a", "#ffe07a"),
+    "back": ("#51617a", "#3c4a61"),
+    "red": ("#b5271f", "#b5271f"),
+    "blue": ("#1d59a8", "#2460b0"),
+    "yellow": ("#f2c029", "#f2c029"),
+    "green": ("#1f7341", "#1f7341"),
+    "red_shade": ("#8f1c16", "#8f1c16"),
+    "blue_shade": ("#154683", "#1a4c8c"),
+    "yellow_shade": ("#d9a514", "#d9a514"),
+    "green_shade": ("#165832", "#165832"),
+    "dark": ("#5b6472", "#4a5361"),  # below a light sign, of nobody's colour
+    "violet": ("#5b3592", "#5b3592"),
+}
+INKS = {
+    "ink": ("#22211e", "#f3f1ea"),
+    "soft": ("#56534b", "#b9b6ad"),
+    "x": ("#a6201a", "#ff9c92"),
+    "o": ("#184f97", "#92bdff"),
+    "draw": ("#57534c", "#b8b5ac"),
+    "sign": ("#ffffff", "#14161a"),  # on a disc in a player's colour
+    "light": ("#fefefe", "#fefefd"),  # on what is dark in both themes
+    "black": ("#1c1b19", "#1c1b1a"),  # on what is light in both themes
+    "card_soft": ("#5a564d", "#5a564e"),
+    "card_x": ("#a5201b", "#a5201c"),
+    "card_o": ("#174f98", "#174f99"),
+}
+#: Lines that only divide.
+LINES = {"grid": ("#8b877c", "#6d7482")}
+
+COLOURS = {**GROUNDS, **INKS, **LINES}
+
+_TO_DARK = dict(COLOURS.values())
+_USED = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
+
+
+def dark_rules(scope: str) -> str:
+    """The style rules that turn the pictures below a CSS selector dark, for pages with a theme of their own."""
+    return "".join(
+        f'{scope} [{name}="{light}"]{{{name}:{dark}}}'
+        for light, dark in COLOURS.values()
+        for name in ("fill", "stroke")
+        if light != dark
+    )
+
+
+#: Within a picture, for the theme "auto".
+STYLE = f"<style>@media (prefers-color-scheme:dark){{{dark_rules('svg.ttt')}}}</style>"
+
+
+def themed(svg: str, theme: str) -> str:
+    """A picture of this library with the colours of a theme: "light", "dark", or "auto" for the viewer's own.
+
+    Other drawings stay as they are. Raises ValueError for an unknown theme.
+    """
+    choice("theme", theme, get_args(Theme))
+    if STYLE not in svg or theme == "auto":
+        return svg
+    plain = svg.replace(STYLE, "")
+    if theme == "light":
+        return plain
+    return _USED.sub(lambda found: f'{found[1]}="{_TO_DARK.get(found[2], found[2])}"', plain)
+
+
+def contrast(one: str, two: str) -> float:
+    """The contrast ratio of two colours `#rrggbb`, 1 to 21, as WCAG 2.2 defines it."""
+    light, dark = sorted((_luminance(one), _luminance(two)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
