@@ -13,7 +13,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import whole
 
-from . import encoding, rules, symmetry, text
+from . import encoding, manual, rules, symmetry, text
 from .drawing import draw
 
 
@@ -39,6 +39,8 @@ def make(*, line: int = 4) -> Game:
         format_state=text.format_state,
         read_state=partial(text.parse_state, prototype=prototype),
         draw=draw,
+        rules_text=manual.rules_text(line),
+        player_names=tuple(text.DISCS[1:]),
         factory=make,
         invariants=rules.invariants,
         make_symmetries=symmetry.symmetries,

@@ -16,7 +16,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
@@ -450,62 +449,6 @@ def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "more than 5 positions" in error
     assert "its own solver" not in error
-
-
-# --- rules ---
-
-
-@pytest.mark.parametrize("game_id", IDS)
-def test_rules_are_in_plain_words(game_id):
-    for options in OPTIONS[game_id]:
-        rules = ttt_envs.load(game_id, **options).rules_text
-        assert len(rules) > 500
-        for paragraph in filter(None, rules.split("\n")):
-            assert paragraph == paragraph.strip()
-            assert paragraph.endswith((".", ":"))
-            assert "  " not in paragraph
-        assert not re.search(r"\b(he|his|him|None|True|False|[01]-indexed)\b", rules)
-
-
-@pytest.mark.parametrize(
-    ("game_id", "options", "added", "dropped"),
-    [
-        (SUPER, {"won_boards": "closed"}, "is closed: nobody may move in it", "even if somebody owns it"),
-        (SUPER, {"first_move": "anywhere"}, "into any cell of any board;", "centre board, board 4"),
-        (SUPER, {"random_opening_plies": 1}, "The first move is drawn at random", None),
-        (SUPER, {"random_opening_plies": 4}, "The first 4 moves are drawn at random", None),
-        ("martian_tic_tac_toe", {"same_size_swap": True}, "smaller, of the same size, or", "smaller or exactly"),
-        ("martian_tic_tac_toe", {"repetition_limit": None}, None, "occurs for the"),
-        ("martian_tic_tac_toe", {"size": 6}, "5 pyramids of the same size", "3 pyramids"),
-        ("martian_tic_tac_toe", {"size": 8, "players": 4}, "each other player -1/3", "the other -1."),
-        ("tic_tac_dice", {"rounds": "single"}, "gets +1/2", "points"),
-        ("tic_tac_dice", {"size": 4}, "If both have as many, nobody scores", "3x3"),
-        ("tic_tac_dice", {"target_points": 9}, "with 9 points or more", "to 5 points"),
-        ("tic_tac_match", {"players": 4}, "seats 0 and 2 against seats 1 and 3", "Two players"),
-        ("tic_tac_match", {"players": 4, "teams": False}, "plays alone against seats 1, 2 and 3", "Two players"),
-        ("tic_tac_match", {"double_plays": 0}, None, "Double Play"),
-        ("tic_tac_match", {"flips": 0}, "each a Symbol.", "Flip"),
-        ("tic_tac_match", {"colours": 2, "hand_size": 3}, "X and O in red and blue, 6 of each", "yellow"),
-        ("operation_tic_tac_toe", {"mode": "round"}, "A game is a single round", "match"),
-        ("operation_tic_tac_toe", {"max_rounds": 8}, "After 8 rounds", "any two of the eight"),
-        ("operation_tic_tac_toe", {"draw_offers": True}, "offer a draw in the same turn", None),
-        ("operation_tic_tac_toe", {"allow_pass": True}, "pass in any turn", None),
-        (
-            "operation_tic_tac_toe",
-            {"mode": "round", "specialists": "sniper+mole,none", "first_placer": 1},
-            "X holds the sniper and the mole. O holds no specialist. A specialist may be placed once. O places first.",
-            "random",
-        ),
-    ],
-)
-def test_rules_honour_options(game_id, options, added, dropped):
-    usual, rules = ttt_envs.load(game_id).rules_text, ttt_envs.load(game_id, **options).rules_text
-    if added is not None:
-        assert added in rules
-        assert added not in usual
-    if dropped is not None:
-        assert dropped in usual or game_id == "operation_tic_tac_toe"
-        assert dropped not in rules
 
 
 # --- what options and parameters mean ---

@@ -232,6 +232,22 @@ def draw(state: Any, viewer: int | None = None) -> str:
     )
 
 
+def rules_text(players: int, tosses: int) -> str:
+    """The rules with these options, for a player."""
+    guessers = "player 1 guesses" if players == 2 else "players 1 and 2 guess"
+    again = f" or toss it again, at most {tosses} times in a game; then all of this begins anew" if tosses else ""
+    return "\n\n".join(
+        (
+            f"Player 0, the teller, sees a coin, and {guessers} what it shows. All speak at once: the teller claims "
+            "heads or tails, truly or not, and each guesser says heads or tails.",
+            "A guesser who disagrees with the claim may then stay or switch to what was claimed. In the end the teller "
+            f"alone decides to keep the coin{again}.",
+            "When the coin is kept, the guessers who are right share +1 and all others share -1. If nobody is right, "
+            "the teller gets +1 and the guessers share -1.",
+        )
+    )
+
+
 def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     """Invariants between the fields; see `core.validity.Invariants`."""
     at_once = states["to_move"] == SIMULTANEOUS
@@ -264,6 +280,7 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         format_state=format_state,
         read_state=partial(parse_state, prototype=prototype),
         draw=draw,
+        rules_text=rules_text(players, tosses),
         factory=make,
         invariants=invariants,
         make_symmetries=partial(_symmetries, players),

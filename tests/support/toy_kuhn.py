@@ -101,6 +101,17 @@ def resample(state, player, seed):
         deal(state, 1 - player)
 
 
+#: The rules for a player.
+RULES = "\n\n".join(
+    (
+        "Each of two players pays 1 and is dealt one of three cards, jack, queen and king, which the other does not "
+        "see.",
+        "Player 0 passes or bets 1 more. A player who faces a bet bets as well, or passes and so loses what they have "
+        "paid. After two passes or two bets in a row the higher card wins all. The reward is half of what is won: 0.5 "
+        "or 1.",
+    )
+)
+
 # --- encoding ---
 
 
@@ -195,6 +206,7 @@ def make() -> Game:
         format_state=format_state,
         read_state=parse_state,
         draw=draw,
+        rules_text=RULES,
         factory=make,
         seats_differ="player 0 acts first",
     )

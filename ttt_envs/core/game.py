@@ -81,7 +81,9 @@ class Game:
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
         factory: called with the options, gives this game again.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
-            paragraph and item on a line of its own.
+            paragraph and item on a line of its own; empty where nobody has written them.
+        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
+        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
         invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
         ranges: the range of each field by name; None for those declared with the prototype's dtype.
@@ -113,6 +115,8 @@ class Game:
     draw: Callable[[Any, int | None], str]
     factory: Callable[..., "Game"]
     rules_text: str = ""
+    player_names: tuple[str, ...] = ()
+    text_styles: tuple[tuple[str, str], ...] = ()
     short_action_names: tuple[str, ...] = ()
     spots: Callable[..., Mapping[str, Box]] | None = None
     clicks: Callable[[Any, int], tuple[str, ...]] | None = None
@@ -134,6 +138,10 @@ class Game:
             object.__setattr__(self, "ranges", ranges_of(self.prototype.dtype))
         object.__setattr__(self, "prototype", self.prototype.view(plain(self.prototype.dtype)))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+        names = self.player_names or tuple(f"player {player}" for player in range(self.num_players))
+        if len(names) != self.num_players or len(set(names)) != len(names):
+            raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
+        object.__setattr__(self, "player_names", names)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())

@@ -100,6 +100,8 @@ def make(
         spots=spots,
         clicks=clicks,
         rules_text=manual.rules_text(**options),
+        player_names=manual.COLOURS[:players],
+        text_styles=text.STYLES,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),

@@ -1,13 +1,14 @@
 """The rules of Martian Tic-Tac-Toe for a player."""
 
-_COLOURS = ("red", "blue", "yellow", "green")
+#: The players, in turn order.
+COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
     """The rules with these options; see `Game.rules_text` for the form."""
     line = pieces = min(size, 5)
-    colours = f"{', '.join(_COLOURS[: players - 1])} and {_COLOURS[players - 1]}"
+    colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
     last = f"{chr(ord('a') + size - 1)}{size}"
     same = ", of the same size," if same_size_swap else ""
     draws = [f"after {max_plies} moves"]

@@ -129,6 +129,8 @@ def make(
         spots=spots,
         clicks=clicks,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(text.MARKS),
+        text_styles=text.STYLES,
         finished_round=text.finished_round,
         factory=make,
         invariants=validity.invariants,

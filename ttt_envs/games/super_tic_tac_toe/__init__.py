@@ -73,6 +73,8 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         spots=spots,
         clicks=clicks,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(text.MARKS[1:]),
+        text_styles=text.STYLES,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries()),

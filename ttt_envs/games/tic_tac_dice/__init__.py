@@ -96,6 +96,8 @@ def _make(
         spots=spots,
         clicks=clicks,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(text.MARKS[1:]),
+        text_styles=text.STYLES,
         finished_round=text.finished_round,
         factory=factory,
         invariants=validity.invariants,

@@ -23,6 +23,13 @@ from ttt_envs.games.tic_tac_dice.rules import (
 
 MARKS = " XO"
 
+#: See `Game.text_styles`: markers behind their cards, whose turn it is, and what can be claimed.
+STYLES = (
+    (r"(?<=\d)X\b|(?m:^)X\b", "bold red"),
+    (r"(?<=\d)O\b|(?m:^)O(?= claims)", "bold cyan"),
+    (r"\d+\*", "bold yellow"),
+)
+
 #: How the round before ended, in the order of `rules.ENDS`.
 ENDS = ("", "row of X", "row of O", "more of X", "more of O", "drawn")
 

@@ -108,6 +108,8 @@ def make(
         spots=spots,
         clicks=clicks,
         rules_text=manual.rules_text(**options),
+        player_names=tuple(f"seat {player}" for player in range(players)),
+        text_styles=text.STYLES,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
