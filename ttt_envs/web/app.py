@@ -136,7 +136,7 @@ class App:
                 "id": game.id,
                 "title": game.title,
                 "fields": await self.hall.workers.run(("fields", game_id), fields_of, game),
-                "players": game.num_players,
+                "players": game.player_names,
                 "teams": game.teams,
                 "secret": game.hidden_information or game.simultaneous,
                 "rules": game.rules_text,
@@ -208,7 +208,7 @@ class App:
         thinkers = shown.thinkers(room, browser, player, ply)
         found = [named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
-        return JSONResponse({"ply": ply, "thoughts": found, **shown.places(room.game, state, names)})
+        return JSONResponse({"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)})
 
     async def review(self, request: Request) -> Response:
         """What the decisions of a finished game have lost."""

@@ -125,7 +125,7 @@ def frame(opened: Opened, k: int) -> dict[str, Any]:
     if k >= len(frames):
         raise Refused(404, f"the game has {len(frames)} pictures")
     shown, game = frames[k], played.game
-    seats = [f"{title_of(agent)} (player {player})" for player, agent in enumerate(played.record.agents)]
+    seats = [f"{name}, {title_of(agent)}" for name, agent in zip(game.player_names, played.record.agents, strict=True)]
     return {
         "frame": k,
         "frames": len(frames),
@@ -134,7 +134,8 @@ def frame(opened: Opened, k: int) -> dict[str, Any]:
         "game": {"id": game.id, "title": game.title, "rules": game.rules_text},
         "agents": seats,
         "number": played.record.number,
-        "move": move_text(game, played.actions[shown.ply - 1], seats) if shown.ply else "start",
+        "players": game.player_names,
+        "move": move_text(game, played.actions[shown.ply - 1], game.player_names) if shown.ply else "start",
         **position(game, shown.state, None),
         "result": result(game, played.states[-1]) if k == len(frames) - 1 else None,
     }

@@ -20,18 +20,17 @@ def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
     return {"svg": game.draw(state, viewer), "text": text, "caption": text.splitlines()[0]}
 
 
-def clickable(game: Game, state: Any, actions: Sequence[int]) -> dict[str, Any]:
-    """Actions by their names, each with the spots that are clicked for it, and the places of these in the picture.
+def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
+    """Actions by their names, each with the spots that are clicked for it, and where these are on `viewer`'s picture.
 
     A game that does not say where it is clicked has neither clicks nor spots: the page lists the names.
     """
-    clicks = [list(game.clicks(state, action)) if getattr(game,"clicks",None) else [] for action in actions]
-    used = {name for path in clicks for name in path}
-    spots = game.spots(state) if getattr(game,"spots",None) else {}
-    return {
-        "actions": [{"name": game.action_names[a], "clicks": path} for a, path in zip(actions, clicks, strict=True)],
-        "spots": {name: [box.x, box.y, box.width, box.height] for name, box in spots.items() if name in used},
-    }
+    if game.spots is None or game.clicks is None:
+        return {"actions": [{"name": game.action_names[action], "clicks": []} for action in actions], "spots": {}}
+    found = [{"name": game.action_names[action], "clicks": list(game.clicks(state, action))} for action in actions]
+    used = {name for each in found for name in each["clicks"]}
+    spots = game.spots(state, viewer)
+    return {"actions": found, "spots": {name: list(box) for name, box in spots.items() if name in used}}
 
 
 def result(game: Game, state: Any) -> dict[str, Any]:
@@ -83,9 +82,10 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
         "ply": table.ply,
         "over": table.over,
         **position(game, state, viewer),
-        **clickable(game, state, legal),
+        **clickable(game, state, viewer, legal),
         "seats": [
             {
+                "name": game.player_names[k],
                 "agent": seat.agent,
                 "title": None if seat.agent is None else title_of(seat.agent),
                 "free": seat.agent is None and seat.owner is None,
@@ -146,10 +146,10 @@ def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
     }
 
 
-def places(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
+def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
     """`clickable` for actions by their names, whoever they belong to, so that thoughts can be shown on the picture."""
     numbers = {name: k for k, name in enumerate(game.action_names)}
-    return clickable(game, state, [numbers[name] for name in dict.fromkeys(names)])
+    return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
 
 
 def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:

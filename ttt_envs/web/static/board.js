@@ -21,7 +21,7 @@ export class Board {
     const [x, y, width, height] = viewBox(position.svg);
     this.box = { x, y, width, height };
     this.picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(position.svg)}`;
-    this.picture.alt = position.caption;
+    this.picture.alt = titleOf(position.svg) ?? position.caption;
     this.element.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);
     this.spots = spots;
@@ -140,8 +140,14 @@ function middle(element) {
 
 /** The size of a picture, in its own units: x, y, width, height. */
 function viewBox(svg) {
-  const root = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-  const given = root.getAttribute("viewBox");
-  if (given) return given.trim().split(/[\s,]+/).map(Number);
-  return [0, 0, parseFloat(root.getAttribute("width")), parseFloat(root.getAttribute("height"))];
+  const [opening] = svg.match(/<svg[^>]*>/);
+  const given = opening.match(/viewBox="([^"]+)"/);
+  if (given) return given[1].trim().split(/[\s,]+/).map(Number);
+  return [0, 0, ...["width", "height"].map((name) => parseFloat(opening.match(new RegExp(`${name}="([^"]+)"`))[1]))];
+}
+
+/** What a picture says of itself. It is read as text: a parser would apply its styles, which the page's policy forbids. */
+function titleOf(svg) {
+  const found = svg.match(/<title>([^<]*)<\/title>/);
+  return found && found[1].replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 }

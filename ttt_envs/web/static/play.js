@@ -133,25 +133,25 @@ class GamePage {
   }
 
   who(player) {
-    const seat = this.now.seats[player];
-    return seat.yours ? (this.now.seats.filter((each) => each.yours).length > 1 ? `you (player ${player})` : "you") : `player ${player}`;
+    const { seats } = this.now;
+    if (!seats[player].yours) return seats[player].name;
+    return seats.filter((each) => each.yours).length > 1 ? `${seats[player].name} (you)` : "you";
   }
 
   headline() {
     const { now } = this;
+    const held = now.seats.filter((seat) => seat.yours).length;
     if (now.over) {
       const { winners, how } = now.result;
-      if (!winners.length) return sentence(how);
-      const you = winners.some((player) => now.seats[player].yours);
-      const lost = !you && now.seats.some((seat) => seat.yours);
-      return `${you ? "You win" : lost ? "You lose" : `Player ${winners.join(" and player ")} wins`}: ${how}`;
+      if (!winners.length || held !== 1) return sentence(how);
+      return `${winners.some((player) => now.seats[player].yours) ? "You win" : "You lose"}: ${how}`;
     }
     if (now.trouble) return sentence(now.trouble);
     const asked = now.seats.map((seat, player) => ({ ...seat, player })).filter((seat) => seat.asked);
-    if (asked.some((seat) => seat.player === now.you)) return now.seats.filter((each) => each.yours).length > 1 ? `Your turn, player ${now.you}` : "Your turn";
-    const names = asked.map((seat) => `player ${seat.player}`).join(" and ");
+    if (asked.some((seat) => seat.player === now.you)) return held > 1 ? `Your turn, ${now.seats[now.you].name}` : "Your turn";
+    const names = asked.map((seat) => seat.name).join(" and ");
     if (now.chosen !== null) return `You chose ${now.chosen}. Waiting for ${names}`;
-    if (asked.some((seat) => seat.free)) return "Waiting for the invited player to come";
+    if (asked.some((seat) => seat.free)) return `Waiting for ${names}, who is invited`;
     return now.watching ? `${sentence(names).slice(0, -1)} to move` : `Waiting for ${names}`;
   }
 
@@ -195,13 +195,13 @@ class GamePage {
       const name = seat.agent === null ? (seat.yours ? "you" : seat.free ? "an invited person, not here yet" : "another person") : seat.title;
       const doing = now.over ? (now.result.winners.includes(player) ? "won" : "") : seat.chosen ? "has chosen" : seat.asked ? "to move" : "";
       return el("li", { class: seat.asked ? "asked" : "" },
-        el("b", {}, `player ${player}`), ` ${name}`, doing && el("em", {}, doing),
+        el("b", {}, seat.name), ` ${name}`, doing && el("em", {}, doing),
         now.over && el("span", { class: "reward" }, signed(now.result.rewards[player], 2)));
     }));
     const links = Object.entries(now.invitations).map(([player, key]) => {
       const link = `${location.origin}/#/g/${now.id}/${player}/${key}`;
-      const field = el("input", { readonly: true, value: link, "aria-label": `link of the invitation for player ${player}`, onfocus: (event) => event.target.select() });
-      return el("div", { class: "invitation" }, el("p", {}, `Send this link to the person who is to be player ${player}. It is for one browser only.`),
+      const field = el("input", { readonly: true, value: link, "aria-label": `link of the invitation for ${now.seats[player].name}`, onfocus: (event) => event.target.select() });
+      return el("div", { class: "invitation" }, el("p", {}, `Send this link to the person who is to be ${now.seats[player].name}. It is for one browser only.`),
         el("div", { class: "row" }, field, button("Copy", async () => { await navigator.clipboard?.writeText(link); field.select(); say("Copied."); })));
     });
     if (this.invitations.childElementCount !== links.length) this.invitations.replaceChildren(...links);
@@ -358,7 +358,7 @@ class GamePage {
       el("th", { scope: "row" }, name), el("td", {}, name in each.values ? signed(each.values[name]) : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const source = each.source === "oracle" ? "Best play, by the oracle" : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
-    return el("div", {}, el("p", { class: "note" }, `${source}, for player ${each.player}. Values are expected rewards.`),
+    return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards.`),
       el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
       names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`));
   }

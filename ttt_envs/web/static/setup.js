@@ -54,7 +54,7 @@ function showGame(place, setup, options, choose, seats) {
   const changed = () => choose(setup.id, optionsOf(place));
   place.replaceChildren(
     el("fieldset", {}, el("legend", {}, "Seats"),
-      ...Array.from({ length: setup.players }, (_, player) => seatField(setup, player, seats?.[player]))),
+      ...setup.players.map((_, player) => seatField(setup, player, seats?.[player]))),
     el("details", { open: Object.keys(options).length > 0 }, el("summary", {}, "Options"),
       setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, changed)))
         : el("p", {}, "This game has no options.")),
@@ -76,7 +76,7 @@ async function start(place, setup, button) {
 }
 
 function seatField(setup, player, before) {
-  const team = setup.teams.length < setup.players ? `, side ${setup.teams.findIndex((each) => each.includes(player))}` : "";
+  const team = setup.teams.length < setup.players.length ? `, side ${setup.teams.findIndex((each) => each.includes(player))}` : "";
   const kinds = el("select", { name: "seat" },
     el("option", { value: JSON.stringify({ kind: "me" }) }, "you"),
     el("option", { value: JSON.stringify({ kind: "invited" }) }, "another person, by invitation"),
@@ -86,7 +86,7 @@ function seatField(setup, player, before) {
   const value = JSON.stringify(wanted);
   if ([...kinds.options].some((each) => each.value === value)) kinds.value = value;
   else kinds.selectedIndex = player === 0 ? 0 : Math.min(2, kinds.options.length - 1);
-  return el("label", { class: "field" }, el("span", {}, `player ${player}${team}`), kinds);
+  return el("label", { class: "field" }, el("span", {}, setup.players[player] + team), kinds);
 }
 
 function seatsOf(place) {
