@@ -208,7 +208,9 @@ class App:
         thinkers = shown.thinkers(room, browser, player, ply)
         found = [named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
-        return JSONResponse({"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)})
+        return JSONResponse(
+            {"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)}
+        )
 
     async def review(self, request: Request) -> Response:
         """What the decisions of a finished game have lost."""
@@ -384,6 +386,4 @@ def make_app(hall: Hall, records: Records, names: Collection[str] = (), rates: R
         Exception: _failed,
     }
     guard = Middleware(Guard, names=names, rates=rates or Rates(PER_SECOND, AT_ONCE))
-    return Starlette(
-        routes=App(hall, records).routes, middleware=[guard], exception_handlers=handlers, lifespan=life
-    )
+    return Starlette(routes=App(hall, records).routes, middleware=[guard], exception_handlers=handlers, lifespan=life)

@@ -51,7 +51,7 @@ def fields_of(game: Game) -> list[dict[str, Any]]:
 
 def _field(game: Game, option: Parameter) -> Field:
     kinds = set(get_args(option.annotation) or (option.annotation,))
-    known = {"name": option.name, "default": as_text(option.default), "meaning": option.meaning}
+    known: dict[str, Any] = {"name": option.name, "default": as_text(option.default), "meaning": option.meaning}
     if kinds == {bool}:
         return Field(kind="bool", **known)
     # The game itself says what it allows, when it is given what it does not.

@@ -140,4 +140,6 @@ def _name_of(host: str) -> str:
 
 def _is_visit(method: str, headers: Headers) -> bool:
     """Whether somebody follows a link to the page."""
-    return method == "GET" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return (
+        method == "GET" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    )

@@ -157,7 +157,9 @@ class Hall:
                 table = await self._table(game, saved)
             except ValueError as error:
                 _LOG.warning("game %s cannot be gone on with: %s", ident, error)
-                raise Refused(410, f"this game was begun with ttt-envs {saved.library}, which had other rules") from None
+                raise Refused(
+                    410, f"this game was begun with ttt-envs {saved.library}, which had other rules"
+                ) from None
             room = self._rooms.get(ident) or Room(saved, table)  # another request may have been quicker
         self._keep(room)
         self._drive(room)
@@ -182,7 +184,7 @@ class Hall:
         if len(self._rooms) > _LOADED:
             unused = (i for i, each in self._rooms.items() if not (each.followers or each._driver or each._busy))
             if (first := next(unused, None)) not in (None, room.saved.id):
-                del self._rooms[first]  # type: ignore[arg-type]
+                del self._rooms[first]
 
     # --- moves ---
 
@@ -253,9 +255,7 @@ class Hall:
         agent, state = room.saved.seats[player].agent, room.table.state
         assert agent is not None
         try:
-            action = await self.workers.run(
-                (room.game.id, agent), self.shelf.decide, agent, room.table.view(player)
-            )
+            action = await self.workers.run((room.game.id, agent), self.shelf.decide, agent, room.table.view(player))
         except Refused:
             raise
         except Exception:
@@ -277,7 +277,11 @@ class Hall:
     def join(self, room: Room, player: int, key: str, browser: str) -> None:
         """Give a free seat to the browser that has its key; raises Refused otherwise."""
         seat = room.saved.seats[player] if player < len(room.saved.seats) else None
-        if seat is None or seat.agent is not None or not hmac.compare_digest(self.key_of(room, player), key):
+        if (
+            seat is None
+            or seat.agent is not None
+            or not hmac.compare_digest(self.key_of(room, player).encode(), key.encode())
+        ):
             raise Refused(403, "this invitation is not valid")
         if seat.owner == browser:
             return

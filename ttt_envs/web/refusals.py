@@ -55,7 +55,8 @@ def _no_number(name: str) -> NoReturn:
 
 def text(found: Any, name: str, most: int = 200) -> str:
     """`found` if it is a text that is not longer; raises Refused, which calls it `name`."""
-    if not isinstance(found, str) or len(found) > most:
+    # Half of a pair of surrogates, which JSON allows, is no character.
+    if not isinstance(found, str) or len(found) > most or any("\ud800" <= each <= "\udfff" for each in found):
         raise Refused(400, f"{name} must be a text of at most {most} characters")
     return found
 

@@ -5,11 +5,10 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
 
 _VERSION = 1
 
@@ -179,8 +178,7 @@ class Store:
         return [(ident, game, bool(over), touched) for ident, game, over, touched in found]
 
     def make_room(self, most: int, idle: float) -> bool:
-        """Tell whether there are fewer than `most` games; games without a move for `idle` seconds are given up for it.
-        """
+        """Tell whether there are fewer than `most` games; those without a move for `idle` seconds may be given up."""
         (count,) = self._db.execute("SELECT count(*) FROM games").fetchone()
         if count >= most:
             self._db.execute(

@@ -1,4 +1,4 @@
-"""Thoughts: what the oracle, a search or an agent thinks of the actions in a position, and what was lost by those played.
+"""Thoughts: what the oracle, a search or an agent thinks of the actions in a position, and what moves have lost.
 
 The oracle answers where it covers a position. Elsewhere the tree search that plays the game estimates, from what the
 deciding player may know alone.

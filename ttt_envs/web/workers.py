@@ -26,7 +26,7 @@ _MOST = 500
 
 
 class Shelf:
-    """Agents by their texts. An agent serves one thread at a time; where several threads want it, it is loaded again."""
+    """Agents by their texts. One serves one thread at a time; where several threads want it, it is loaded again."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[Agent]] = defaultdict(list)

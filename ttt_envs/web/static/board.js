@@ -14,6 +14,7 @@ export class Board {
     this.path = [];
     this.marks = new Map();
     this.hint = [];
+    this.returnTo = null; // the spot that had the focus before the board was waiting
   }
 
   /** Show a position, with the actions that may be chosen in it: each has a name and the spots to click. */
@@ -52,7 +53,9 @@ export class Board {
   }
 
   draw() {
-    const focused = this.layer.contains(document.activeElement) ? document.activeElement.dataset.spot : null;
+    const inside = this.layer.contains(document.activeElement);
+    const lost = document.activeElement === document.body || document.activeElement === document.getElementById("main");
+    const focused = inside ? document.activeElement.dataset.spot : lost ? this.returnTo : null;
     const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
     const names = new Set([...next, ...this.path, ...this.marks.keys(), ...this.hint]);
     this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
@@ -62,15 +65,15 @@ export class Board {
       const classes = ["spot"];
       if (chosen) classes.push("chosen");
       if (this.hint[this.path.length] === name) classes.push("hinted");
-      const inside = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
+      const shown = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
       const live = next.has(name) || chosen;
       const spot = live
         ? el("button", {
           type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
           "aria-label": said, "aria-pressed": chosen ? "true" : null,
           onclick: () => this.click(name),
-        }, ...inside)
-        : el("span", { class: classes.join(" "), "data-spot": name }, ...inside);
+        }, ...shown)
+        : el("span", { class: classes.join(" "), "data-spot": name }, ...shown);
       if (mark) spot.style.setProperty("--tone", mark.tone);
       this.place(spot, name);
       return spot;
@@ -78,7 +81,10 @@ export class Board {
     const buttons = this.buttons();
     const first = buttons.find((each) => each.dataset.spot === focused) ?? buttons[0];
     if (first) first.tabIndex = 0;
-    if (focused !== null) first?.focus();
+    if (focused !== null && first) {
+      first.focus();
+      this.returnTo = null;
+    }
   }
 
   place(spot, name) {
@@ -100,6 +106,9 @@ export class Board {
     const found = this.open().find((action) => action.clicks.length === this.path.length);
     if (found) {
       this.path = [];
+      this.actions = []; // until the server has answered
+      this.returnTo = this.layer.contains(document.activeElement) ? name : null;
+      this.draw();
       this.choose(found.name);
     } else {
       this.draw();

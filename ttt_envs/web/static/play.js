@@ -167,6 +167,7 @@ class GamePage {
     this.banner.hidden = true;
     this.status.textContent = this.headline();
     const turn = now.actions.length > 0;
+    this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
     document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
     if (present) {
       this.board.show(now, now.actions, now.spots);
@@ -343,7 +344,7 @@ class GamePage {
     const found = await this.fetchThoughts();
     if (!found || !this.overlay.checked || this.roundShown) return;
     this.opinions.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.opinion(each))
-      : [el("p", { class: "note" }, "Nobody chooses here, or what they think would tell what they hold.")]));
+      : [el("p", { class: "note" }, "Shown when it is your turn.")]));
     const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
     if (shown) this.board.mark(marksOf(shown, found.actions, this.board.path), found.spots);
   }

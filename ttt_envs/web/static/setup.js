@@ -60,11 +60,13 @@ function showGame(place, setup, options, choose, seats) {
         : el("p", {}, "This game has no options.")),
     el("details", {}, el("summary", {}, "Rules"), ...prose(setup.rules)),
     el("p", {}, el("button", { type: "button", class: "main", onclick: (event) => start(place, setup, event.target) }, "Start the game")),
+    el("p", { role: "status", class: "note" }),
   );
 }
 
 async function start(place, setup, button) {
   button.disabled = true;
+  const waiting = setTimeout(() => place.querySelector("[role=status]").replaceChildren(PATIENCE), 600);
   try {
     const made = await ask("/api/tables", { game: setup.id, options: optionsOf(place), seats: seatsOf(place) });
     location.hash = `#/g/${made.id}`;
@@ -72,6 +74,9 @@ async function start(place, setup, button) {
     if (!(error instanceof Refusal)) throw error;
     complain(error.message);
     button.disabled = false;
+  } finally {
+    clearTimeout(waiting);
+    place.querySelector("[role=status]")?.replaceChildren();
   }
 }
 
