@@ -1,5 +1,6 @@
-"""The page of `ttt serve` in Debian's chromium: games played by clicks and keys, and what a browser is sent meanwhile."""
+"""The page of `ttt serve` in Debian's chromium: games played by clicks and keys, and what a browser is sent."""
 
+import json
 import random
 import re
 import shutil
@@ -93,7 +94,7 @@ class Person:
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("response", self._keep)
         # What comes as events is no response that ever ends: it is kept as the page is given it.
-        self.page.expose_function("keepEvent", self.received.append)
+        self.page.expose_function("keepEvent", lambda text: self.received.append(text))
         self.page.add_init_script(
             """
             const Source = window.EventSource;
@@ -119,17 +120,18 @@ class Person:
         """Choose a game, its options and its seats on the page."""
         self.page.goto(f"{self.server.address}/#/")
         self.page.locator(f"input[value={game}]").check()
-        self.page.locator(".chosen-game select[name=seat]").first.wait_for()
-        self.page.locator("summary", has_text="Options").click()
+        self.page.locator(f"[data-game={game}]").wait_for()
+        if options:
+            self.page.locator("summary", has_text="Options").click()
         for name, value in options.items():
             field = self.page.locator(f"[data-option][name={name}]")
+            # The form is built anew with what the other options now allow.
             with self.page.expect_response("**/api/setup"):
                 if field.evaluate("each => each.tagName") == "SELECT":
                     field.select_option(value)
                 else:
                     field.fill(value)
                     field.blur()
-            self.page.wait_for_timeout(100)
         for player, seat in enumerate(seats):
             field = self.page.locator("select[name=seat]").nth(player)
             field.select_option(
@@ -199,7 +201,7 @@ def test_a_game_of_every_kind_is_played_to_its_end_by_clicks(people, game):
     me.page.get_by_label("one ply on").click()
     me.page.get_by_text(re.compile("^ply 1 of")).wait_for()
     me.page.get_by_role("button", name="New game").click()
-    me.page.get_by_text(re.compile("^ply [01] of [01]$")).wait_for()
+    me.page.locator("h1[data-state=turn]").wait_for()
 
 
 def test_the_overlay_shows_the_values_of_the_oracle(people):
@@ -249,11 +251,11 @@ def test_two_people_play_each_other_and_hands_stay_hidden(people):
 
     while not me.over():
         look()
-        mover = me if me.page.locator("h1[data-state=turn]").count() else other
-        mover.play_a_move(rng)
-        count = mover.page.locator(".log li").count()
-        for person in (me, other):
-            person.page.locator(".log li").nth(count - 1).wait_for()
+        turns = [person for person in (me, other) if person.page.locator("h1[data-state=turn]").count()]
+        if turns:
+            turns[0].play_a_move(rng)
+        else:
+            me.page.wait_for_timeout(20)
     assert any(re.search("[a-z]", hand) for hand in hands[me])
     # Of all that was sent before the end, nothing tells what the other held.
     for person, seat in pictures.items():
@@ -276,7 +278,6 @@ def test_choices_at_once_are_not_told_before_both_have_chosen(people):
     other.page.locator("button.spot").first.wait_for()
     me.page.locator("button.spot").first.wait_for()
     before = len(other.received)
-    me.play_a_move_alone = None
     while not me.page.locator("h1", has_text="You chose").count():
         spots = me.page.locator("button.spot:not(.chosen)")
         spots.nth(rng.randrange(spots.count())).click()
@@ -381,7 +382,7 @@ def test_a_game_is_played_by_keys_alone(people):
 def test_agents_are_watched_with_pause_and_step(people):
     me = people()
     me.begin("tic_tac_dice", "random", "greedy", rounds="single")
-    me.page.get_by_role("button", name="One ply").click()
+    me.page.get_by_role("button", name="One ply", exact=True).click()
     me.page.get_by_text("ply 1 of 1").wait_for()
     me.page.get_by_label("pace").select_option("at once")
     me.page.get_by_role("button", name="Play", exact=True).click()

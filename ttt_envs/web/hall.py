@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import logging
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,14 +48,14 @@ class Room:
     Attributes:
         saved: what is kept of it.
         table: the game itself.
-        version: counts all that changes.
+        version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
         followers: events of those who wait for a change.
     """
 
     saved: Saved
     table: Table
-    version: int = 0
+    version: int = field(default_factory=lambda: time.time_ns() // 1000)
     trouble: str = ""
     followers: set[asyncio.Event] = field(default_factory=set)
     _driver: "asyncio.Task[None] | None" = None

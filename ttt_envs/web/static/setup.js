@@ -50,15 +50,17 @@ function ownGames(own) {
   return [el("h2", {}, "Your games"), el("ul", { class: "own" }, ...items)];
 }
 
+/** Show the form of a game. What was folded out stays so. */
 function showGame(place, setup, options, choose, seats) {
   const changed = () => choose(setup.id, optionsOf(place));
+  const open = [...place.querySelectorAll("details")].map((each) => each.open);
   place.replaceChildren(
-    el("fieldset", {}, el("legend", {}, "Seats"),
+    el("fieldset", { "data-game": setup.id }, el("legend", {}, "Seats"),
       ...setup.players.map((_, player) => seatField(setup, player, seats?.[player]))),
-    el("details", { open: Object.keys(options).length > 0 }, el("summary", {}, "Options"),
+    el("details", { open: open[0] }, el("summary", {}, "Options"),
       setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, changed)))
         : el("p", {}, "This game has no options.")),
-    el("details", {}, el("summary", {}, "Rules"), ...prose(setup.rules)),
+    el("details", { open: open[1] }, el("summary", {}, "Rules"), ...prose(setup.rules)),
     el("p", {}, el("button", { type: "button", class: "main", onclick: (event) => start(place, setup, event.target) }, "Start the game")),
     el("p", { role: "status", class: "note" }),
   );
