@@ -168,7 +168,8 @@ class App:
         """A game as the browser may see it."""
         room, browser, player = await self._room(request)
         found = shown.room_for(self.hall, room, browser, player)
-        return JSONResponse({**found, "rules": room.game.rules_text})
+        about = {"rules": room.game.rules_text, "options": shown.options_text(room.game)}
+        return JSONResponse({**found, "about": about})
 
     async def events(self, request: Request) -> Response:
         """The same as server-sent events, now and after each change."""
@@ -179,6 +180,7 @@ class App:
             try:
                 yield "retry: 1000\n\n"
                 while not self.hall.closing:
+                    await self.hall.settle(room)
                     changed.clear()
                     found = shown.room_for(self.hall, room, browser, player)
                     yield f"data: {json.dumps(found, allow_nan=False)}\n\n"

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,9 @@ MOST_PLIES = 5000
 #: Games that are held in memory, and browsers that follow one game.
 _LOADED, _FOLLOWERS = 300, 50
 
+# Seconds for which nobody minds to wait.
+_MOMENT = 0.05
+
 # Decisions that are thought about for one review.
 _REVIEWED = 400
 
@@ -51,6 +55,7 @@ class Room:
         version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
         followers: events of those who wait for a change.
+        pictures: viewer -> the position that was drawn last for them, and the drawing.
     """
 
     saved: Saved
@@ -58,6 +63,7 @@ class Room:
     version: int = field(default_factory=lambda: time.time_ns() // 1000)
     trouble: str = ""
     followers: set[asyncio.Event] = field(default_factory=set)
+    pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
     _driver: "asyncio.Task[None] | None" = None
     _busy: bool = False
     _thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
@@ -340,6 +346,11 @@ class Hall:
         return room._review
 
     # --- those who follow ---
+
+    async def settle(self, room: Room) -> None:
+        """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
+        if room._driver is not None:
+            await asyncio.wait({room._driver}, timeout=_MOMENT)
 
     def follow(self, room: Room) -> asyncio.Event:
         """An event that is set at each change; raises Refused if too many follow already."""

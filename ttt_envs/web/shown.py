@@ -66,6 +66,15 @@ def title_of(agent: str) -> str:
     return _titles().get(agent, agent)
 
 
+def _present(room: Room, viewer: int | None) -> dict[str, Any]:
+    """`position` of the present, drawn once for all who see it with the same eyes."""
+    state, found = room.pictures.get(viewer, (None, {}))
+    if state is not room.table.state:
+        found = position(room.game, room.table.state[0], viewer)
+        room.pictures[viewer] = room.table.state, found
+    return found
+
+
 def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
     """A game as a browser sees it that holds some of its seats, or none; `player` is the seat that it asks for."""
     table, game, saved = room.table, room.game, room.saved
@@ -78,10 +87,10 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
     return {
         "id": saved.id,
         "version": room.version,
-        "game": {"id": game.id, "title": game.title, "options": options_text(game)},
+        "game": {"id": game.id, "title": game.title},
         "ply": table.ply,
         "over": table.over,
-        **position(game, state, viewer),
+        **_present(room, viewer),
         **clickable(game, state, viewer, legal),
         "seats": [
             {

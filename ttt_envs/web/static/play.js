@@ -96,11 +96,11 @@ class GamePage {
     this.main.replaceChildren(el("div", { class: "play" },
       el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.banner, this.board.element, history),
       el("section", { class: "right", "aria-label": "Game" },
-        el("p", { class: "note" }, [now.game.title, now.game.options].filter(Boolean).join(", ")),
+        el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
         el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         el("details", {}, el("summary", {}, "The position as text"), this.text),
-        el("details", {}, el("summary", {}, "Rules"), ...prose(now.rules)))));
+        el("details", {}, el("summary", {}, "Rules"), ...prose(now.about.rules)))));
   }
 
   // --- what is new ---
