@@ -50,14 +50,17 @@ class GamePage {
   /** Hear of changes: at once while the page is seen, now and then while it is not, as browsers open few streams. */
   follow() {
     this.source?.close();
-    clearInterval(this.poll);
+    clearInterval(this.poll); // of a timeout too
     if (document.visibilityState === "hidden") {
       this.poll = setInterval(() => ask(this.path + this.query).then((now) => this.take(now)).catch(() => {}), POLL);
       return;
     }
     this.source = new EventSource(`${this.path}/events${this.query}`);
     this.source.onmessage = (event) => this.take(JSON.parse(event.data));
-    this.source.onerror = () => { this.connection.hidden = false; };
+    this.source.onerror = () => {
+      this.connection.hidden = false;
+      if (this.source.readyState === EventSource.CLOSED) this.poll = setTimeout(() => this.follow(), POLL); // refused
+    };
     this.source.onopen = () => { this.connection.hidden = true; };
   }
 
@@ -85,6 +88,7 @@ class GamePage {
     this.overlayLabel = el("label", { class: "check" }, this.overlay, "Show what the oracle or a search thinks");
     const buttons = el("div", { class: "buttons" }, this.watch, this.one, this.pace, this.takeBack, this.hint, this.again);
 
+    this.next = el("p", { class: "banner", hidden: true });
     this.seats = el("ul", { class: "seats" });
     this.invitations = el("div");
     this.names = el("div", { class: "names" });
@@ -97,7 +101,7 @@ class GamePage {
       el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.banner, this.board.element, history),
       el("section", { class: "right", "aria-label": "Game" },
         el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
-        this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
+        this.next, this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
         el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         el("details", {}, el("summary", {}, "The position as text"), this.text),
         el("details", {}, el("summary", {}, "Rules"), ...prose(now.about.rules)))));
@@ -110,10 +114,6 @@ class GamePage {
     const before = this.now;
     if (this.ended || (before && now.version < before.version)) return;
     this.now = now;
-    if (now.successor && !(before && before.successor) && before) {
-      this.goTo(now.successor);
-      return;
-    }
     if (before && before.version === now.version && this.drawn) return;
     const rounds = before ? now.rounds.filter((ply) => ply > before.ply) : [];
     if (before && now.ply > before.ply) say(this.told(before.ply));
@@ -181,9 +181,11 @@ class GamePage {
     this.forth.disabled = this.ply() >= now.ply;
     show(this.takeBack, now.may.take_back);
     show(this.hint, now.may.think && turn);
-    show(this.again, now.may.again && (now.over || now.ply > 0));
+    show(this.again, now.may.again && !now.successor && (now.over || now.ply > 0));
     for (const each of [this.watch, this.one, this.pace]) show(each, now.may.step);
     this.overlayLabel.hidden = !now.may.think;
+    show(this.next, now.successor);
+    if (now.successor) this.next.replaceChildren("A new game has begun. ", el("a", { href: this.addressOf(now.successor) }, "Go there"));
     this.drawSeats();
     this.drawNames();
     this.drawLog();
@@ -289,7 +291,11 @@ class GamePage {
   }
 
   goTo(id) {
-    location.hash = `#/g/${id}${this.query ? `/${this.query.split("=")[1]}` : ""}`;
+    location.hash = this.addressOf(id);
+  }
+
+  addressOf(id) {
+    return `#/g/${id}${this.query ? `/${this.query.split("=")[1]}` : ""}`;
   }
 
   // --- agents among themselves ---
