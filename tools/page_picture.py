@@ -41,14 +41,14 @@ def photograph(page: Any, address: str, config: Config) -> None:
     page.locator(f"[data-game={config.game}]").wait_for()
     page.locator("select[name=seat]").nth(1).select_option(f'{{"kind":"agent","agent":"{config.agent}"}}')
     page.get_by_role("button", name="Start the game").click()
-    for move in config.moves:
+    for k, move in enumerate(config.moves):
         page.locator("h1[data-state=turn]").wait_for()
         spot = page.get_by_label(move, exact=True)
         if not spot.count():
             page.get_by_role("button", name="Hint").click()
             spot = page.locator("button.hinted")
         spot.click()
-        page.locator("h1:not([data-state=turn])").wait_for()
+        page.locator(".log li").nth(2 * k + 1).wait_for()
     page.locator("h1[data-state=turn]").wait_for()
     page.get_by_label("Show what the oracle or a search thinks").check()
     page.locator(".mark").first.wait_for()

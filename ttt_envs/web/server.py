@@ -4,6 +4,7 @@ import ipaddress
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def serve(
                 "not encrypted: in a network that you do not trust, put a server with TLS before it.",
                 file=sys.stderr,
             )
-        Server(config).run(sockets=[listening])
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            Server(config).run(sockets=[listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -23,6 +23,8 @@ from ttt_envs.web.workers import Shelf
 #: Simulations for a position that the oracle does not cover.
 SIMULATIONS = 4000
 
+_ORACLE = "oracle"
+
 # Probabilities below this are not shown.
 _LEAST = 0.005
 
@@ -35,6 +37,7 @@ class Thoughts:
         player: the player who decides.
         source: "oracle", or the text of the search that estimates; "" where nobody knows.
         values: action -> expected reward of the player, where it is known.
+        estimated: the actions whose values are a search's estimates.
         best: the best actions; for a mixed policy those that it plays.
         best_probabilities: action -> probability under best play, where it is mixed.
         agent: text of the agent that decides; None for a person.
@@ -44,6 +47,7 @@ class Thoughts:
     player: int
     source: str
     values: dict[int, float]
+    estimated: list[int]
     best: list[int]
     best_probabilities: dict[int, float]
     agent: str | None
@@ -84,6 +88,9 @@ def think(shelf: Shelf, view: View, agent: str | None) -> Thoughts:
     """The thoughts on the one decision of a view; `agent` is the text of the agent that decides."""
     player, mask = int(view.players[0]), view.masks[0]
     source, values, policy = _best_play(shelf, view)
+    estimated = mask & (np.isnan(values) | (source != _ORACLE))
+    if source == _ORACLE and estimated.any():
+        values = np.where(estimated, _estimate(shelf, view)[1], values)
     known = np.flatnonzero(~np.isnan(values) & mask)
     best = np.flatnonzero(policy > _LEAST)
     found = np.zeros(view.game.num_actions)
@@ -94,6 +101,7 @@ def think(shelf: Shelf, view: View, agent: str | None) -> Thoughts:
         player=player,
         source=source,
         values={int(action): round(float(values[action]), 4) for action in known},
+        estimated=np.flatnonzero(estimated).tolist(),
         best=best[np.argsort(-policy[best], kind="stable")].tolist(),
         best_probabilities=_shown(policy) if 0 < policy.max(initial=0) < 1 else {},
         agent=agent,
@@ -109,7 +117,7 @@ def _best_play(shelf: Shelf, view: View) -> tuple[str, np.ndarray, np.ndarray]:
         # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
         world = view.sample_worlds()
         if oracle.covers(world)[0]:
-            return "oracle", oracle.action_values(world, view.players)[0], oracle.policy(world, view.players)[0]
+            return _ORACLE, oracle.action_values(world, view.players)[0], oracle.policy(world, view.players)[0]
     return _estimate(shelf, view)
 
 
@@ -150,7 +158,7 @@ def review(shelf: Shelf, views: Sequence[tuple[int, View, int]]) -> list[Judgeme
         best, regret, source = -1, np.nan, ""
         if oracle is not None:
             _, lost, tops, _ = judge(game, oracle, view.sample_worlds(), view.players, np.array([action]))
-            best, regret, source = int(tops[0]), float(lost[0]), "oracle"
+            best, regret, source = int(tops[0]), float(lost[0]), _ORACLE
         if np.isnan(regret):
             source, values, policy = _estimate(shelf, view)
             if source and not np.isnan(values[action]):
@@ -180,6 +188,7 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
         "player": thoughts.player,
         "source": thoughts.source,
         "values": by_name(thoughts.values),
+        "estimated": [game.action_names[action] for action in thoughts.estimated],
         "best": [game.action_names[action] for action in thoughts.best],
         "best_probabilities": by_name(thoughts.best_probabilities),
         "agent": thoughts.agent,

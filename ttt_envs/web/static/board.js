@@ -2,6 +2,8 @@
 
 import { el } from "./tools.js";
 
+const NO_MARKS = () => new Map();
+
 export class Board {
   /** `choose(action)` is called with the name of the action whose spots have been clicked. */
   constructor(choose) {
@@ -12,7 +14,7 @@ export class Board {
     this.layer.addEventListener("keydown", (event) => this.steer(event));
     this.actions = [];
     this.path = [];
-    this.marks = new Map();
+    this.marksAfter = NO_MARKS;
     this.hint = [];
     this.returnTo = null; // the spot that had the focus before the board was waiting
   }
@@ -29,13 +31,16 @@ export class Board {
     this.actions = actions.filter((action) => action.clicks.length);
     this.path = [];
     this.hint = [];
-    this.marks = new Map();
+    this.marksAfter = NO_MARKS;
     this.draw();
   }
 
-  /** Show numbers on spots: spot -> {text, tone from 0 to 1, best}. They may lie where nothing can be clicked. */
-  mark(marks, spots) {
-    this.marks = marks;
+  /**
+   * Show numbers on spots: `marksAfter` gives for the spots clicked so far a map, spot -> {text, said, tone from 0 to 1,
+   * best}. They may lie where nothing can be clicked.
+   */
+  mark(marksAfter, spots) {
+    this.marksAfter = marksAfter;
     this.spots = { ...this.spots, ...spots };
     this.draw();
   }
@@ -57,9 +62,10 @@ export class Board {
     const lost = document.activeElement === document.body || document.activeElement === document.getElementById("main");
     const focused = inside ? document.activeElement.dataset.spot : lost ? this.returnTo : null;
     const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
-    const names = new Set([...next, ...this.path, ...this.marks.keys(), ...this.hint]);
+    const marks = this.marksAfter(this.path);
+    const names = new Set([...next, ...this.path, ...marks.keys(), ...this.hint]);
     this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
-      const mark = this.marks.get(name);
+      const mark = marks.get(name);
       const chosen = this.path.includes(name) && !next.has(name);
       const said = mark ? `${name}, ${mark.said}` : name;
       const classes = ["spot"];

@@ -343,7 +343,7 @@ class GamePage {
   async think() {
     if (!this.overlay.checked) {
       this.opinions.hidden = true;
-      this.board.mark(new Map(), {});
+      this.board.mark(() => new Map(), {});
       return;
     }
     this.opinions.hidden = false;
@@ -352,7 +352,7 @@ class GamePage {
     this.opinions.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.opinion(each))
       : [el("p", { class: "note" }, "Shown when it is your turn.")]));
     const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
-    if (shown) this.board.mark(marksOf(shown, found.actions, this.board.path), found.spots);
+    if (shown) this.board.mark((path) => marksOf(shown, found.actions, path), found.spots);
   }
 
   opinion(each) {
@@ -362,9 +362,9 @@ class GamePage {
     const decided = each.agent !== null && Object.keys(each.probabilities).length > 0;
     const head = ["action", "value", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
     const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
-      el("th", { scope: "row" }, name), el("td", {}, name in each.values ? signed(each.values[name]) : "–"),
+      el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
-    const source = each.source === "oracle" ? "Best play, by the oracle" : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
+    const source = each.source === "oracle" ? `Best play, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
     return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards.`),
       el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
       names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`));
@@ -405,7 +405,7 @@ class GamePage {
   }
 }
 
-/** Numbers for the spots: on each the best value, or probability, of the actions that are begun by clicking it. */
+/** Numbers for the spots after those of `path` were clicked: on each the best value, or probability, of the actions that are begun by clicking it. */
 function marksOf(each, actions, path) {
   const known = Object.keys(each.values).length > 0;
   const worth = known ? each.values : each.probabilities;
@@ -422,7 +422,7 @@ function marksOf(each, actions, path) {
       continue;
     }
     const text = known ? signed(value) : percent(value);
-    const tone = high > low ? (value - low) / (high - low) : 0.5;
+    const tone = high > low ? (value - low) / (high - low) : known ? (1 + value) / 2 : 1;
     marks.set(spot, { value, text, tone, best: each.best.includes(name) || Boolean(before?.best), said: `${known ? "value" : "probability"} ${text}` });
   }
   return marks;
