@@ -83,7 +83,8 @@ FLOORS["ttt_envs.evaluation"] = (
     "ttt_envs.solvers",
 )
 FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
-FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation", "ttt_envs.testing")
+FLOORS["ttt_envs.web"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation")
+FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.web"], "ttt_envs.web", "ttt_envs.testing")
 FLOORS["ttt_envs.integrations"] = ("ttt_envs.core", "ttt_envs.wrappers", *_LOADED)
 FLOORS["training"] = ("ttt_envs",)
 FLOORS["tools"] = ("ttt_envs", "training")
@@ -176,6 +177,8 @@ EXTRAS = {
     "pyarrow": {"ttt_envs.evaluation.dataset"},
     "minari": {"ttt_envs.evaluation.dataset"},
     "pandas": set(),
+    "starlette": {"ttt_envs.web"},
+    "uvicorn": {"ttt_envs.web"},
 }
 
 

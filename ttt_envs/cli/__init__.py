@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "describe": "ttt_envs.cli.describe:Describe",
     "agents": "ttt_envs.cli.agents:Agents",
     "play": "ttt_envs.cli.play:Play",
+    "serve": "ttt_envs.cli.serve:Serve",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
     "regret": "ttt_envs.cli.regret:Regret",

@@ -66,7 +66,8 @@ class Game:
         max_plies: no game has more steps.
         teams: the players of each side; sides share their reward.
         native: the PettingZoo API that fits best.
-        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know.
+        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know,
+            `core.state.SPECTATOR` only what all players know.
         read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
         spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by

@@ -21,19 +21,45 @@ def unknown(kind: str, name: object, known: Sequence[str]) -> str:
     return f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}"
 
 
+class NotAllowed(ValueError):
+    """A value of an option that is none of those allowed.
+
+    Attributes:
+        option: name of the option.
+        allowed: the values that it may have.
+    """
+
+    def __init__(self, option: str, value: Any, allowed: Sequence[Any]) -> None:
+        super().__init__(f"option {option}={value!r} must be one of {', '.join(map(repr, allowed))}")
+        self.option, self.allowed = option, tuple(allowed)
+
+
+class OutOfRange(ValueError):
+    """A number of an option that is too small or too large.
+
+    Attributes:
+        option: name of the option.
+        low, high: the least and the greatest number that it may be.
+    """
+
+    def __init__(self, option: str, value: Any, low: int, high: int) -> None:
+        super().__init__(f"option {option}={value!r} must be from {low} to {high}")
+        self.option, self.low, self.high = option, low, high
+
+
 def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """`value` if it is one of `allowed` and of the same type; else ValueError."""
+    """`value` if it is one of `allowed` and of the same type; else NotAllowed, a ValueError."""
     if not any(type(value) is type(each) and value == each for each in allowed):
-        raise ValueError(f"option {option}={value!r} must be one of {', '.join(map(repr, allowed))}")
+        raise NotAllowed(option, value, allowed)
     return value
 
 
 def whole(option: str, value: Any, low: int, high: int) -> int:
-    """`value` if it is an int from low to high; else TypeError or ValueError."""
+    """`value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"option {option}={value!r} must be a whole number, not {type(value).__name__}")
     if not low <= value <= high:
-        raise ValueError(f"option {option}={value!r} must be from {low} to {high}")
+        raise OutOfRange(option, value, low, high)
     return int(value)
 
 

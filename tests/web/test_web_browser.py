@@ -1,0 +1,342 @@
+"""The page of `ttt serve` in Debian's chromium: games played by clicks and keys, and what a browser is sent."""
+
+import json
+import random
+import re
+import shutil
+
+import pytest
+
+from tools.serving import Served
+from ttt_envs.core import jit
+
+api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+    pytest.mark.skipif(jit.DISABLED, reason="the server runs compiled, as users run it"),
+]
+
+#: A game of every kind, with options that make it short.
+KINDS = {
+    "super_tic_tac_toe": {},
+    "martian_tic_tac_toe": {},
+    "tic_tac_dice": {"rounds": "single"},
+    "tic_tac_match": {"max_turns": "12"},
+    "operation_tic_tac_toe": {"mode": "round"},
+}
+
+NEXT = "button.spot:not(.chosen), .banner:not([hidden]) button, h1[data-state=over]"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Served(tmp_path_factory.mktemp("serve") / "games.sqlite")
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Person:
+    """A person at a browser of their own. `received` is all that the server has sent to it."""
+
+    def __init__(self, chromium, server: Served, **settings) -> None:
+        self.context = chromium.new_context(**settings)
+        self.server = server
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.faults: list[str] = []
+        self.received: list[str] = []
+        self.page.on("console", lambda message: self.faults.append(message.text))
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("response", self._keep)
+        # What comes as events is no response that ever ends: it is kept as the page is given it.
+        self.page.expose_function("keepEvent", lambda text: self.received.append(text))
+        self.page.add_init_script(
+            """
+            const Source = window.EventSource;
+            window.EventSource = class extends Source {
+              constructor(...given) {
+                super(...given);
+                this.addEventListener("message", (event) => window.keepEvent(event.data));
+              }
+            };
+            """
+        )
+        self.page.goto(server.address)
+        self.page.get_by_role("button", name="Start the game").wait_for()
+
+    def _keep(self, response) -> None:
+        if "/events" not in response.url and "/api/" in response.url:
+            try:
+                self.received.append(response.text())
+            except api.Error:  # the page has gone on
+                self.received.append("")
+
+    def begin(self, game: str, *seats: str, **options: str) -> None:
+        """Choose a game, its options and its seats on the page."""
+        self.page.goto(f"{self.server.address}/#/")
+        self.page.locator(f"input[value={game}]").check()
+        self.page.locator(f"[data-game={game}]").wait_for()
+        if options:
+            self.page.locator("summary", has_text="Options").click()
+        for name, value in options.items():
+            field = self.page.locator(f"[data-option][name={name}]")
+            # The form is built anew with what the other options now allow.
+            with self.page.expect_response("**/api/setup"):
+                if field.evaluate("each => each.tagName") == "SELECT":
+                    field.select_option(value)
+                else:
+                    field.fill(value)
+                    field.blur()
+        for player, seat in enumerate(seats):
+            kind = {"kind": seat} if seat in ("me", "invited") else {"kind": "agent", "agent": seat}
+            field = self.page.locator("select[name=seat]").nth(player)
+            field.select_option(json.dumps(kind, separators=(",", ":")))
+        self.page.get_by_role("button", name="Start the game").click()
+        self.page.locator(".board img").wait_for()
+
+    @property
+    def headline(self) -> str:
+        return self.page.locator("h1").inner_text()
+
+    def over(self) -> bool:
+        return self.page.locator("h1[data-state=over]").count() > 0
+
+    def play_a_move(self, rng: random.Random) -> None:
+        """Click at random until an action is chosen, or the game is over."""
+        log = self.page.locator(".log li")
+        before = log.count()
+        while not self.over() and log.count() == before:
+            self.page.locator(NEXT).first.wait_for()
+            following = self.page.locator(".banner:not([hidden]) button")
+            if following.count():
+                following.click()
+                continue
+            spots = self.page.locator("button.spot:not(.chosen)")
+            count = spots.count()
+            if count:
+                try:
+                    spots.nth(rng.randrange(count)).click(timeout=2000)
+                except api.TimeoutError:  # the spots have changed meanwhile
+                    continue
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.faults == []
+
+
+@pytest.fixture
+def people(chromium, server):
+    found: list[Person] = []
+
+    def come(**settings) -> Person:
+        found.append(Person(chromium, server, **settings))
+        return found[-1]
+
+    yield come
+    for each in found:
+        each.close()
+
+
+@pytest.mark.parametrize("game", KINDS)
+def test_a_game_of_every_kind_is_played_to_its_end_by_clicks(people, game):
+    me, rng = people(viewport={"width": 1400, "height": 1000}), random.Random(1)
+    me.begin(game, "me", "random", **KINDS[game])
+    while not me.over():
+        me.play_a_move(rng)
+    assert re.match(r"You (win|lose): |Draw", me.headline)
+    me.page.get_by_text("What your moves have lost").wait_for()
+    assert me.page.locator(".review").inner_text().count("You lost") == 1
+    # Back to the start, and on again.
+    me.page.get_by_label("ply", exact=True).focus()
+    me.page.keyboard.press("Home")
+    me.page.get_by_text(re.compile("^ply 0 of")).wait_for()
+    me.page.get_by_label("one ply on").click()
+    me.page.get_by_text(re.compile("^ply 1 of")).wait_for()
+    me.page.get_by_role("button", name="New game").click()
+    me.page.locator("h1[data-state=turn]").wait_for()
+
+
+def test_the_overlay_shows_the_values_of_the_oracle(people):
+    me = people()
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    me.page.locator("button.spot").first.wait_for()
+    me.page.get_by_label("Show what the oracle or a search thinks").check()
+    me.page.locator(".mark").first.wait_for()
+    spots = me.page.locator("button.spot")
+    marks = [spots.nth(k).locator(".mark").inner_text() for k in range(spots.count())]
+    values = [float(text.replace("−", "-")) for text in marks]
+    assert all(-1 <= value <= 1 for value in values)
+    best = spots.nth(values.index(max(values)))
+    assert best.locator(".mark.best").count() == 1
+    assert re.search(r", value [+−]?\d\.\d\d$", best.get_attribute("aria-label"))
+    assert "Best play, by the oracle" in me.page.locator(".opinions").inner_text()
+    me.page.get_by_role("button", name="Hint").click()
+    me.page.locator(".banner", has_text="Hint, by the oracle").wait_for()
+    assert me.page.locator(".hinted .mark.best").count() == 1
+    me.page.get_by_label("Show what the oracle or a search thinks").uncheck()
+    assert me.page.locator(".mark").count() == 0
+
+
+def invitation(person: Person) -> str:
+    return person.page.locator(".invitation input").input_value()
+
+
+def test_two_people_play_each_other_and_hands_stay_hidden(people):
+    me, other, rng = people(), people(), random.Random(0)
+    me.begin("tic_tac_match", "me", "invited", max_turns="8")
+    link = invitation(me)
+    other.page.goto(link)
+    other.page.locator(".board img").wait_for()
+    assert link.rsplit("/", 1)[1] not in other.page.url, "the key does not stay in the address"
+    me.page.locator(".invitation").wait_for(state="detached")
+    hands: list[set[str]] = [set(), set()]
+    while not me.over():
+        for seat, person in enumerate((me, other)):
+            (hand,) = re.findall(rf"^hand {seat}: (.*)$", person.page.locator("pre").text_content(), re.M)
+            hands[seat].add(hand)
+        turns = [person for person in (me, other) if person.page.locator("h1[data-state=turn]").count()]
+        if turns:
+            turns[0].play_a_move(rng)
+        else:
+            me.page.wait_for_timeout(20)
+    # Of all that was sent before the end, nothing tells what the other held.
+    for seat, person in enumerate((me, other)):
+        running = [each for each in person.received if re.search(r'"over": ?false', each)]
+        own = re.findall(rf"hand {seat}: ([^\\]*)", "".join(running))
+        shown = re.findall(rf"hand {1 - seat}: ([^\\]*)", "".join(running))
+        assert len(running) > 4
+        assert set(own) == hands[seat]
+        assert all(re.fullmatch(r"\d hidden", each) for each in shown), shown
+        assert not any(f": {hand}" in each for each in running for hand in hands[1 - seat] - hands[seat])
+
+
+def test_choices_at_once_are_not_told_before_both_have_chosen(people):
+    me, other, rng = people(), people(), random.Random(0)
+    me.begin("operation_tic_tac_toe", "me", "invited", mode="round")
+    other.page.goto(invitation(me))
+    other.page.locator("button.spot").first.wait_for()
+    me.page.locator("button.spot").first.wait_for()
+    before = len(other.received)
+    while not me.page.locator("h1", has_text="You chose").count():
+        spots = me.page.locator("button.spot:not(.chosen)")
+        spots.nth(rng.randrange(spots.count())).click()
+    chosen = re.match(r"You chose (.*)\. Waiting", me.headline)[1]
+    other.page.locator("li", has_text="has chosen").wait_for()
+    new = "".join(other.received[before:])
+    assert new
+    assert f'"chosen": "{chosen}"' not in new
+    assert '"moves": []' in new
+    other.play_a_move(rng)
+    other.page.locator(".log li", has_text=chosen).wait_for()
+
+
+def test_two_games_are_apart_and_others_cannot_move(people):
+    me, other = people(), people()
+    me.begin("super_tic_tac_toe", "me", "invited")
+    first = me.page.url
+    me.page.get_by_label("cell 4/4").click()
+    me.page.locator(".log li").first.wait_for()
+    other.begin("super_tic_tac_toe", "me", "random")
+    assert other.page.locator(".log li").count() == 0
+    other.page.goto(first)
+    other.page.locator(".log li").first.wait_for()
+    assert other.page.locator("button.spot").count() == 0
+    assert other.page.locator(".invitation").count() == 0
+    answer = other.page.evaluate(
+        """async (id) => (await fetch(`/api/tables/${id}/move`, {method: "POST", headers: {"content-type":
+        "application/json"}, body: JSON.stringify({player: 1, ply: 1, action: "4/0"})})).status""",
+        first.rsplit("/", 1)[1],
+    )
+    assert answer == 403
+    other.faults = [each for each in other.faults if "403" not in each]
+
+
+def test_a_reload_and_a_killed_server_lose_nothing(people, chromium, tmp_path):
+    server = Served(tmp_path / "games.sqlite")
+    me, rng = Person(chromium, server), random.Random(2)
+    me.begin("super_tic_tac_toe", "me", "random")
+    for _ in range(2):
+        me.play_a_move(rng)
+    me.page.locator("button.spot").first.wait_for()
+    before = [each.inner_text() for each in me.page.locator(".log li").all()]
+    me.page.reload()
+    me.page.locator("button.spot").first.wait_for()
+    assert [each.inner_text() for each in me.page.locator(".log li").all()] == before
+    server.kill()
+    me.page.get_by_text("The connection is lost").wait_for()
+    server.start(server.port)
+    me.page.get_by_text("The connection is lost").wait_for(state="hidden")
+    me.play_a_move(rng)
+    assert [each.inner_text() for each in me.page.locator(".log li").all()][: len(before)] == before
+    me.context.close()
+    server.stop()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
+    me, rng = people(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True), random.Random(0)
+    width = "document.documentElement.scrollWidth"
+    assert me.page.evaluate(width) == 360
+    for game, options in KINDS.items():
+        me.begin(game, "me", "random", **options)
+        for _ in range(2):
+            me.play_a_move(rng)
+        for each in me.page.locator("details:not([open]) > summary").all():
+            if each.is_visible():
+                each.click()
+        assert me.page.evaluate(width) == 360, game
+    background = me.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background))) > 384) == (scheme == "light")
+
+
+def test_a_game_is_played_by_keys_alone(people):
+    me, rng = people(), random.Random(0)
+    me.page.get_by_label("Super Tic-Tac-Toe").focus()
+    for _ in range(40):
+        if me.page.evaluate("document.activeElement.textContent") == "Start the game":
+            break
+        me.page.keyboard.press("Tab")
+    me.page.locator("select[name=seat]").nth(1).select_option('{"kind":"agent","agent":"random"}')
+    me.page.keyboard.press("Enter")
+    me.page.locator("button.spot").first.wait_for()
+    for _ in range(20):
+        if me.page.evaluate("document.activeElement.classList.contains('spot')"):
+            break
+        me.page.keyboard.press("Tab")
+    assert me.page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("cell 4/")
+    me.page.keyboard.press("ArrowRight")
+    me.page.keyboard.press("ArrowDown")
+    assert me.page.evaluate("document.activeElement.getAttribute('aria-label')") == "cell 4/4"
+    plies = 0
+    while not me.over():
+        me.page.locator("button.spot:focus").wait_for()  # after each answer the focus is on the board again
+        me.page.keyboard.press(rng.choice(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]))
+        me.page.keyboard.press("Enter")
+        plies += 1
+        me.page.locator(f".log li:nth-child({2 * plies}), h1[data-state=over]").first.wait_for()
+    said = me.page.locator("#said").inner_text()
+    assert re.search("You (win|lose)|Draw", said)
+
+
+def test_agents_are_watched_with_pause_and_step(people):
+    me = people()
+    me.begin("tic_tac_dice", "random", "greedy", rounds="single")
+    me.page.get_by_role("button", name="One ply", exact=True).click()
+    me.page.get_by_text("ply 1 of 1").wait_for()
+    me.page.get_by_label("pace").select_option("at once")
+    me.page.get_by_role("button", name="Play", exact=True).click()
+    me.page.locator("h1[data-state=over]").wait_for()
+    assert me.page.get_by_role("button", name="Play", exact=True).is_hidden()

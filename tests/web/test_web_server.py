@@ -1,0 +1,678 @@
+"""The server of `ttt serve`: games played by requests, and everything that is refused."""
+
+import json
+import re
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_coin
+import toy_kuhn
+from option_sets import marked_games
+
+import ttt_envs
+from ttt_envs import agents, registry
+from ttt_envs.agents import Agent
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.state import SPECTATOR
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.play import game_seeds, play_games
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("httpx2")
+
+from starlette.testclient import TestClient
+
+from ttt_envs.web import guard, hall, recorded, store
+from ttt_envs.web.app import make_app
+from ttt_envs.web.catalog import Agents, fields_of
+from ttt_envs.web.guard import Rates
+from ttt_envs.web.hall import Hall
+from ttt_envs.web.recorded import Records
+from ttt_envs.web.table import Table
+
+COIN, KUHN, TURNS = "toy_coin", "toy_kuhn", "super_tic_tac_toe"
+
+
+class Slow(Agent):
+    """Thinks until it is let go, and then plays the first legal action."""
+
+    go = threading.Event()
+
+    def act(self, view):
+        assert self.go.wait(30)
+        return view.masks.argmax(axis=1)
+
+
+class Broken(Agent):
+    """Fails."""
+
+    def act(self, view):
+        raise RuntimeError("a secret of the server")
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch):
+    """The toy games as registered ones."""
+    monkeypatch.setitem(registry.GAMES, COIN, "toy_coin:make")
+    monkeypatch.setitem(registry.GAMES, KUHN, "toy_kuhn:make")
+    monkeypatch.setitem(agents.AGENTS, "slow", f"{__name__}:Slow")
+    monkeypatch.setitem(agents.AGENTS, "broken", f"{__name__}:Broken")
+    Slow.go.clear()
+    yield
+    Slow.go.set()
+
+
+class Server:
+    """A server in this process, and browsers that talk to it."""
+
+    def __init__(self, path: Path, folder: Path | None = None, more: tuple[str, ...] = (), rates: Rates | None = None):
+        self.hall = Hall(path, more)
+        self.app = make_app(self.hall, Records(folder), names=["testserver"], rates=rates or Rates(1e6, 1e6))
+
+    def __enter__(self):
+        self._client = TestClient(self.app).__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._client.__exit__(*error)
+
+    def browser(self, cookies=None) -> "Browser":
+        # All through one event loop, each with cookies of its own.
+        return Browser(self, cookies)
+
+
+class Browser:
+    def __init__(self, server: Server, cookies=None):
+        self.client = TestClient(server.app, cookies=cookies)
+        self.client.portal = server._client.portal
+        self.received: list[str] = []
+        self.ask("/api/games")
+
+    def ask(self, path, body=None, status=200, **more):
+        answer = self.client.get(path, **more) if body is None else self.client.post(path, json=body, **more)
+        self.received.append(answer.text)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def begin(self, game, *seats, options=None, status=201):
+        kinds = [{"kind": each} if each in ("me", "invited") else {"kind": "agent", "agent": each} for each in seats]
+        return self.ask("/api/tables", {"game": game, "options": options or {}, "seats": kinds}, status).get("id")
+
+    def look(self, ident, player=None):
+        return self.ask(f"/api/tables/{ident}" + ("" if player is None else f"?player={player}"))
+
+    def play(self, ident, action, player=None, status=200, ply=None):
+        now = self.look(ident, player)
+        body = {"player": now["you"] if player is None else player, "ply": now["ply"] if ply is None else ply}
+        return self.ask(f"/api/tables/{ident}/move", {**body, "action": action}, status)
+
+    def wait(self, ident, player=None):
+        """The game when it is this browser's turn, or over."""
+        for _ in range(1000):
+            now = self.look(ident, player)
+            if now["actions"] or now["over"] or now["trouble"]:
+                return now
+            time.sleep(0.01)
+        raise AssertionError("nothing happens")
+
+    def play_on(self, ident, rng, plies=10_000):
+        """Play at random, so many moves or to the end."""
+        now = self.wait(ident)
+        for _ in range(plies):
+            if now["over"]:
+                break
+            self.play(ident, rng.choice([each["name"] for each in now["actions"]]))
+            now = self.wait(ident)
+        return now
+
+
+@pytest.fixture
+def server(tmp_path):
+    with Server(tmp_path / "games.sqlite", more=("slow", "broken")) as server:
+        yield server
+
+
+# --- playing ---
+
+
+def test_a_game_is_played_to_its_end_and_judged(server):
+    me = server.browser()
+    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
+    first = me.look(ident)
+    assert not first["over"]
+    now = me.play_on(ident, np.random.default_rng(0))
+    assert now["over"]
+    assert sum(now["result"]["rewards"]) == 0
+    assert len(now["moves"]) == now["ply"]
+    assert now["svg"].startswith("<svg")
+    past = me.ask(f"/api/tables/{ident}/positions/0")
+    assert past["text"].splitlines()[1:] == first["text"].splitlines()[1:] or now["moves"][0][0][0] == 1
+    review = me.ask(f"/api/tables/{ident}/review")
+    mine = [each for each in review["decisions"] if each["player"] == 0]
+    assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
+    assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
+    assert review["totals"]["0"] == pytest.approx(sum(each["regret"] for each in mine), abs=1e-3)
+
+
+def test_the_same_moves_are_played_after_a_restart_in_the_middle(tmp_path):
+    path, rng = tmp_path / "games.sqlite", np.random.default_rng(1)
+    with Server(path) as server:
+        me = server.browser()
+        ident = me.begin(TURNS, "me", "greedy")
+        me.play_on(ident, rng, plies=4)
+        before, cookies = me.look(ident), dict(me.client.cookies)
+    with Server(path) as server:
+        me = server.browser(cookies)
+        assert [each["id"] for each in me.ask("/api/games")["own"]] == [ident]
+        after = me.look(ident)
+        assert after | {"version": 0} == before | {"version": 0}
+        assert me.play_on(ident, rng)["over"]
+
+
+def test_a_choice_that_waits_survives_a_restart(tmp_path):
+    path = tmp_path / "games.sqlite"
+    with Server(path) as server:
+        me, other = server.browser(), server.browser()
+        ident = me.begin(COIN, "me", "invited")
+        key = me.look(ident)["invitations"]["1"]
+        other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key})
+        action = me.look(ident)["actions"][0]["name"]
+        me.play(ident, action)
+        cookies = [dict(each.client.cookies) for each in (me, other)]
+    with Server(path) as server:
+        me, other = (server.browser(each) for each in cookies)
+        now = me.look(ident)
+        assert (now["chosen"], now["actions"], now["ply"]) == (action, [], 0)
+        assert [seat["chosen"] for seat in other.look(ident)["seats"]] == [True, False]
+        other.play(ident, other.look(ident)["actions"][0]["name"])
+        assert me.look(ident)["ply"] == 1
+
+
+def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(server):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "random")
+    start = me.look(ident)
+    assert not start["may"]["take_back"]
+    me.ask(f"/api/tables/{ident}/take_back", {}, 409)
+    me.play(ident, "4/4")
+    first = me.wait(ident)
+    assert first["ply"] == 2
+    me.ask(f"/api/tables/{ident}/take_back", {})
+    again = me.look(ident)
+    assert (again["ply"], again["text"]) == (0, start["text"])
+    me.play(ident, "4/4")
+    assert me.wait(ident)["text"] == first["text"]
+
+
+def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(server):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "slow")
+    me.play(ident, "4/4")
+    me.ask(f"/api/tables/{ident}/take_back", {})
+    me.play(ident, "4/0")
+    Slow.go.set()
+    now = me.wait(ident)
+    assert [moves[0][1] for moves in now["moves"]] == ["4/0", "0/0"]
+
+
+def test_a_search_that_takes_long_does_not_keep_others_waiting(server):
+    me = server.browser()
+    stuck = [me.begin(TURNS, "me", "slow") for _ in range(8)]
+    for ident in stuck:
+        me.play(ident, "4/4")
+    # The first move of an agent is not known to be quick: it is asked for before all threads are taken.
+    quick = me.begin(TURNS, "me", "random")
+    Slow.go.set()
+    for ident in stuck:
+        me.wait(ident)
+    me.play_on(quick, np.random.default_rng(0), plies=2)
+    Slow.go.clear()
+    for ident in stuck:
+        me.play(ident, me.look(ident)["actions"][0]["name"])
+    started = time.perf_counter()
+    me.play_on(quick, np.random.default_rng(0), plies=3)
+    assert time.perf_counter() - started < 5
+    assert all(me.look(ident)["actions"] == [] for ident in stuck)
+
+
+def test_agents_among_themselves_play_ply_by_ply(server):
+    me, other = server.browser(), server.browser()
+    ident = me.begin(COIN, "random", "random")
+    now = me.look(ident)
+    assert now["watching"]
+    assert now["may"]["step"]
+    assert not other.look(ident)["may"]["step"]
+    other.ask(f"/api/tables/{ident}/step", {}, 403)
+    for ply in range(1, 100):
+        me.ask(f"/api/tables/{ident}/step", {})
+        now = other.look(ident)
+        assert now["ply"] == ply
+        if now["over"]:
+            break
+    assert now["over"]
+
+
+def test_an_agent_that_fails_is_named_and_nothing_more_is_told(server, caplog):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "broken")
+    me.play(ident, "4/4")
+    now = me.wait(ident)
+    assert now["trouble"] == "the agent broken failed as player 1; the server's log says why"
+    assert "a secret" not in "".join(me.received)
+    assert "a secret of the server" in caplog.text
+    me.ask(f"/api/tables/{ident}/take_back", {})
+    assert me.look(ident)["trouble"] == ""
+
+
+def test_a_new_game_keeps_the_seats(server):
+    me, other = server.browser(), server.browser()
+    ident = me.begin(KUHN, "me", "invited")
+    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    new = me.ask(f"/api/tables/{ident}/again", {}, 201)["id"]
+    assert other.look(ident)["successor"] == new
+    assert other.ask(f"/api/tables/{ident}/again", {}, 201)["id"] == new
+    assert [seat["yours"] for seat in other.look(new)["seats"]] == [False, True]
+    server.browser().ask(f"/api/tables/{ident}/again", {}, 403)
+
+
+# --- what others may know ---
+
+
+def test_a_hidden_card_is_not_sent_to_the_other_player(server):
+    me, other, third = server.browser(), server.browser(), server.browser()
+    ident = me.begin(KUHN, "me", "invited")
+    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    room = server.hall._rooms[ident]
+    card = [toy_kuhn.JACK, toy_kuhn.QUEEN, toy_kuhn.KING]
+    hands = [card.index(int(each)) for each in room.table.state[0]["card"]]
+    game = room.game
+    assert me.look(ident)["text"] == game.format_state(room.table.state[0], 0)
+    assert other.look(ident)["text"] == game.format_state(room.table.state[0], 1)
+    # The same position with another card of the other player, which this player cannot tell apart.
+    for browser, player in ((me, 0), (other, 1)):
+        altered = room.table.state.copy()
+        altered["card"][0, 1 - player] = 3 - hands[0] - hands[1]
+        assert browser.look(ident, 1 - player)["text"] == game.format_state(altered[0], player)
+    for k, browser in ((0, me), (1, other)):
+        browser.ask(f"/api/tables/{ident}/thoughts/0", status=403)
+        assert str(room.saved.seed) not in "".join(browser.received)
+        assert browser.look(ident)["you"] == k
+    seen = third.look(ident)
+    assert seen["you"] is None
+    assert seen["text"] == game.format_state(room.table.state[0], SPECTATOR)
+    assert not re.search("jack|queen|king", seen["text"], re.IGNORECASE)
+
+
+@pytest.mark.parametrize("game", [each for each in marked_games() if each.values[0].hidden_information])
+def test_a_spectator_sees_nothing_that_a_player_does_not_know(game):
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        table = Table(game, seed)
+        for _ in range(6):
+            if table.over:
+                break
+            hidden = table.state.copy()
+            for player in range(game.num_players):  # all that anybody does not know is drawn anew
+                game.loops.resample_rows(hidden, np.array([player]), np.array([seed], np.uint64))
+            for show in (game.format_state, game.draw):
+                assert show(table.state[0], SPECTATOR) == show(hidden[0], SPECTATOR)
+            player = table.asked()[0]
+            table.choose(player, int(rng.choice(table.legal(player))))
+
+
+def test_a_choice_is_not_told_before_all_have_chosen(server):
+    me, other = server.browser(), server.browser()
+    ident = me.begin(COIN, "me", "invited")
+    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    before = [other.look(ident, player) for player in (None, 0, 1)]
+    me.play(ident, me.look(ident)["actions"][1]["name"])
+    first = [other.look(ident, player) for player in (None, 0, 1)]
+    me.ask(f"/api/tables/{ident}/take_back", {}, 403)
+    for old, new in zip(before, first, strict=True):
+        told = [{key: seat[key] for key in ("asked", "chosen")} for seat in new["seats"]]
+        assert told == [{"asked": False, "chosen": True}, {"asked": True, "chosen": False}]
+        assert old | {"version": 0, "seats": 0} == new | {"version": 0, "seats": 0}
+
+
+def test_thoughts_on_an_agents_present_choice_are_not_told(server):
+    me = server.browser()
+    ident = me.begin(COIN, "me", "random")
+    me.wait(ident)
+    found = me.ask(f"/api/tables/{ident}/thoughts/0")["thoughts"]
+    assert [each["player"] for each in found] == [0]
+    ident = me.begin(KUHN, "me", "random")
+    me.play(ident, "pass")
+    me.wait(ident)
+    assert me.ask(f"/api/tables/{ident}/thoughts/1")["thoughts"] == [] or me.look(ident)["over"]
+
+
+def test_one_browser_does_not_hold_two_secret_hands(server):
+    me = server.browser()
+    for game in (KUHN, COIN):
+        me.begin(game, "me", "me", status=400)
+        ident = me.begin(game, "me", "invited")
+        key = me.look(ident)["invitations"]["1"]
+        me.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key}, 409)
+    assert me.begin(TURNS, "me", "me")
+
+
+# --- what is refused ---
+
+
+def test_seats_belong_to_browsers(server):
+    me, other = server.browser(), server.browser()
+    ident = me.begin(TURNS, "me", "invited")
+    key = me.look(ident)["invitations"]["1"]
+    assert other.look(ident)["invitations"] == {}
+    assert other.look(ident)["actions"] == []
+    other.play(ident, "4/4", player=0, status=403)
+    me.play(ident, "4/4", player=1, status=403)
+    for wrong in ("", "0" * 32, key[:-1], key + "0", "é"):
+        other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": wrong}, 403)
+    other.ask(f"/api/tables/{ident}/join", {"player": 0, "key": key}, 403)
+    other.ask(f"/api/tables/{ident}/join", {"player": 9, "key": key}, 403)
+    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key})
+    server.browser().ask(f"/api/tables/{ident}/join", {"player": 1, "key": key}, 409)
+    assert me.look(ident)["invitations"] == {}
+    other.play(ident, "4/4", player=1, status=409)  # not their turn
+    me.play(ident, "0/0", status=409)  # not legal
+    me.play(ident, "4/4", ply=3, status=409)
+    me.play(ident, "4/4")
+    other.play(ident, "4/0", player=1)
+    # Another game's key is of no use.
+    second = me.begin(TURNS, "me", "invited")
+    other.ask(f"/api/tables/{second}/join", {"player": 1, "key": key}, 403)
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/positions/0", "/thoughts/0", "/review"])
+def test_unknown_games_are_refused(server, path):
+    me = server.browser()
+    for ident in ("nothing", "..%2F..%2Fetc", "%00", "x" * 300, "' OR 1=1 --"):
+        assert me.ask(f"/api/tables/{ident}{path}", status=404)["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b"null", 400),
+        (b'{"player": 0}', 400),
+        (b'{"player": 0, "ply": 0, "action": "4/4", "more": 1}', 400),
+        (b'{"player": "0", "ply": 0, "action": "4/4"}', 400),
+        (b'{"player": true, "ply": 0, "action": "4/4"}', 400),
+        (b'{"player": -1, "ply": 0, "action": "4/4"}', 400),
+        (b'{"player": 0, "ply": 1e400, "action": "4/4"}', 400),
+        (b'{"player": 0, "ply": NaN, "action": "4/4"}', 400),
+        (b'{"player": 0, "ply": 0, "action": 40}', 400),
+        (b'{"player": 0, "ply": 0, "action": "40"}', 400),
+        (b'{"player": 0, "ply": 0, "action": "' + b"4" * 300 + b'"}', 400),
+        (b'{"player": 0, "ply": 0, "action": "\\ud800"}', 400),
+        (b"[" * 10_000, 400),
+        (b"1" * 10_000, 400),
+        (b"\xff\xfe", 400),
+        (b" " * 20_000, 413),
+    ],
+)
+def test_bodies_that_are_none_are_refused(server, body, status):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "random")
+    headers = {"content-type": "application/json"}
+    answer = me.client.post(f"/api/tables/{ident}/move", content=body, headers=headers)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+    assert me.look(ident)["ply"] == 0
+
+
+def test_games_options_and_agents_that_are_none_are_refused(server, tmp_path):
+    me = server.browser()
+    code = tmp_path / "evil.py"
+    code.write_text(f"open({str(tmp_path / 'run')!r}, 'w')\ndef f(observation, mask): return 0\n")
+    for agent in (f"{code}:f", "program:touch x", "os:system", "human", "mcts:simulations=100000000", "network:/", ""):
+        me.begin(TURNS, "me", agent, status=400)
+    assert not (tmp_path / "run").exists()
+    me.begin("nothing", "me", "random", status=404)
+    me.begin("toy_coin:make", "me", "random", status=404)
+    me.begin(TURNS, "me", "random", options={"nothing": "1"}, status=400)
+    me.begin(TURNS, "me", "random", options={"won_boards": "ajar"}, status=400)
+    me.begin(TURNS, "me", status=400)
+    me.begin(TURNS, "me", "random", "random", status=400)
+    body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "king"}]}
+    me.ask("/api/tables", body, 400)
+    me.ask("/api/tables", body | {"seats": 2}, 400)
+    me.ask("/api/tables", body | {"options": [1]}, 400)
+    me.ask("/api/setup", {"game": 1, "options": {}}, 400)
+
+
+def test_requests_of_other_sites_are_refused(server):
+    me = server.browser()
+    body = {"game": TURNS, "options": {}}
+    me.ask("/api/setup", body, headers={"origin": "http://testserver", "sec-fetch-site": "same-origin"})
+    for headers in (
+        {"host": "evil.example"},
+        {"host": "evil.example:8000"},
+        {"host": "10.0.0.1.evil.example"},
+        {"host": ""},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://testserver:3000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ):
+        me.ask("/api/setup", body, 403, headers=headers)
+        assert me.client.get("/api/games", headers=headers).status_code == 403
+    # Somebody follows a link from another page.
+    visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert me.client.get("/", headers=visit).status_code == 200
+    answer = me.client.post("/api/setup", content=json.dumps(body), headers={"content-type": "text/plain"})
+    assert answer.status_code == 415
+    assert me.client.get("/api/setup").status_code == 405
+
+
+def test_a_server_on_this_machine_alone_has_no_other_address(tmp_path):
+    app = make_app(Hall(tmp_path / "games.sqlite"), Records(None))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        assert client.get("/api/games").status_code == 200
+        assert client.get("/api/games", headers={"host": "[::1]:8000"}).status_code == 200
+        assert client.get("/api/games", headers={"host": "192.168.0.7:8000"}).status_code == 403
+
+
+def test_a_browser_without_a_cookie_begins_no_game(server):
+    client = TestClient(server.app)
+    client.portal = server._client.portal
+    body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "me"}]}
+    assert client.post("/api/tables", json=body).status_code == 403
+    answer = client.get("/api/games")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "set-cookie" not in client.get("/api/games").headers
+
+
+def test_the_page_and_nothing_else_is_sent(server):
+    me = server.browser()
+    page = me.client.get("/")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    names = re.findall(r'(?:href|src)="/static/([^"]+)"', page.text)
+    assert "app.js" in names
+    for name in names:
+        answer = me.client.get(f"/static/{name}")
+        assert answer.status_code == 200
+        for other in re.findall(r'from "\./([^"]+)"', answer.text):
+            assert me.client.get(f"/static/{other}").status_code == 200
+    for wrong in ("../app.py", "..%2Fapp.py", "%2Fetc%2Fpasswd", "app.py", ""):
+        assert me.client.get(f"/static/{wrong}").status_code == 404
+
+
+def test_limits(tmp_path, monkeypatch):
+    monkeypatch.setattr(hall, "MOST_GAMES", 3)
+    with Server(tmp_path / "games.sqlite", rates=Rates(0.001, 40)) as server:
+        me = server.browser()
+        for _ in range(3):
+            ident = me.begin(TURNS, "me", "random")
+        me.begin(TURNS, "me", "random", status=503)
+        # Games that nobody has touched for a week make room.
+        server.hall.store._db.execute("UPDATE games SET touched = 0 WHERE id != ?", (ident,))
+        me.begin(TURNS, "me", "random")
+        monkeypatch.setattr(hall, "MOST_PLIES", 1)
+        me.play(ident, "4/4")
+        while True:
+            answer = me.client.get("/api/games")
+            if answer.status_code != 200:
+                break
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) > 1
+
+
+def test_rates():
+    rates = Rates(per_second=0.001, at_once=3)
+    assert [rates.seconds_to_wait("a") > 0 for _ in range(5)] == [False] * 3 + [True] * 2
+    assert rates.seconds_to_wait("b") == 0
+
+
+def test_rates_of_many_addresses_are_forgotten(monkeypatch):
+    monkeypatch.setattr(guard, "_ADDRESSES", 10)
+    rates = Rates(1.0, 1.0)
+    for k in range(100):
+        rates.seconds_to_wait(str(k))
+    assert len(rates._buckets) == 10
+
+
+# --- options and agents ---
+
+
+def test_forms_have_what_games_allow():
+    fields = {each["name"]: each for each in fields_of(ttt_envs.load(TURNS))}
+    assert fields["won_boards"]["choices"] == ("open", "closed")
+    assert (fields["random_opening_plies"]["low"], fields["random_opening_plies"]["high"]) == (0, 16)
+    for game_id, low, high in (({"size": 3}, 2, 2), ({"size": 5}, 2, 4)):
+        (players,) = (
+            each for each in fields_of(ttt_envs.load("martian_tic_tac_toe", **game_id)) if each["name"] == "players"
+        )
+        assert (players["kind"], players["low"], players["high"]) == ("int", low, high)
+    for game_id in set(ttt_envs.GAMES) - {COIN, KUHN}:
+        for field in fields_of(ttt_envs.load(game_id)):
+            assert field["meaning"]
+            assert field["kind"] in ("bool", "choice", "int", "text")
+
+
+def test_trained_agents_come_first_and_those_of_the_owner_next():
+    offers = [each.agent for each in Agents(["mcts:simulations=7"]).offers(ttt_envs.load(TURNS))]
+    assert offers[0].startswith("trained:")
+    assert offers[1] == "mcts:simulations=7"
+    assert {"random", "greedy", "oracle"} <= set(offers)
+    assert not {"human", "program", "isolated", "network", "smm"} & set(offers)
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        Agents(["nobody"])
+
+
+# --- records ---
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with recorded games, and things that are none."""
+    place = tmp_path / "records"
+    (place / "deep").mkdir(parents=True)
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    lineup = [agents.load("random"), agents.load("greedy")]
+    seeds = game_seeds(0, 3)
+    games = play_games(game, lineup, (0, 1), seeds, keep=range(3))
+    found = list(records.of_games(game, games, ["random", "greedy"], (0, 1), seeds))
+    records.write(place / "deep" / "games.jsonl.gz", found)
+    (place / "bad.jsonl").write_text("{}\n")
+    (place / "other.txt").write_text("no")
+    (tmp_path / "outside.jsonl").write_text("secret\n")
+    (place / "link.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    return place
+
+
+def test_recorded_games_are_listed_and_stepped_through(tmp_path, folder):
+    with Server(tmp_path / "games.sqlite", folder) as server:
+        me = server.browser()
+        name = "deep/games.jsonl.gz"
+        assert me.ask("/api/records") == ["bad.jsonl", name]
+        listed = me.ask(f"/api/records/games?file={name}")
+        assert [each["number"] for each in listed["games"]] == [0, 1, 2]
+        assert listed["games"][0]["agents"] == ["random", "greedy"]
+        first = me.ask(f"/api/records/frame?file={name}&game=1&frame=0")
+        assert (first["ply"], first["move"]) == (0, "start")
+        last = me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames'] - 1}")
+        assert last["ply"] == listed["games"][1]["plies"]
+        assert sum(last["result"]["rewards"]) == 0
+        me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames']}", status=404)
+        me.ask(f"/api/records/frame?file={name}&game=3&frame=0", status=404)
+        for wrong in ("link.jsonl", "other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / name), "deep"):
+            for path in ("games", "frame"):
+                me.ask(f"/api/records/{path}?file={wrong}&game=0&frame=0", status=404)
+        error = me.ask("/api/records/games?file=bad.jsonl", status=400)["error"]
+        assert error.startswith("bad.jsonl, line 1: this is no record")
+        me.ask(f"/api/records/games?file={name}&first=-1", status=400)
+
+
+def test_pages_of_recorded_games(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(recorded, "PAGE", 2)
+    found = Records(folder).games("deep/games.jsonl.gz", 0)
+    assert ([each["index"] for each in found["games"]], found["more"]) == ([0, 1], True)
+    found = Records(folder).games("deep/games.jsonl.gz", 2)
+    assert ([each["index"] for each in found["games"]], found["more"]) == ([2], False)
+
+
+def test_a_folder_of_records_must_be_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no folder of records"):
+        Records(tmp_path / "missing")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        Records(tmp_path / "file")
+
+
+# --- tables and their file ---
+
+
+def test_a_table_refuses_what_cannot_be_played():
+    table = Table(toy_coin.make(), 0)
+    assert table.asked() == [0, 1]
+    assert not table.choose(0, table.legal(0)[0])
+    with pytest.raises(IllegalAction, match="player 0 has chosen already"):
+        table.choose(0, 0)
+    for action in (-5, 10**9):
+        with pytest.raises(IllegalAction):
+            table.choose(1, action)
+    assert table.ply == 0
+    table.choose(1, table.legal(1)[0])
+    assert table.ply == 1
+    table.take_back(0)
+    assert (table.ply, table.waiting, table.asked()) == (0, {}, [0, 1])
+
+
+def test_a_file_that_is_none_is_refused(tmp_path):
+    (tmp_path / "text").write_text("no database " * 100)
+    with pytest.raises(ValueError, match="is no file of games"):
+        store.Store(tmp_path / "text")
+    old = store.Store(tmp_path / "old")
+    old._db.execute("PRAGMA user_version = 99")
+    old.close()
+    with pytest.raises(ValueError, match="no file of games of this version"):
+        store.Store(tmp_path / "old")
+
+
+def test_others_cannot_read_the_file(tmp_path):
+    store.Store(tmp_path / "deep" / "games.sqlite").close()
+    assert (tmp_path / "deep" / "games.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_game_of_other_rules_is_not_gone_on_with(tmp_path):
+    path = tmp_path / "games.sqlite"
+    with Server(path) as server:
+        me = server.browser()
+        ident = me.begin(TURNS, "me", "random")
+        server.hall.store._db.execute("UPDATE games SET actions = '[[80, -1]]', library = '0.0.1'")
+    with Server(path) as server:
+        assert "begun with ttt-envs 0.0.1" in server.browser().ask(f"/api/tables/{ident}", status=410)["error"]

@@ -1,0 +1,391 @@
+"""The application: the addresses of the server and their answers. `make_app` gives it, for any ASGI server."""
+
+import asyncio
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+import ttt_envs
+from ttt_envs.registry import GAMES, load
+from ttt_envs.web import shown
+from ttt_envs.web.catalog import fields_of, game_of
+from ttt_envs.web.guard import AT_ONCE, PER_SECOND, Guard, Rates
+from ttt_envs.web.hall import MOST_PLIES, Hall, Room
+from ttt_envs.web.recorded import Records, frame
+from ttt_envs.web.refusals import Refused, body_of, query, text, texts, whole
+from ttt_envs.web.store import Seat
+from ttt_envs.web.thoughts import named
+
+#: The page's files. No other file is ever sent.
+STATIC = {
+    "index.html": "text/html",
+    "style.css": "text/css",
+    "app.js": "text/javascript",
+    "board.js": "text/javascript",
+    "play.js": "text/javascript",
+    "replay.js": "text/javascript",
+    "setup.js": "text/javascript",
+    "tools.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+
+# Seconds between signs of life to a browser that follows a game.
+_PING = 20.0
+
+# Games of a browser that are listed.
+_LISTED = 30
+
+# New games of one address a second, and at once.
+_NEW_PER_SECOND, _NEW_AT_ONCE = 1.0, 120.0
+
+_TOKEN = re.compile(r"[\w-]{43}", re.ASCII)
+
+
+class App:
+    """The answers. A browser is known by a token in a cookie, of which the digest alone is kept."""
+
+    def __init__(self, hall: Hall, records: Records) -> None:
+        self.hall, self.records = hall, records
+        self.new_games = Rates(_NEW_PER_SECOND, _NEW_AT_ONCE)
+        folder = files("ttt_envs.web") / "static"
+        self.static = {name: (folder / name).read_bytes() for name in STATIC}
+        self.routes = [
+            Route("/", self.page),
+            Route("/static/{name}", self.file),
+            Route("/api/games", self.games),
+            Route("/api/setup", self.setup, methods=["POST"]),
+            Route("/api/tables", self.open, methods=["POST"]),
+            Route("/api/tables/{id}", self.table),
+            Route("/api/tables/{id}/events", self.events),
+            Route("/api/tables/{id}/positions/{ply:int}", self.position),
+            Route("/api/tables/{id}/thoughts/{ply:int}", self.thoughts),
+            Route("/api/tables/{id}/review", self.review),
+            Route("/api/tables/{id}/join", self.join, methods=["POST"]),
+            Route("/api/tables/{id}/move", self.move, methods=["POST"]),
+            Route("/api/tables/{id}/take_back", self.take_back, methods=["POST"]),
+            Route("/api/tables/{id}/step", self.step, methods=["POST"]),
+            Route("/api/tables/{id}/again", self.again, methods=["POST"]),
+            Route("/api/records", self.record_files),
+            Route("/api/records/games", self.record_games),
+            Route("/api/records/frame", self.record_frame),
+        ]
+
+    # --- the page ---
+
+    async def page(self, request: Request) -> Response:
+        """The page itself."""
+        return self._static("index.html")
+
+    async def file(self, request: Request) -> Response:
+        """A file of the page."""
+        return self._static(request.path_params["name"])
+
+    def _static(self, name: str) -> Response:
+        if name not in STATIC:
+            raise Refused(404, "there is no such file")
+        # Asked for anew each time, so that a newer version of the library brings its own page.
+        return Response(self.static[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+    # --- choosing a game ---
+
+    async def games(self, request: Request) -> Response:
+        """All games, the browser's own, and whether there are records. Gives the browser its token."""
+        found = await self.hall.workers.run("games", _all_games)
+        token = _token_of(request)
+        own = [] if token is None else self.hall.store.of_browser(_digest(token), _LISTED)
+        titles = {each["id"]: each["title"] for each in found}
+        answer = JSONResponse(
+            {
+                "version": ttt_envs.__version__,
+                "games": found,
+                "own": [
+                    {"id": ident, "title": titles.get(game, game), "over": over, "touched": touched}
+                    for ident, game, over, touched in own
+                ],
+                "records": bool(self.records.folder),
+            }
+        )
+        if token is None:
+            cookie = _cookie_of(request)
+            answer.set_cookie(
+                cookie, secrets.token_urlsafe(32), max_age=400 * 24 * 3600, httponly=True, samesite="strict"
+            )
+        return answer
+
+    async def setup(self, request: Request) -> Response:
+        """A game with options: its form, its rules and the agents that play it."""
+        given = await body_of(request, "game", "options")
+        game_id, options = text(given["game"], "game"), texts(given["options"], "options")
+        game = await self.hall.workers.run(("game", game_id), game_of, game_id, options)
+        offers = await self.hall.workers.run(("offers", repr(game)), self.hall.agents.offers, game)
+        return JSONResponse(
+            {
+                "id": game.id,
+                "title": game.title,
+                "fields": await self.hall.workers.run(("fields", game_id), fields_of, game),
+                "players": game.player_names,
+                "teams": game.teams,
+                "secret": game.hidden_information or game.simultaneous,
+                "rules": game.rules_text,
+                "agents": [asdict(each) for each in offers],
+            }
+        )
+
+    async def open(self, request: Request) -> Response:
+        """Begin a game."""
+        browser = _browser_of(request)
+        given = await body_of(request, "game", "options", "seats")
+        game_id, options = text(given["game"], "game"), texts(given["options"], "options")
+        seats = given["seats"]
+        if not isinstance(seats, list) or len(seats) > 16:
+            raise Refused(400, "seats must be a list of one object a player")
+        taken = [_seat(each, browser) for each in seats]
+        self._count_new_game(request)
+        game = await self.hall.workers.run(("game", game_id), game_of, game_id, options)
+        room = await self.hall.open(game, options, taken, browser)
+        return JSONResponse({"id": room.saved.id}, 201)
+
+    def _count_new_game(self, request: Request) -> None:
+        if self.new_games.seconds_to_wait(request.client.host if request.client else ""):
+            raise Refused(429, "too many new games at once; try again in a moment")
+
+    # --- playing ---
+
+    async def table(self, request: Request) -> Response:
+        """A game as the browser may see it."""
+        room, browser, player = await self._room(request)
+        found = shown.room_for(self.hall, room, browser, player)
+        about = {"rules": room.game.rules_text, "options": shown.options_text(room.game)}
+        return JSONResponse({**found, "about": about})
+
+    async def events(self, request: Request) -> Response:
+        """The same as server-sent events, now and after each change."""
+        room, browser, player = await self._room(request)
+        changed = self.hall.follow(room)
+
+        async def stream() -> AsyncIterator[str]:
+            try:
+                yield "retry: 1000\n\n"
+                while not self.hall.closing:
+                    await self.hall.settle(room)
+                    changed.clear()
+                    found = shown.room_for(self.hall, room, browser, player)
+                    yield f"data: {json.dumps(found, allow_nan=False)}\n\n"
+                    while not changed.is_set():
+                        try:
+                            await asyncio.wait_for(changed.wait(), _PING)
+                        except TimeoutError:
+                            yield ": still here\n\n"
+            finally:
+                room.followers.discard(changed)
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def position(self, request: Request) -> Response:
+        """An earlier position, as the browser may see it."""
+        room, browser, player = await self._room(request)
+        ply = whole(request.path_params["ply"], "ply", room.table.ply)
+        return JSONResponse(shown.past(room, ply, room.viewer(browser, player)))
+
+    async def thoughts(self, request: Request) -> Response:
+        """What the oracle, a search or an agent thinks of the actions in a position."""
+        room, browser, player = await self._room(request)
+        ply = whole(request.path_params["ply"], "ply", room.table.ply)
+        if not shown.may_think(room, browser):
+            raise Refused(403, "while people play each other, nobody is told what the oracle thinks")
+        state = room.table.states[ply][0]
+        thinkers = shown.thinkers(room, browser, player, ply)
+        found = [named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
+        names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
+        return JSONResponse(
+            {"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)}
+        )
+
+    async def review(self, request: Request) -> Response:
+        """What the decisions of a finished game have lost."""
+        room, _, _ = await self._room(request)
+        if not room.table.over:
+            raise Refused(409, "the game is not over")
+        return JSONResponse(shown.judged(room.game, await self.hall.review(room)))
+
+    async def join(self, request: Request) -> Response:
+        """Take a free seat, by the key of its invitation."""
+        room, browser, _ = await self._room(request)
+        given = await body_of(request, "player", "key")
+        self.hall.join(room, whole(given["player"], "player", 15), text(given["key"], "key"), browser)
+        return JSONResponse({})
+
+    async def move(self, request: Request) -> Response:
+        """Choose an action, by its name."""
+        room, browser, _ = await self._room(request)
+        given = await body_of(request, "player", "ply", "action")
+        player, ply = whole(given["player"], "player", 15), whole(given["ply"], "ply", MOST_PLIES)
+        name = text(given["action"], "action")
+        if player not in room.held_by(browser):
+            raise Refused(403, "this seat is not yours")
+        if ply != room.table.ply:
+            raise Refused(409, "the game has gone on meanwhile")
+        if name not in room.game.action_names:
+            raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.action_format}")
+        self.hall.choose(room, player, room.game.action_names.index(name))
+        return JSONResponse({"version": room.version})
+
+    async def take_back(self, request: Request) -> Response:
+        """Take back the last move of a browser that plays agents, or itself, alone."""
+        room, browser, _ = await self._room(request)
+        await body_of(request)
+        held = room.held_by(browser)
+        if not held:
+            raise Refused(403, "you hold no seat of this game")
+        if not room.alone(browser):
+            raise Refused(403, "while people play each other, no move is taken back")
+        self.hall.take_back(room, held)
+        return JSONResponse({"version": room.version})
+
+    async def step(self, request: Request) -> Response:
+        """Let the agents of a game without people play one ply."""
+        room, browser, _ = await self._room(request)
+        await body_of(request)
+        if room.people or not room.alone(browser):
+            raise Refused(403, "this game is not yours to go on with")
+        await self.hall.step(room)
+        return JSONResponse({"version": room.version})
+
+    async def again(self, request: Request) -> Response:
+        """Begin a new game like this one."""
+        room, browser, _ = await self._room(request)
+        await body_of(request)
+        if not room.held_by(browser) and room.saved.creator != browser:
+            raise Refused(403, "you hold no seat of this game")
+        self._count_new_game(request)
+        new = await self.hall.again(room, browser)
+        return JSONResponse({"id": new.saved.id}, 201)
+
+    async def _room(self, request: Request) -> tuple[Room, str, int | None]:
+        """The game of an address, the browser's digest ("" without a token), and the seat that is asked for."""
+        token = _token_of(request)
+        room = await self.hall.find(request.path_params["id"])
+        return room, "" if token is None else _digest(token), query(request, "player", 15)
+
+    # --- records ---
+
+    async def record_files(self, request: Request) -> Response:
+        """The files of recorded games."""
+        return JSONResponse(await self.hall.workers.run("record files", self.records.names))
+
+    async def record_games(self, request: Request) -> Response:
+        """The games of a file."""
+        name, first = request.query_params.get("file", ""), query(request, "first", 10**8) or 0
+        return JSONResponse(await self.hall.workers.run("record games", self.records.games, name, first))
+
+    async def record_frame(self, request: Request) -> Response:
+        """One picture of a recorded game."""
+        name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
+        opened = await self.hall.workers.run("record frame", self.records.open, name, k)
+        return JSONResponse(frame(opened, query(request, "frame", 10**6) or 0))
+
+
+def _seat(found: Any, browser: str) -> Seat:
+    """A seat as the form gives it: {"kind": "me"}, {"kind": "invited"} or {"kind": "agent", "agent": TEXT}."""
+    kind = found.get("kind") if isinstance(found, dict) else None
+    if kind == "agent" and set(found) == {"kind", "agent"}:
+        return Seat(text(found["agent"], "agent"))
+    if kind in ("me", "invited") and set(found) == {"kind"}:
+        return Seat(None, browser if kind == "me" else None)
+    raise Refused(400, 'a seat must be {"kind": "me"}, {"kind": "invited"} or {"kind": "agent", "agent": ...}')
+
+
+def _all_games() -> list[dict[str, Any]]:
+    """The games, with what each is about."""
+    games = [load(game_id) for game_id in GAMES]
+    return [
+        {
+            "id": game.id,
+            "title": game.title,
+            "facts": [
+                f"{game.num_players} players",
+                *(["chance"] if game.stochastic else []),
+                *(["hidden information"] if game.hidden_information else []),
+                *(["simultaneous choices"] if game.simultaneous else []),
+            ],
+        }
+        for game in games
+    ]
+
+
+def _cookie_of(request: Request) -> str:
+    """The name of the cookie: cookies do not tell ports apart, and two servers must not take each other's."""
+    return f"ttt_envs_{request.url.port or 80}"
+
+
+def _token_of(request: Request) -> str | None:
+    """The browser's token."""
+    token = request.cookies.get(_cookie_of(request), "")
+    return token if _TOKEN.fullmatch(token) else None
+
+
+def _browser_of(request: Request) -> str:
+    """The digest of the browser's token; raises Refused where there is none."""
+    token = _token_of(request)
+    if token is None:
+        raise Refused(403, "this browser has no cookie of this server: allow cookies, and load the page again")
+    return _digest(token)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return JSONResponse({"error": error.reason}, error.status)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Addresses and methods that do not exist."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A fault of the server, which its log has."""
+    return JSONResponse({"error": "the server failed; its log says why"}, 500)
+
+
+def make_app(hall: Hall, records: Records, names: Collection[str] = (), rates: Rates | None = None) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        hall: the games; it is closed with the application.
+        records: the recorded games.
+        names: hosts by which the server may be called beside this machine's own, see `Guard`.
+        rates: limits of the requests of one address.
+    """
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        yield
+        hall.close()
+        hall.store.close()
+        hall.shelf.close()
+
+    handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        Refused: _refused,
+        HTTPException: _http_error,
+        Exception: _failed,
+    }
+    guard = Middleware(Guard, names=names, rates=rates or Rates(PER_SECOND, AT_ONCE))
+    return Starlette(routes=App(hall, records).routes, middleware=[guard], exception_handlers=handlers, lifespan=life)

@@ -1,0 +1,142 @@
+"""Catalog: the games, the options of each as a form shows them, and the agents that may be asked for."""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from ttt_envs import agents
+from ttt_envs.agents.shipped import cards
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
+from ttt_envs.core.tables import TableMissing, without_building
+from ttt_envs.registry import GAMES, load, options_of, parse_options
+from ttt_envs.web.refusals import Refused
+
+#: Simulations of the tree search that is offered in several strengths.
+STRENGTHS = (100, 1000, 10_000)
+
+# A number and a text that no option allows.
+_NO_NUMBER, _NO_TEXT = -(10**18), "\0"
+
+
+@dataclass(frozen=True)
+class Field:
+    """An option of a game as a form shows it.
+
+    Attributes:
+        name: its name.
+        kind: "bool", "choice", "int", or "text" for what only the game itself can check.
+        default: its value if nothing else is chosen, as text.
+        choices: the values that it may have, as texts; for "choice".
+        low, high: the least and the greatest number; for "int".
+        optional: for "int", whether it may be none.
+        meaning: what it does.
+    """
+
+    name: str
+    kind: str
+    default: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    low: int | None = None
+    high: int | None = None
+    optional: bool = False
+
+
+def fields_of(game: Game) -> list[dict[str, Any]]:
+    """The options of a game beside those that it has, as JSON objects with the attributes of `Field`."""
+    return [asdict(_field(game, each)) for each in options_of(game.id)]
+
+
+def _field(game: Game, option: Parameter) -> Field:
+    kinds = set(get_args(option.annotation) or (option.annotation,))
+    known: dict[str, Any] = {"name": option.name, "default": as_text(option.default), "meaning": option.meaning}
+    if kinds == {bool}:
+        return Field(kind="bool", **known)
+    # The game itself says what it allows, when it is given what it does not.
+    if kinds <= {int, str, type(None)} and kinds & {int, str}:
+        try:
+            load(game.id, **{**game.options, option.name: _NO_NUMBER if int in kinds else _NO_TEXT})
+        except NotAllowed as error:
+            return Field(kind="choice", choices=tuple(map(as_text, error.allowed)), **known)
+        except OutOfRange as error:
+            none = type(None) in kinds
+            return Field(kind="int", low=error.low, high=error.high, optional=none, **known)
+        except (TypeError, ValueError):
+            pass
+    return Field(kind="text", **known)
+
+
+def game_of(game_id: str, options: Mapping[str, str]) -> Game:
+    """The game with options given as texts; raises Refused for what is unknown or wrong.
+
+    Only registered games are loaded: another text could name any function of any module.
+    """
+    if game_id not in GAMES:
+        raise Refused(404, f"there is no game {game_id[:60]!r}; known: {', '.join(GAMES)}")
+    try:
+        return load(game_id, **parse_options(game_id, [f"{name}={value}" for name, value in options.items()]))
+    except (TypeError, ValueError) as error:
+        raise Refused(400, str(error)) from None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An agent that may be asked for.
+
+    Attributes:
+        agent: its text, see `agents.load`.
+        title: what it is, for people.
+    """
+
+    agent: str
+    title: str
+
+
+class Agents:
+    """The agents that may be asked for; no other text ever reaches `agents.load`."""
+
+    def __init__(self, more: Sequence[str] = ()) -> None:
+        """`more`: texts of further agents; raises as `agents.load` for one that cannot be loaded."""
+        for spec in more:
+            agents.load(spec).close()
+        self._more = tuple(dict.fromkeys(more))
+        self._known: dict[str, list[Offer]] = {}
+
+    def offers(self, game: Game) -> list[Offer]:
+        """Those that play the game with its options: trained ones, those of the server's owner, the library's own."""
+        if repr(game) not in self._known:
+            self._known[repr(game)] = [each for each in self._candidates(game) if _plays(each.agent, game)]
+        return self._known[repr(game)]
+
+    def check(self, game: Game, agent: str) -> None:
+        """Raise Refused unless the agent is among the offers."""
+        if agent not in [each.agent for each in self.offers(game)]:
+            raise Refused(400, f"there is no agent {agent[:60]!r} here for {game.title} with these options")
+
+    def _candidates(self, game: Game) -> Iterator[Offer]:
+        for card in cards():
+            if card.game == game.id:
+                yield Offer(f"trained:{card.game}/{card.name}", f"trained: {card.title}")
+        known = agents.known()
+        yield from (Offer(spec, spec) for spec in self._more if spec not in known)
+        search = agents.search_for(game)
+        if search is not None:
+            yield from (Offer(f"{search}:simulations={n}", f"tree search, {n:,} simulations") for n in STRENGTHS)
+        for name, found in known.items():
+            needed = parameters(found) if inspect.isclass(found) else []
+            if name != search and all(each.default is not inspect.Parameter.empty for each in needed):
+                yield Offer(name, name)
+
+
+def _plays(spec: str, game: Game) -> bool:
+    """Whether the agent of a text plays the game, without a person at a terminal and without building a table."""
+    try:
+        with without_building():
+            agent = agents.load(spec)
+            agent.check(game)
+    except (TableMissing, TypeError, ValueError, OSError, ImportError):
+        return False
+    agent.close()
+    return not agent.interactive

@@ -1,0 +1,379 @@
+"""Hall: all games of a server, who holds their seats, and the agents that play in them."""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ttt_envs
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.rng import settled
+from ttt_envs.core.state import SPECTATOR
+from ttt_envs.core.view import View
+from ttt_envs.web.catalog import Agents, game_of
+from ttt_envs.web.refusals import Refused
+from ttt_envs.web.store import Saved, Seat, Store
+from ttt_envs.web.table import Table
+from ttt_envs.web.thoughts import Judgement, Thoughts, review, think
+from ttt_envs.web.workers import Shelf, Workers
+
+_LOG = logging.getLogger("ttt_envs.web")
+
+#: Games that are kept, and the seconds without a move after which one may be given up for a new one.
+MOST_GAMES, IDLE = 5000, 7 * 24 * 3600.0
+
+#: Plies of a game: all its positions are kept in memory.
+MOST_PLIES = 5000
+
+#: Games that are held in memory, and browsers that follow one game.
+_LOADED, _FOLLOWERS = 300, 50
+
+# Seconds for which nobody minds to wait.
+_MOMENT = 0.05
+
+# Decisions that are thought about for one review.
+_REVIEWED = 400
+
+
+@dataclass(eq=False)
+class Room:
+    """A game with those who play and follow it.
+
+    Attributes:
+        saved: what is kept of it.
+        table: the game itself.
+        version: grows with all that changes, also over restarts of the server: it begins with the time.
+        trouble: why an agent cannot go on; "" if nothing is wrong.
+        followers: events of those who wait for a change.
+        pictures: viewer -> the position that was drawn last for them, and the drawing.
+    """
+
+    saved: Saved
+    table: Table
+    version: int = field(default_factory=lambda: time.time_ns() // 1000)
+    trouble: str = ""
+    followers: set[asyncio.Event] = field(default_factory=set)
+    pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
+    _driver: "asyncio.Task[None] | None" = None
+    _busy: bool = False
+    _thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
+    _review: list[Judgement] | None = None
+
+    @property
+    def game(self) -> Game:
+        """The game's facts."""
+        return self.table.game
+
+    @property
+    def people(self) -> list[int]:
+        """The players who are people."""
+        return [player for player, seat in enumerate(self.saved.seats) if seat.agent is None]
+
+    def held_by(self, browser: str) -> list[int]:
+        """The players whose seats a browser holds."""
+        return [player for player in self.people if self.saved.seats[player].owner == browser]
+
+    def alone(self, browser: str) -> bool:
+        """Whether this browser holds the seats of all people, or, with none, has set up the game."""
+        if not self.people:
+            return self.saved.creator == browser
+        return len(self.held_by(browser)) == len(self.people)
+
+    def viewer(self, browser: str, player: int | None) -> int | None:
+        """Whose eyes a browser sees the game with: None sees everything, SPECTATOR only what all players see.
+
+        `player` is the seat that it asks for, of those that it holds.
+        """
+        if self.table.over or not self.people:
+            return None
+        held = self.held_by(browser)
+        if player in held:
+            return player
+        asked = [each for each in held if each in self.table.asked()]
+        return next(iter([*asked, *held]), SPECTATOR)
+
+    def changed(self) -> None:
+        """Tell those who follow."""
+        self.version += 1
+        for each in self.followers:
+            each.set()
+
+
+class Hall:
+    """All games. It is for one event loop; what takes long is done by its workers."""
+
+    def __init__(self, path: Path, more_agents: Sequence[str] = ()) -> None:
+        """Open the file of games at `path`; `more_agents` may be asked for beside the library's own."""
+        self.agents = Agents(more_agents)
+        self.store = Store(path)
+        self.shelf = Shelf()
+        self.workers = Workers()
+        self._rooms: OrderedDict[str, Room] = OrderedDict()
+        self._ready: set[int] = set()
+        self.closing = False
+
+    # --- games ---
+
+    async def open(self, game: Game, options: dict[str, str], seats: list[Seat], browser: str) -> Room:
+        """Begin a game. Raises Refused for seats that do not fit, and where there is no room for another game."""
+        if len(seats) != game.num_players:
+            raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
+        for seat in seats:
+            if seat.agent is not None:
+                await self.workers.run(("offers", repr(game)), self.agents.check, game, seat.agent)
+        secret = game.hidden_information or game.simultaneous
+        if secret and [seat.owner for seat in seats].count(browser) > 1:
+            reason = "its players must not see each other's hands and choices: invite the other player"
+            raise Refused(400, f"{game.title} cannot be played by two people at one browser: {reason}")
+        if not self.store.make_room(MOST_GAMES, IDLE):
+            raise Refused(503, "the server holds as many games as it can; try again later")
+        saved = Saved(
+            id=secrets.token_urlsafe(16),
+            game=game.id,
+            options=options,
+            seed=settled(None),
+            library=ttt_envs.__version__,
+            creator=browser,
+            seats=seats,
+        )
+        room = Room(saved, await self._table(game, saved))
+        self.store.add(saved)
+        self._keep(room)
+        self._drive(room)
+        return room
+
+    async def find(self, ident: str) -> Room:
+        """The game of that id; raises Refused if there is none, or if this version cannot go on with it."""
+        room = self._rooms.get(ident)
+        if room is None:
+            saved = self.store.find(ident)
+            if saved is None:
+                raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
+            game = await self.workers.run(("game", saved.game), game_of, saved.game, saved.options)
+            try:
+                table = await self._table(game, saved)
+            except ValueError as error:
+                _LOG.warning("game %s cannot be gone on with: %s", ident, error)
+                raise Refused(
+                    410, f"this game was begun with ttt-envs {saved.library}, which had other rules"
+                ) from None
+            room = self._rooms.get(ident) or Room(saved, table)  # another request may have been quicker
+        self._keep(room)
+        self._drive(room)
+        return room
+
+    async def _table(self, game: Game, saved: Saved) -> Table:
+        """The table of a game. The first time the game's kernels are compiled, which takes long."""
+
+        def prepare() -> Table:
+            if id(game) not in self._ready:
+                _try_out(game)
+            return Table(game, saved.seed, saved.actions, dict(saved.waiting or {}))
+
+        table = await self.workers.run(("table", game.id), prepare)
+        self._ready.add(id(game))
+        return table
+
+    def _keep(self, room: Room) -> None:
+        """Hold a game in memory; one that nobody follows leaves it if there are many."""
+        self._rooms[room.saved.id] = room
+        self._rooms.move_to_end(room.saved.id)
+        if len(self._rooms) > _LOADED:
+            unused = (i for i, each in self._rooms.items() if not (each.followers or each._driver or each._busy))
+            if (first := next(unused, None)) not in (None, room.saved.id):
+                del self._rooms[first]
+
+    # --- moves ---
+
+    def choose(self, room: Room, player: int, action: int) -> None:
+        """Choose an action for a person; raises Refused for one that is not legal now."""
+        if room.table.ply >= MOST_PLIES:
+            raise Refused(409, f"a game has {MOST_PLIES:,} plies at most here")
+        try:
+            room.table.choose(player, action)
+        except IllegalAction as error:
+            raise Refused(409, str(error)) from None
+        self._moved(room)
+
+    def take_back(self, room: Room, players: Sequence[int]) -> None:
+        """Return to before the last decision of one of `players`; raises Refused if there was none."""
+        ply = room.table.last_decision(players)
+        if ply is None:
+            raise Refused(409, "there is no move of yours to take back")
+        room.table.take_back(ply)
+        room.trouble = ""
+        self._moved(room)
+
+    async def step(self, room: Room) -> None:
+        """Let the agents of a game without people play one ply."""
+        if room._busy or room.table.over or room.table.ply >= MOST_PLIES:
+            return
+        room._busy = True
+        room.trouble = ""
+        try:
+            ply = room.table.ply
+            while room.table.ply == ply and not room.trouble:
+                await self._ask_agent(room, room.table.asked()[0])
+        finally:
+            room._busy = False
+
+    def _moved(self, room: Room) -> None:
+        room.saved.actions, room.saved.waiting = room.table.actions, room.table.waiting
+        room.saved.over = room.table.over
+        room._review = None
+        for ply in [ply for ply in room._thoughts if ply >= room.table.ply]:
+            del room._thoughts[ply]
+        self.store.keep_moves(room.saved)
+        room.changed()
+        self._drive(room)
+
+    def _agents_asked(self, room: Room) -> list[int]:
+        """The agents who have to choose now, in a game with people."""
+        if room.trouble or not room.people or self.closing or room.table.ply >= MOST_PLIES:
+            return []
+        return [player for player in room.table.asked() if room.saved.seats[player].agent is not None]
+
+    def _drive(self, room: Room) -> None:
+        """Let the agents go on in the background, if it is their turn."""
+        if room._driver is None and self._agents_asked(room):
+            room._driver = asyncio.create_task(self._drive_on(room))
+
+    async def _drive_on(self, room: Room) -> None:
+        try:
+            while asked := self._agents_asked(room):
+                await self._ask_agent(room, asked[0])
+        except Refused:  # too much else to do: tried again when somebody looks
+            pass
+        finally:
+            room._driver = None
+
+    async def _ask_agent(self, room: Room, player: int) -> None:
+        """Ask the agent of a player, and let it choose, unless a move was taken back meanwhile."""
+        agent, state = room.saved.seats[player].agent, room.table.state
+        assert agent is not None
+        try:
+            action = await self.workers.run((room.game.id, agent), self.shelf.decide, agent, room.table.view(player))
+        except Refused:
+            raise
+        except Exception:
+            _LOG.exception("agent %s failed in game %s", agent, room.saved.id)
+            room.trouble = f"the agent {agent} failed as player {player}; the server's log says why"
+            room.changed()
+            return
+        if room.table.state is state and player in room.table.asked():
+            room.table.choose(player, action)
+            self._moved(room)
+
+    # --- seats ---
+
+    def key_of(self, room: Room, player: int) -> str:
+        """The key that an invitation to a seat holds. Nobody can make it without the server's file."""
+        message = f"{room.saved.id} {player}".encode()
+        return hmac.new(self.store.secret, message, hashlib.sha256).hexdigest()[:32]
+
+    def join(self, room: Room, player: int, key: str, browser: str) -> None:
+        """Give a free seat to the browser that has its key; raises Refused otherwise."""
+        seat = room.saved.seats[player] if player < len(room.saved.seats) else None
+        if (
+            seat is None
+            or seat.agent is not None
+            or not hmac.compare_digest(self.key_of(room, player).encode(), key.encode())
+        ):
+            raise Refused(403, "this invitation is not valid")
+        if seat.owner == browser:
+            return
+        if seat.owner is not None:
+            raise Refused(409, "somebody else has taken this seat already")
+        secret = room.game.hidden_information or room.game.simultaneous
+        if secret and room.held_by(browser):
+            raise Refused(
+                409, "you hold a seat of this game already, and must not see the other's: open the link elsewhere"
+            )
+        seat.owner = browser
+        self.store.keep_owner(room.saved.id, player, browser)
+        room.changed()
+
+    async def again(self, room: Room, browser: str) -> Room:
+        """Begin a new game like this one, with the same people in their seats; the same one whoever asks first."""
+        if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
+            return await self.find(found.id)
+        seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
+        new = await self.open(room.game, dict(room.saved.options), seats, browser)
+        room.saved.successor = new.saved.id
+        self.store.keep_moves(room.saved)
+        room.changed()
+        return new
+
+    # --- thoughts ---
+
+    async def thoughts(self, room: Room, players: Sequence[int], ply: int) -> list[Thoughts]:
+        """What is thought of the decisions of these players in the position after `ply` plies."""
+        state, kept = room.table.states[ply], room._thoughts.get(ply, [])
+        if [each.player for each in kept] == list(players):
+            return kept
+        views = [room.table.view(player, ply) for player in players]
+        seats = [room.saved.seats[player].agent for player in players]
+
+        def work() -> list[Thoughts]:
+            return [think(self.shelf, view, agent) for view, agent in zip(views, seats, strict=True)]
+
+        found = await self.workers.run(("thoughts", room.game.id), work)
+        if ply <= room.table.ply and room.table.states[ply] is state:  # no move was taken back meanwhile
+            room._thoughts[ply] = found
+        return found
+
+    async def review(self, room: Room) -> list[Judgement]:
+        """What the decisions of the people, or else of the agents, have lost in a finished game."""
+        if room._review is None:
+            players = room.people or range(room.game.num_players)
+            decided: list[tuple[int, View, int]] = [
+                (ply, room.table.view(player, ply), joint[player])
+                for ply, joint in enumerate(room.table.actions)
+                for player in players
+                if joint[player] >= 0
+            ][:_REVIEWED]
+            room._review = await self.workers.run(("review", room.game.id), review, self.shelf, decided)
+        return room._review
+
+    # --- those who follow ---
+
+    async def settle(self, room: Room) -> None:
+        """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
+        if room._driver is not None:
+            await asyncio.wait({room._driver}, timeout=_MOMENT)
+
+    def follow(self, room: Room) -> asyncio.Event:
+        """An event that is set at each change; raises Refused if too many follow already."""
+        if len(room.followers) >= _FOLLOWERS:
+            raise Refused(503, "too many browsers follow this game")
+        event = asyncio.Event()
+        room.followers.add(event)
+        return event
+
+    def close(self) -> None:
+        """End what follows and what thinks; the file stays open until `store.close`."""
+        self.closing = True
+        for room in self._rooms.values():
+            room.changed()
+        self.workers.close()
+
+
+def _try_out(game: Game) -> None:
+    """Play a ply of a game, so that its kernels are compiled before the server needs them."""
+    table = Table(game, 0)
+    ply = table.ply
+    while table.ply == ply:
+        player = table.asked()[0]
+        view = table.view(player)
+        np.asarray(view.sample_worlds())
+        table.choose(player, table.legal(player)[0])

@@ -1,0 +1,141 @@
+"""Recorded games in a folder that the server's owner has named: a list of its files, their games, and each position.
+
+A request names a file by its place in the list, so that no path from the outside reaches the file system.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from ttt_envs.core.files import existing
+from ttt_envs.core.tables import without_building
+from ttt_envs.drawing.film import Frame, frames_of, move_text
+from ttt_envs.evaluation.records import GameRecord, read
+from ttt_envs.evaluation.replaying import Replayed, replay
+from ttt_envs.web.refusals import Refused
+from ttt_envs.web.shown import position, result, title_of
+
+#: Files that are listed, and games of one file in one answer.
+MOST_FILES, PAGE = 500, 100
+
+# Replayed games that are kept.
+_KEPT = 16
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A recorded game, replayed.
+
+    Attributes:
+        played: the game.
+        frames: its pictures: positions, and boards of rounds that ended.
+    """
+
+    played: Replayed
+    frames: list[Frame]
+
+
+class Records:
+    """The recorded games of a folder. Its methods read files: they are for threads, except `frame`."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """`folder`: None for none. Raises FileNotFoundError, NotADirectoryError."""
+        self.folder = None if folder is None else existing(folder, "folder of records").resolve()
+        if self.folder is not None and not self.folder.is_dir():
+            raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
+        self._lock = Lock()
+        self._opened: OrderedDict[tuple[Path, float, int], Opened] = OrderedDict()
+
+    def files(self) -> list[Path]:
+        """The files of the folder and the folders in it, in order; links that lead out of it are left out."""
+        if self.folder is None:
+            return []
+        found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}")]
+        inside = [path for path in found if path.is_file() and path.resolve().is_relative_to(self.folder)]
+        return sorted(inside)[:MOST_FILES]
+
+    def names(self) -> list[str]:
+        """The names of these files within the folder."""
+        return [str(path.relative_to(self.folder or "")) for path in self.files()]
+
+    def games(self, name: str, first: int) -> dict[str, Any]:
+        """`PAGE` games of a file from number `first` on, and whether there are more; raises Refused."""
+        path = self._path(name)
+        try:
+            found = list(islice(read(path), first, first + PAGE + 1))
+        except (OSError, ValueError) as error:
+            raise Refused(400, self._without_folder(error)) from None
+        return {
+            "file": name,
+            "first": first,
+            "more": len(found) > PAGE,
+            "games": [_summary(first + k, record) for k, record in enumerate(found[:PAGE])],
+        }
+
+    def open(self, name: str, k: int) -> Opened:
+        """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
+        path = self._path(name)
+        key = path, path.stat().st_mtime, k
+        opened = self._opened.get(key)
+        if opened is None:
+            try:
+                record = next(islice(read(path), k, None), None)
+                if record is None:
+                    raise Refused(404, f"{name} has no game {k}")
+                with without_building():
+                    (played,) = replay([record])
+            except (OSError, ValueError) as error:
+                raise Refused(400, self._without_folder(error)) from None
+            opened = Opened(played, frames_of(played.game, played.states, played.actions))
+            with self._lock:
+                self._opened[key] = opened
+                while len(self._opened) > _KEPT:
+                    self._opened.popitem(last=False)
+        return opened
+
+    def _path(self, name: str) -> Path:
+        """The file of that name in the list; raises Refused if it is not there."""
+        found = {str(path.relative_to(self.folder or "")): path for path in self.files()}
+        if name not in found:
+            raise Refused(404, "there is no such file of records")
+        return found[name]
+
+    def _without_folder(self, error: Exception) -> str:
+        """An error's text, which does not tell where the folder is."""
+        return str(error).replace(f"{self.folder}/", "")
+
+
+def _summary(k: int, record: GameRecord) -> dict[str, Any]:
+    return {
+        "index": k,
+        "number": record.number,
+        "game": record.game,
+        "agents": [title_of(agent) for agent in record.agents],
+        "plies": len(record.actions),
+        "winners": list(record.winners),
+    }
+
+
+def frame(opened: Opened, k: int) -> dict[str, Any]:
+    """Picture `k` of a recorded game, all cards open, and what led to it; raises Refused if there is none."""
+    played, frames = opened.played, opened.frames
+    if k >= len(frames):
+        raise Refused(404, f"the game has {len(frames)} pictures")
+    shown, game = frames[k], played.game
+    seats = [f"{name}, {title_of(agent)}" for name, agent in zip(game.player_names, played.record.agents, strict=True)]
+    return {
+        "frame": k,
+        "frames": len(frames),
+        "ply": shown.ply,
+        "ended_round": shown.ended_round,
+        "game": {"id": game.id, "title": game.title, "rules": game.rules_text},
+        "agents": seats,
+        "number": played.record.number,
+        "players": game.player_names,
+        "move": move_text(game, played.actions[shown.ply - 1], game.player_names) if shown.ply else "start",
+        **position(game, shown.state, None),
+        "result": result(game, played.states[-1]) if k == len(frames) - 1 else None,
+    }

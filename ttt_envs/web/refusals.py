@@ -1,0 +1,85 @@
+"""Refusals: what a request may ask for, and the errors that say what was wrong with it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from starlette.requests import Request
+
+from ttt_envs.core.options import brief, unknown
+
+#: Bytes of a request's body.
+MOST_BYTES = 16_384
+
+
+class Refused(Exception):
+    """A request that is not granted.
+
+    Attributes:
+        status: HTTP status code.
+        reason: for the person at the browser.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
+    """The JSON object of a request's body, which has exactly these keys; raises Refused for anything else."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "the body of a request must be application/json")
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > MOST_BYTES:
+            raise Refused(413, f"the body of a request has {MOST_BYTES} bytes at most")
+    try:
+        found = json.loads(bytes(data), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {brief(str(error))}") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "the body must be a JSON object")
+    for name in found:
+        if name not in names:
+            raise Refused(400, unknown("key", brief(name), names))
+    for name in names:
+        if name not in found:
+            raise Refused(400, f"the key {name!r} is missing")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def text(found: Any, name: str, most: int = 200) -> str:
+    """`found` if it is a text that is not longer; raises Refused, which calls it `name`."""
+    # Half of a pair of surrogates, which JSON allows, is no character.
+    if not isinstance(found, str) or len(found) > most or any("\ud800" <= each <= "\udfff" for each in found):
+        raise Refused(400, f"{name} must be a text of at most {most} characters")
+    return found
+
+
+def whole(found: Any, name: str, high: int) -> int:
+    """`found` if it is a whole number from 0 to `high`; raises Refused, which calls it `name`."""
+    if type(found) is not int or not 0 <= found <= high:
+        raise Refused(400, f"{name} must be a whole number from 0 to {high}")
+    return found
+
+
+def query(request: Request, name: str, high: int) -> int | None:
+    """A whole number from 0 to `high` of the address's query, or None if it is not there; raises Refused."""
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+        raise Refused(400, f"{name} must be a whole number from 0 to {high}")
+    return whole(int(given), name, high)
+
+
+def texts(found: Any, name: str, most: int = 32) -> dict[str, str]:
+    """`found` if it is a JSON object of that many texts at most; raises Refused, which calls it `name`."""
+    if not isinstance(found, dict) or len(found) > most:
+        raise Refused(400, f"{name} must be a JSON object of at most {most} texts")
+    return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}

@@ -1,0 +1,183 @@
+"""What a browser is sent of a game: pictures, texts and actions, as one pair of eyes may see them."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.shipped import cards
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.registry import options_of
+from ttt_envs.web.hall import Hall, Room
+from ttt_envs.web.thoughts import Judgement
+
+
+def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
+    """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption."""
+    text = game.format_state(state, viewer)
+    return {"svg": game.draw(state, viewer), "text": text, "caption": text.splitlines()[0]}
+
+
+def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
+    """Actions by their names, each with the spots that are clicked for it, and where these are on `viewer`'s picture.
+
+    A game that does not say where it is clicked has neither clicks nor spots: the page lists the names.
+    """
+    if game.spots is None or game.clicks is None:
+        return {"actions": [{"name": game.action_names[action], "clicks": []} for action in actions], "spots": {}}
+    found = [{"name": game.action_names[action], "clicks": list(game.clicks(state, action))} for action in actions]
+    used = {name for each in found for name in each["clicks"]}
+    spots = game.spots(state, viewer)
+    return {"actions": found, "spots": {name: list(box) for name, box in spots.items() if name in used}}
+
+
+def result(game: Game, state: Any) -> dict[str, Any]:
+    """The end of a game: who has won, how, and what each player gets."""
+    rewards = [float(reward) for reward in state["rewards"]]
+    return {
+        "winners": [player for player, reward in enumerate(rewards) if reward > 0],
+        "rewards": rewards,
+        "how": game.format_state(state, None).splitlines()[0].removeprefix("over: "),
+    }
+
+
+def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
+    """What was played in each ply: players, and the names of their actions."""
+    return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
+
+
+def options_text(game: Game) -> str:
+    """The options that are not as they are by default, such as "size=4 players=2"."""
+    defaults = {each.name: each.default for each in options_of(game.id)}
+    changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
+    # Some defaults are worked out by the game.
+    return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
+
+
+@cache
+def _titles() -> dict[str, str]:
+    return {f"trained:{card.game}/{card.name}": card.title for card in cards()}
+
+
+def title_of(agent: str) -> str:
+    """An agent for people."""
+    return _titles().get(agent, agent)
+
+
+def _present(room: Room, viewer: int | None) -> dict[str, Any]:
+    """`position` of the present, drawn once for all who see it with the same eyes."""
+    state, found = room.pictures.get(viewer, (None, {}))
+    if state is not room.table.state:
+        found = position(room.game, room.table.state[0], viewer)
+        room.pictures[viewer] = room.table.state, found
+    return found
+
+
+def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
+    """A game as a browser sees it that holds some of its seats, or none; `player` is the seat that it asks for."""
+    table, game, saved = room.table, room.game, room.saved
+    viewer, held = room.viewer(browser, player), room.held_by(browser)
+    state = table.state[0]
+    asked, acting, alone = table.asked(), table.acting(), room.alone(browser)
+    you = viewer if viewer in held else (held[0] if held else None)
+    legal = table.legal(you) if you is not None else []
+    waiting = table.waiting.get(you) if you is not None else None
+    return {
+        "id": saved.id,
+        "version": room.version,
+        "game": {"id": game.id, "title": game.title},
+        "ply": table.ply,
+        "over": table.over,
+        **_present(room, viewer),
+        **clickable(game, state, viewer, legal),
+        "seats": [
+            {
+                "name": game.player_names[k],
+                "agent": seat.agent,
+                "title": None if seat.agent is None else title_of(seat.agent),
+                "free": seat.agent is None and seat.owner is None,
+                "yours": k in held,
+                "asked": k in asked,
+                "chosen": k in acting and k not in asked,
+            }
+            for k, seat in enumerate(saved.seats)
+        ],
+        "you": you,
+        "chosen": None if waiting is None else game.action_names[waiting],
+        "moves": moves(game, table.actions),
+        "rounds": table.rounds,
+        "result": result(game, state) if table.over else None,
+        "trouble": room.trouble,
+        "watching": not room.people,
+        "may": {
+            "step": not room.people and alone and not table.over,
+            "take_back": bool(held) and alone and table.last_decision(held) is not None,
+            "think": may_think(room, browser),
+            "again": bool(held) or saved.creator == browser,
+        },
+        "invitations": {
+            k: hall.key_of(room, k)
+            for k, seat in enumerate(saved.seats)
+            if saved.creator == browser and seat.agent is None and seat.owner is None
+        },
+        "successor": saved.successor,
+    }
+
+
+def may_think(room: Room, browser: str) -> bool:
+    """Whether a browser may ask for thoughts: not while people play each other, and nobody who does not play."""
+    return room.table.over or not room.people or room.alone(browser)
+
+
+def thinkers(room: Room, browser: str, player: int | None, ply: int) -> list[int]:
+    """The players whose decision in the position after `ply` plies a browser may be told the thoughts of.
+
+    In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
+    """
+    acting = room.table.acting(ply)
+    if room.table.over or not room.people:
+        return acting
+    viewer = room.viewer(browser, player)
+    if room.game.hidden_information or ply == room.table.ply:
+        return [each for each in acting if each == viewer]
+    return acting
+
+
+def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
+    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
+    ended = room.table.ended_round(ply)
+    return {
+        "ply": ply,
+        **position(room.game, room.table.states[ply][0], viewer),
+        "ended_round": None if ended is None else position(room.game, ended[0], viewer),
+    }
+
+
+def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
+    """`clickable` for actions by their names, whoever they belong to, so that thoughts can be shown on the picture."""
+    numbers = {name: k for k, name in enumerate(game.action_names)}
+    return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
+
+
+def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
+    """A review as a JSON object: each decision, and for each player what all of theirs lost."""
+    known = [each for each in found if each.regret is not None]
+    return {
+        "decisions": [
+            {
+                "ply": each.ply,
+                "player": each.player,
+                "played": game.action_names[each.played],
+                "best": None if each.best is None else game.action_names[each.best],
+                "regret": each.regret,
+                "source": each.source,
+            }
+            for each in found
+        ],
+        "totals": {
+            player: round(float(np.sum([each.regret for each in known if each.player == player])), 4)
+            for player in sorted({each.player for each in known})
+        },
+    }

@@ -1,0 +1,33 @@
+// The page: what its address says is shown.
+
+import { gamePage } from "./play.js";
+import { recordsPage } from "./replay.js";
+import { setupPage } from "./setup.js";
+import { ask, el, Refusal } from "./tools.js";
+
+const main = document.getElementById("main");
+let leave = null;
+let shown = 0;
+
+async function show() {
+  const mine = ++shown;
+  leave?.();
+  leave = null;
+  main.replaceChildren();
+  const [page, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  try {
+    const left = page === "g" ? await gamePage(main, ...rest) : page === "records" ? await recordsPage(main, ...rest) : await setupPage(main);
+    if (mine === shown) leave = left ?? null;
+    else left?.();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    main.replaceChildren(el("h1", {}, "This cannot be shown"), el("p", {}, error.message), el("p", {}, el("a", { href: "#/" }, "Play a game")));
+  }
+  main.focus({ preventScroll: true });
+}
+
+// The first request gives the browser its cookie, so it comes before all others.
+const found = await ask("/api/games").catch(() => ({}));
+document.getElementById("records-link").hidden = !found.records;
+addEventListener("hashchange", show);
+await show();

@@ -1,0 +1,168 @@
+// The board: the server's picture, and on it a button for each spot that can be clicked.
+
+import { el } from "./tools.js";
+
+const NO_MARKS = () => new Map();
+
+export class Board {
+  /** `choose(action)` is called with the name of the action whose spots have been clicked. */
+  constructor(choose) {
+    this.choose = choose;
+    this.picture = el("img", { alt: "", draggable: "false" });
+    this.layer = el("div", { class: "spots", role: "group", "aria-label": "What you can click" });
+    this.element = el("div", { class: "board" }, this.picture, this.layer);
+    this.layer.addEventListener("keydown", (event) => this.steer(event));
+    this.actions = [];
+    this.path = [];
+    this.marksAfter = NO_MARKS;
+    this.hint = [];
+    this.returnTo = null; // the spot that had the focus before the board was waiting
+  }
+
+  /** Show a position, with the actions that may be chosen in it: each has a name and the spots to click. */
+  show(position, actions, spots) {
+    const [x, y, width, height] = viewBox(position.svg);
+    this.box = { x, y, width, height };
+    this.picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(position.svg)}`;
+    this.picture.alt = titleOf(position.svg) ?? position.caption;
+    this.element.style.aspectRatio = `${width} / ${height}`;
+    this.element.style.setProperty("--shape", width / height);
+    this.spots = spots;
+    this.actions = actions.filter((action) => action.clicks.length);
+    this.path = [];
+    this.hint = [];
+    this.marksAfter = NO_MARKS;
+    this.draw();
+  }
+
+  /**
+   * Show numbers on spots: `marksAfter` gives for the spots clicked so far a map, spot -> {text, said, tone from 0 to 1,
+   * best}. They may lie where nothing can be clicked.
+   */
+  mark(marksAfter, spots) {
+    this.marksAfter = marksAfter;
+    this.spots = { ...this.spots, ...spots };
+    this.draw();
+  }
+
+  /** Point at the spots of an action. */
+  point(clicks) {
+    this.path = [];
+    this.hint = clicks;
+    this.draw();
+  }
+
+  /** The actions that begin with the spots clicked so far. */
+  open() {
+    return this.actions.filter((action) => this.path.every((spot, k) => action.clicks[k] === spot));
+  }
+
+  draw() {
+    const inside = this.layer.contains(document.activeElement);
+    const lost = document.activeElement === document.body || document.activeElement === document.getElementById("main");
+    const focused = inside ? document.activeElement.dataset.spot : lost ? this.returnTo : null;
+    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
+    const marks = this.marksAfter(this.path);
+    const names = new Set([...next, ...this.path, ...marks.keys(), ...this.hint]);
+    this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
+      const mark = marks.get(name);
+      const chosen = this.path.includes(name) && !next.has(name);
+      const said = mark ? `${name}, ${mark.said}` : name;
+      const classes = ["spot"];
+      if (chosen) classes.push("chosen");
+      if (this.hint[this.path.length] === name) classes.push("hinted");
+      const shown = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
+      const live = next.has(name) || chosen;
+      const spot = live
+        ? el("button", {
+          type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
+          "aria-label": said, "aria-pressed": chosen ? "true" : null,
+          onclick: () => this.click(name),
+        }, ...shown)
+        : el("span", { class: classes.join(" "), "data-spot": name }, ...shown);
+      if (mark) spot.style.setProperty("--tone", mark.tone);
+      this.place(spot, name);
+      return spot;
+    }));
+    const buttons = this.buttons();
+    const first = buttons.find((each) => each.dataset.spot === focused) ?? buttons[0];
+    if (first) first.tabIndex = 0;
+    if (focused !== null && first) {
+      first.focus();
+      this.returnTo = null;
+    }
+  }
+
+  place(spot, name) {
+    const [x, y, width, height] = this.spots[name];
+    spot.style.left = `${100 * (x - this.box.x) / this.box.width}%`;
+    spot.style.top = `${100 * (y - this.box.y) / this.box.height}%`;
+    spot.style.width = `${100 * width / this.box.width}%`;
+    spot.style.height = `${100 * height / this.box.height}%`;
+  }
+
+  buttons() {
+    return [...this.layer.querySelectorAll("button")];
+  }
+
+  click(name) {
+    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
+    if (next.has(name)) this.path.push(name);
+    else this.path = this.path.slice(0, this.path.indexOf(name)); // a click on what was chosen lets it go
+    const found = this.open().find((action) => action.clicks.length === this.path.length);
+    if (found) {
+      this.path = [];
+      this.actions = []; // until the server has answered
+      this.returnTo = this.layer.contains(document.activeElement) ? name : null;
+      this.draw();
+      this.choose(found.name);
+    } else {
+      this.draw();
+    }
+  }
+
+  /** Arrow keys lead to the nearest spot in their direction; Escape lets go of what was chosen. */
+  steer(event) {
+    if (event.key === "Escape" && this.path.length) {
+      this.path = [];
+      this.draw();
+    }
+    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    const from = middle(document.activeElement);
+    let nearest = null;
+    let least = Infinity;
+    for (const button of this.buttons()) {
+      const to = middle(button);
+      const along = (to.x - from.x) * direction[0] + (to.y - from.y) * direction[1];
+      const across = Math.abs((to.x - from.x) * direction[1]) + Math.abs((to.y - from.y) * direction[0]);
+      if (along > 1 && along + 2 * across < least) {
+        least = along + 2 * across;
+        nearest = button;
+      }
+    }
+    if (!nearest) return;
+    for (const button of this.buttons()) button.tabIndex = button === nearest ? 0 : -1;
+    nearest.focus();
+  }
+}
+
+function middle(element) {
+  const box = element.getBoundingClientRect();
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+}
+
+/** The size of a picture, in its own units: x, y, width, height. */
+function viewBox(svg) {
+  const [opening] = svg.match(/<svg[^>]*>/);
+  const given = opening.match(/viewBox="([^"]+)"/);
+  if (given) return given[1].trim().split(/[\s,]+/).map(Number);
+  return [0, 0, ...["width", "height"].map((name) => parseFloat(opening.match(new RegExp(`${name}="([^"]+)"`))[1]))];
+}
+
+/** What a picture says of itself. It is read as text: a parser would apply its styles, which the page's policy forbids. */
+function titleOf(svg) {
+  const found = svg.match(/<title>([^<]*)<\/title>/);
+  return found && found[1].replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}

@@ -1,0 +1,445 @@
+// One game: its board, the seats, what was played, and what may be asked.
+
+import { Board } from "./board.js";
+import { ask, complain, el, guarded, prose, Refusal, say, sentence, signed } from "./tools.js";
+
+// Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
+const POLL = 5000;
+const ROUND_STAYS = 4000;
+
+export async function gamePage(main, id, player, key) {
+  if (key) {
+    await ask(`/api/tables/${id}/join`, { player: Number(player), key });
+    location.replace(`#/g/${id}/${player}`);
+    return null;
+  }
+  const game = new GamePage(main, id, player);
+  await game.begin();
+  return () => game.end();
+}
+
+class GamePage {
+  constructor(main, id, player) {
+    this.main = main;
+    this.path = `/api/tables/${id}`;
+    this.query = player === undefined ? "" : `?player=${player}`;
+    this.now = null;
+    this.shownPly = null; // null: the present
+    this.thoughts = null;
+    this.speed = 1000;
+    this.visibility = () => this.follow();
+  }
+
+  async begin() {
+    const first = await ask(this.path + this.query);
+    this.build(first);
+    this.take(first);
+    document.addEventListener("visibilitychange", this.visibility);
+    this.follow();
+  }
+
+  end() {
+    this.ended = true;
+    this.source?.close();
+    clearInterval(this.poll);
+    clearTimeout(this.timer);
+    clearTimeout(this.roundTimer);
+    document.removeEventListener("visibilitychange", this.visibility);
+  }
+
+  /** Hear of changes: at once while the page is seen, now and then while it is not, as browsers open few streams. */
+  follow() {
+    this.source?.close();
+    clearInterval(this.poll); // of a timeout too
+    if (document.visibilityState === "hidden") {
+      this.poll = setInterval(() => ask(this.path + this.query).then((now) => this.take(now)).catch(() => {}), POLL);
+      return;
+    }
+    this.source = new EventSource(`${this.path}/events${this.query}`);
+    this.source.onmessage = (event) => this.take(JSON.parse(event.data));
+    this.source.onerror = () => {
+      this.connection.hidden = false;
+      if (this.source.readyState === EventSource.CLOSED) this.poll = setTimeout(() => this.follow(), POLL); // refused
+    };
+    this.source.onopen = () => { this.connection.hidden = true; };
+  }
+
+  // --- the parts of the page ---
+
+  build(now) {
+    this.board = new Board(guarded((action) => this.play(action)));
+    this.status = el("h1", { class: "status" });
+    this.connection = el("p", { class: "note", hidden: true }, "The connection is lost. Trying again …");
+    this.banner = el("p", { class: "banner", hidden: true });
+    this.slider = el("input", { type: "range", min: 0, "aria-label": "ply", oninput: guarded(() => this.look(Number(this.slider.value))) });
+    this.plyText = el("span", { class: "ply" });
+    this.back = step("◀", "one ply back", guarded(() => this.look(this.ply() - 1)));
+    this.forth = step("▶", "one ply on", guarded(() => this.look(this.ply() + 1)));
+    const history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
+
+    this.takeBack = button("Take back", guarded(() => ask(`${this.path}/take_back`, {})));
+    this.hint = button("Hint", guarded(() => this.showHint()));
+    this.again = button("New game", guarded(() => this.startAgain()));
+    this.watch = button("Play", guarded(() => this.run()));
+    this.one = button("One ply", guarded(() => this.step()));
+    this.pace = el("select", { "aria-label": "pace", onchange: () => { this.speed = Number(this.pace.value); } },
+      ...[[2500, "slow"], [1000, "medium"], [250, "fast"], [0, "at once"]].map(([ms, name]) => el("option", { value: ms, selected: ms === 1000 }, name)));
+    this.overlay = el("input", { type: "checkbox", onchange: guarded(() => this.think()) });
+    this.overlayLabel = el("label", { class: "check" }, this.overlay, "Show what the oracle or a search thinks");
+    const buttons = el("div", { class: "buttons" }, this.watch, this.one, this.pace, this.takeBack, this.hint, this.again);
+
+    this.next = el("p", { class: "banner", hidden: true });
+    this.seats = el("ul", { class: "seats" });
+    this.invitations = el("div");
+    this.names = el("div", { class: "names" });
+    this.namesBox = el("details", {}, el("summary", {}, "Choose by name"), this.names);
+    this.opinions = el("div", { class: "opinions", hidden: true });
+    this.review = el("div", { class: "review", hidden: true });
+    this.log = el("ol", { class: "log", start: 1 });
+    this.text = el("pre");
+    this.main.replaceChildren(el("div", { class: "play" },
+      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.banner, this.board.element, history),
+      el("section", { class: "right", "aria-label": "Game" },
+        el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
+        this.next, this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
+        el("details", { open: true }, el("summary", {}, "Moves"), this.log),
+        el("details", {}, el("summary", {}, "The position as text"), this.text),
+        el("details", {}, el("summary", {}, "Rules"), ...prose(now.about.rules)))));
+  }
+
+  // --- what is new ---
+
+  /** Show a game as the server sends it. */
+  take(now) {
+    const before = this.now;
+    if (this.ended || (before && now.version < before.version)) return;
+    this.now = now;
+    if (before && before.version === now.version && this.drawn) return;
+    const rounds = before ? now.rounds.filter((ply) => ply > before.ply) : [];
+    if (before && now.ply > before.ply) say(this.told(before.ply));
+    if (before && now.ply < before.ply) say("Taken back.");
+    if (now.ply < (this.shownPly ?? 0)) this.shownPly = null;
+    if (!before || before.ply !== now.ply || before.chosen !== now.chosen) this.thoughts = null;
+    if (rounds.length && this.shownPly === null) guarded(() => this.showRound(rounds.at(-1)))();
+    else if (!this.roundShown) this.draw();
+    if (now.trouble && !(before && before.trouble)) complain(sentence(now.trouble));
+    if (now.over && !(before && before.over) && now.may.think && !now.watching) guarded(() => this.judge())();
+  }
+
+  /** What was played since `ply`, as a sentence. */
+  told(ply) {
+    const played = this.now.moves.slice(ply).map((moves) => moves.map(([who, name]) => `${this.who(who)}: ${name}`).join(", "));
+    return [...played, this.headline()].join(". ");
+  }
+
+  who(player) {
+    const { seats } = this.now;
+    if (!seats[player].yours) return seats[player].name;
+    return seats.filter((each) => each.yours).length > 1 ? `${seats[player].name} (you)` : "you";
+  }
+
+  headline() {
+    const { now } = this;
+    const held = now.seats.filter((seat) => seat.yours).length;
+    if (now.over) {
+      const { winners, how } = now.result;
+      if (!winners.length || held !== 1) return sentence(how);
+      return `${winners.some((player) => now.seats[player].yours) ? "You win" : "You lose"}: ${how}`;
+    }
+    if (now.trouble) return sentence(now.trouble);
+    const asked = now.seats.map((seat, player) => ({ ...seat, player })).filter((seat) => seat.asked);
+    if (asked.some((seat) => seat.player === now.you)) return held > 1 ? `Your turn, ${now.seats[now.you].name}` : "Your turn";
+    const names = asked.map((seat) => seat.name).join(" and ");
+    if (now.chosen !== null) return `You chose ${now.chosen}. Waiting for ${names}`;
+    if (asked.some((seat) => seat.free)) return `Waiting for ${names}, who is invited`;
+    return now.watching ? `${sentence(names).slice(0, -1)} to move` : `Waiting for ${names}`;
+  }
+
+  ply() {
+    return this.shownPly ?? this.now.ply;
+  }
+
+  draw() {
+    const { now } = this;
+    this.drawn = true;
+    const present = this.shownPly === null;
+    this.roundShown = false;
+    this.banner.hidden = true;
+    this.status.textContent = this.headline();
+    const turn = now.actions.length > 0;
+    this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
+    document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
+    if (present) {
+      this.board.show(now, now.actions, now.spots);
+      this.text.textContent = now.text;
+    }
+    this.slider.max = now.ply;
+    this.slider.value = this.ply();
+    this.slider.setAttribute("aria-valuetext", this.moveText(this.ply()));
+    this.plyText.textContent = `ply ${this.ply()} of ${now.ply}`;
+    this.back.disabled = this.ply() === 0;
+    this.forth.disabled = this.ply() >= now.ply;
+    show(this.takeBack, now.may.take_back);
+    show(this.hint, now.may.think && turn);
+    show(this.again, now.may.again && !now.successor && (now.over || now.ply > 0));
+    for (const each of [this.watch, this.one, this.pace]) show(each, now.may.step);
+    this.overlayLabel.hidden = !now.may.think;
+    show(this.next, now.successor);
+    if (now.successor) this.next.replaceChildren("A new game has begun. ", el("a", { href: this.addressOf(now.successor) }, "Go there"));
+    this.drawSeats();
+    this.drawNames();
+    this.drawLog();
+    if (this.overlay.checked && now.may.think) guarded(() => this.think())();
+  }
+
+  drawSeats() {
+    const { now } = this;
+    this.seats.replaceChildren(...now.seats.map((seat, player) => {
+      const name = seat.agent === null ? (seat.yours ? "you" : seat.free ? "an invited person, not here yet" : "another person") : seat.title;
+      const doing = now.over ? (now.result.winners.includes(player) ? "won" : "") : seat.chosen ? "has chosen" : seat.asked ? "to move" : "";
+      return el("li", { class: seat.asked ? "asked" : "" },
+        el("b", {}, seat.name), ` ${name}`, doing && el("em", {}, doing),
+        now.over && el("span", { class: "reward" }, signed(now.result.rewards[player], 2)));
+    }));
+    const links = Object.entries(now.invitations).map(([player, key]) => {
+      const link = `${location.origin}/#/g/${now.id}/${player}/${key}`;
+      const field = el("input", { readonly: true, value: link, "aria-label": `link of the invitation for ${now.seats[player].name}`, onfocus: (event) => event.target.select() });
+      return el("div", { class: "invitation" }, el("p", {}, `Send this link to the person who is to be ${now.seats[player].name}. It is for one browser only.`),
+        el("div", { class: "row" }, field, button("Copy", async () => { await navigator.clipboard?.writeText(link); field.select(); say("Copied."); })));
+    });
+    if (this.invitations.childElementCount !== links.length) this.invitations.replaceChildren(...links);
+  }
+
+  /** A button for each action, for those who would rather read, and for games without a picture that can be clicked. */
+  drawNames() {
+    const { actions } = this.now;
+    const open = this.shownPly === null;
+    show(this.namesBox, actions.length > 0 && open);
+    if (actions.length && actions.every((action) => !action.clicks.length)) this.namesBox.open = true;
+    this.names.replaceChildren(...(open ? actions : []).map((action) => button(action.name, guarded(() => this.play(action.name)))));
+  }
+
+  moveText(ply) {
+    if (!ply) return "start";
+    return this.now.moves[ply - 1].map(([player, name]) => `${this.who(player)}: ${name}`).join(", ");
+  }
+
+  drawLog() {
+    const { now } = this;
+    const shown = this.ply();
+    this.log.replaceChildren(...now.moves.map((_, k) => {
+      const judged = (this.judged?.decisions ?? []).filter((each) => each.ply === k && each.regret > 0.001);
+      return el("li", { class: k + 1 === shown ? "here" : "" },
+        el("button", { type: "button", class: "plain", "aria-current": k + 1 === shown ? "step" : null, onclick: guarded(() => this.look(k + 1)) }, this.moveText(k + 1)),
+        ...judged.map((each) => el("span", { class: "lost" }, `${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
+    }));
+    this.log.querySelector(".here")?.scrollIntoView({ block: "nearest" });
+  }
+
+  // --- what the person does ---
+
+  async play(action) {
+    const { now } = this;
+    try {
+      await ask(`${this.path}/move`, { player: now.you, ply: now.ply, action });
+    } catch (error) {
+      this.draw(); // the board is as it was
+      throw error;
+    }
+  }
+
+  /** Look at the position after `ply` plies. */
+  async look(ply) {
+    clearTimeout(this.roundTimer);
+    if (ply < 0 || ply > this.now.ply) return;
+    if (ply === this.now.ply) {
+      this.shownPly = null;
+      this.draw();
+      return;
+    }
+    this.shownPly = ply;
+    const found = await ask(`${this.path}/positions/${ply}${this.query}`);
+    if (this.shownPly !== ply) return; // another one was asked for meanwhile
+    this.board.show(found, [], {});
+    this.text.textContent = found.text;
+    this.thoughts = null;
+    this.draw();
+  }
+
+  /** The board of a round that has ended, before the next one. */
+  async showRound(ply) {
+    this.roundShown = true;
+    const found = await ask(`${this.path}/positions/${ply}${this.query}`);
+    if (!found.ended_round) {
+      this.draw();
+      return;
+    }
+    this.board.show(found.ended_round, [], {});
+    this.status.textContent = `Round over: ${found.ended_round.caption.replace("over: ", "")}`;
+    const go = () => {
+      clearTimeout(this.roundTimer);
+      if (this.roundShown) this.draw();
+    };
+    this.banner.replaceChildren(`${sentence(this.moveText(ply))} `, button(this.now.over ? "Go on" : "Next round", go));
+    this.banner.hidden = false;
+    this.roundTimer = setTimeout(go, ROUND_STAYS);
+  }
+
+  async startAgain() {
+    const { id } = await ask(`${this.path}/again`, {});
+    this.goTo(id);
+  }
+
+  goTo(id) {
+    location.hash = this.addressOf(id);
+  }
+
+  addressOf(id) {
+    return `#/g/${id}${this.query ? `/${this.query.split("=")[1]}` : ""}`;
+  }
+
+  // --- agents among themselves ---
+
+  async step() {
+    this.shownPly = null;
+    await ask(`${this.path}/step`, {});
+  }
+
+  async run() {
+    this.running = !this.running;
+    this.watch.textContent = this.running ? "Pause" : "Play";
+    while (this.running && !this.now.over && !this.ended && !this.now.trouble) {
+      const began = performance.now();
+      const { ply } = this.now;
+      try {
+        await this.step();
+      } catch (error) {
+        this.running = false;
+        this.watch.textContent = "Play";
+        throw error;
+      }
+      const left = this.speed - (performance.now() - began);
+      await new Promise((done) => { this.timer = setTimeout(done, Math.max(left, 0)); });
+      for (let k = 0; k < 100 && this.now.ply === ply && this.running; k++) await new Promise((done) => { setTimeout(done, 20); });
+    }
+    this.running = false;
+    this.watch.textContent = "Play";
+  }
+
+  // --- what others think ---
+
+  async fetchThoughts() {
+    const ply = this.ply();
+    if (this.thoughts?.ply !== ply) {
+      this.opinions.hidden = !this.overlay.checked;
+      this.opinions.replaceChildren(el("p", { class: "note" }, "Thinking …"));
+      const found = await ask(`${this.path}/thoughts/${ply}${this.query}`);
+      if (this.ply() !== ply) return null;
+      this.thoughts = found;
+    }
+    return this.thoughts;
+  }
+
+  async think() {
+    if (!this.overlay.checked) {
+      this.opinions.hidden = true;
+      this.board.mark(() => new Map(), {});
+      return;
+    }
+    this.opinions.hidden = false;
+    const found = await this.fetchThoughts();
+    if (!found || !this.overlay.checked || this.roundShown) return;
+    this.opinions.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.opinion(each))
+      : [el("p", { class: "note" }, "Shown when it is your turn.")]));
+    const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
+    if (shown) this.board.mark((path) => marksOf(shown, found.actions, path), found.spots);
+  }
+
+  opinion(each) {
+    const names = [...new Set([...each.best, ...Object.keys(each.values), ...Object.keys(each.probabilities)])]
+      .sort((a, b) => (each.values[b] ?? -2) - (each.values[a] ?? -2));
+    const mixed = Object.keys(each.best_probabilities).length > 0;
+    const decided = each.agent !== null && Object.keys(each.probabilities).length > 0;
+    const head = ["action", "value", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
+    const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
+      el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
+      mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
+    const source = each.source === "oracle" ? `Best play, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
+    return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards.`),
+      el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
+      names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`));
+  }
+
+  async showHint() {
+    const found = await this.fetchThoughts();
+    const best = found?.thoughts[0]?.best[0];
+    if (!best) {
+      complain("Nobody knows what is best here.");
+      return;
+    }
+    const action = this.now.actions.find((each) => each.name === best);
+    if (action?.clicks.length) this.board.point(action.clicks);
+    const source = found.thoughts[0].source === "oracle" ? "the oracle" : "a search";
+    this.banner.replaceChildren(`Hint, by ${source}: ${best}`);
+    this.banner.hidden = false;
+    say(`Hint: ${best}`);
+  }
+
+  /** What the moves have lost, at the end. */
+  async judge() {
+    this.review.hidden = false;
+    this.review.replaceChildren(el("p", { class: "note" }, "Working out what each move has lost …"));
+    const found = await ask(`${this.path}/review`);
+    this.judged = found;
+    const estimated = found.decisions.filter((each) => each.regret !== null && each.source !== "oracle").length;
+    const known = found.decisions.filter((each) => each.regret !== null).length;
+    const lines = Object.entries(found.totals).map(([player, total]) =>
+      el("li", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
+    const worst = found.decisions.filter((each) => each.regret > 0.001).sort((a, b) => b.regret - a.regret).slice(0, 3);
+    this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
+      known ? el("ul", {}, ...lines) : el("p", {}, "Nobody knows what was best in this game."),
+      worst.length && el("p", {}, "The dearest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
+        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])),
+      el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search.`));
+    this.drawLog();
+  }
+}
+
+/** Numbers for the spots after those of `path` were clicked: on each the best value, or probability, of the actions that are begun by clicking it. */
+function marksOf(each, actions, path) {
+  const known = Object.keys(each.values).length > 0;
+  const worth = known ? each.values : each.probabilities;
+  const low = Math.min(...Object.values(worth));
+  const high = Math.max(...Object.values(worth));
+  const marks = new Map();
+  for (const { name, clicks } of actions) {
+    const spot = clicks[path.length];
+    if (spot === undefined || !(name in worth) || !path.every((part, k) => clicks[k] === part)) continue;
+    const value = worth[name];
+    const before = marks.get(spot);
+    if (before && before.value >= value) {
+      before.best ||= each.best.includes(name);
+      continue;
+    }
+    const text = known ? signed(value) : percent(value);
+    const tone = high > low ? (value - low) / (high - low) : known ? (1 + value) / 2 : 1;
+    marks.set(spot, { value, text, tone, best: each.best.includes(name) || Boolean(before?.best), said: `${known ? "value" : "probability"} ${text}` });
+  }
+  return marks;
+}
+
+function percent(share) {
+  return share === undefined ? "–" : `${Math.round(100 * share)} %`;
+}
+
+function show(element, wanted) {
+  element.hidden = !wanted;
+}
+
+function button(text, onclick) {
+  return el("button", { type: "button", onclick }, text);
+}
+
+function step(text, label, onclick) {
+  return el("button", { type: "button", class: "step", "aria-label": label, onclick }, text);
+}

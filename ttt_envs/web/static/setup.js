@@ -1,0 +1,129 @@
+// Choosing a game: which one, its options, and who sits where.
+
+import { ask, complain, el, guarded, prose, Refusal } from "./tools.js";
+
+export async function setupPage(main) {
+  const found = await ask("/api/games");
+  const form = el("form", { class: "setup", onsubmit: (event) => event.preventDefault() });
+  const details = el("div", { class: "chosen-game" });
+  const games = el("fieldset", { class: "games" }, el("legend", {}, "Game"));
+  let asked = 0;
+  let setup = null;
+
+  const choose = guarded(async (game, options) => {
+    const mine = ++asked;
+    const waiting = setTimeout(() => {
+      if (!setup || setup.id !== game) details.replaceChildren(el("p", { role: "status" }, PATIENCE));
+    }, 400);
+    let answer;
+    try {
+      answer = await ask("/api/setup", { game, options });
+    } finally {
+      clearTimeout(waiting);
+    }
+    if (mine !== asked) return;
+    showGame(details, answer, options, choose, setup && setup.id === game ? seatsOf(details) : null);
+    setup = answer;
+    sessionStorage.setItem("game", game);
+  });
+
+  const last = sessionStorage.getItem("game");
+  const first = found.games.find((each) => each.id === last) ?? found.games[0];
+  for (const game of found.games) {
+    games.append(el("label", { class: "game-card" },
+      el("input", { type: "radio", name: "game", value: game.id, checked: game === first, onchange: () => choose(game.id, {}) }),
+      el("span", {}, el("b", {}, game.title), el("small", {}, game.facts.join(", ")))));
+  }
+  form.append(games, details);
+  main.replaceChildren(el("h1", {}, "Play a game"), form, ...ownGames(found.own));
+  document.title = "ttt-envs";
+  await choose(first.id, {});
+}
+
+const PATIENCE = "Preparing the game. The first time, its rules are compiled, which can take half a minute.";
+
+function ownGames(own) {
+  if (!own.length) return [];
+  const items = own.map((each) => el("li", {},
+    el("a", { href: `#/g/${each.id}` }, each.title), " ",
+    el("small", {}, `${each.over ? "over" : "in progress"}, ${new Date(1000 * each.touched).toLocaleString()}`)));
+  return [el("h2", {}, "Your games"), el("ul", { class: "own" }, ...items)];
+}
+
+/** Show the form of a game. What was folded out stays so. */
+function showGame(place, setup, options, choose, seats) {
+  const changed = () => choose(setup.id, optionsOf(place));
+  const open = [...place.querySelectorAll("details")].map((each) => each.open);
+  place.replaceChildren(
+    el("fieldset", { "data-game": setup.id }, el("legend", {}, "Seats"),
+      ...setup.players.map((_, player) => seatField(setup, player, seats?.[player]))),
+    el("details", { open: open[0] }, el("summary", {}, "Options"),
+      setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, changed)))
+        : el("p", {}, "This game has no options.")),
+    el("details", { open: open[1] }, el("summary", {}, "Rules"), ...prose(setup.rules)),
+    el("p", {}, el("button", { type: "button", class: "main", onclick: (event) => start(place, setup, event.target) }, "Start the game")),
+    el("p", { role: "status", class: "note" }),
+  );
+}
+
+async function start(place, setup, button) {
+  button.disabled = true;
+  const waiting = setTimeout(() => place.querySelector("[role=status]").replaceChildren(PATIENCE), 600);
+  try {
+    const made = await ask("/api/tables", { game: setup.id, options: optionsOf(place), seats: seatsOf(place) });
+    location.hash = `#/g/${made.id}`;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    complain(error.message);
+    button.disabled = false;
+  } finally {
+    clearTimeout(waiting);
+    place.querySelector("[role=status]")?.replaceChildren();
+  }
+}
+
+function seatField(setup, player, before) {
+  const team = setup.teams.length < setup.players.length ? `, side ${setup.teams.findIndex((each) => each.includes(player))}` : "";
+  const kinds = el("select", { name: "seat" },
+    el("option", { value: JSON.stringify({ kind: "me" }) }, "you"),
+    el("option", { value: JSON.stringify({ kind: "invited" }) }, "another person, by invitation"),
+    el("optgroup", { label: "agents" }, ...setup.agents.map((each) =>
+      el("option", { value: JSON.stringify({ kind: "agent", agent: each.agent }) }, each.title))));
+  const wanted = before ?? (player === 0 || !setup.agents.length ? { kind: "me" } : { kind: "agent", agent: setup.agents[0].agent });
+  const value = JSON.stringify(wanted);
+  if ([...kinds.options].some((each) => each.value === value)) kinds.value = value;
+  else kinds.selectedIndex = player === 0 ? 0 : Math.min(2, kinds.options.length - 1);
+  return el("label", { class: "field" }, el("span", {}, setup.players[player] + team), kinds);
+}
+
+function seatsOf(place) {
+  return [...place.querySelectorAll("select[name=seat]")].map((each) => JSON.parse(each.value));
+}
+
+function optionField(field, options, changed) {
+  const value = options[field.name] ?? field.default;
+  const about = { name: field.name, "data-default": field.default, onchange: changed, "data-option": true };
+  let input;
+  if (field.kind === "bool") {
+    input = el("input", { ...about, type: "checkbox", checked: value === "true" });
+  } else if (field.kind === "choice") {
+    input = el("select", about, ...field.choices.map((each) => el("option", { value: each, selected: each === value }, each)));
+  } else if (field.kind === "int") {
+    input = el("input", { ...about, type: "number", min: field.low, max: field.high, step: 1, value: value === "none" ? "" : value,
+      placeholder: field.optional ? "none" : null });
+  } else {
+    input = el("input", { ...about, type: "text", value });
+  }
+  const range = field.kind === "int" ? ` (${field.low} to ${field.high})` : "";
+  return el("label", { class: "field" }, el("span", {}, field.name.replaceAll("_", " ") + range), input, el("small", {}, field.meaning));
+}
+
+/** The options that are not as they are by default, as texts. */
+function optionsOf(place) {
+  const found = {};
+  for (const input of place.querySelectorAll("[data-option]")) {
+    const value = input.type === "checkbox" ? String(input.checked) : input.value.trim() || "none";
+    if (value !== input.dataset.default) found[input.name] = value;
+  }
+  return found;
+}

@@ -1,0 +1,98 @@
+// What all parts of the page share: elements, requests, and what is said to people.
+
+/** An element. `attributes`: "on..." is a listener, true and false are flags, "class" and the like as in HTML. */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export class Refusal extends Error {
+  constructor(status, reason) {
+    super(reason);
+    this.status = status;
+  }
+}
+
+/** The JSON answer to a GET, or with a body to a POST. Throws Refusal with the server's reason. */
+export async function ask(path, body) {
+  let answer;
+  try {
+    answer = await fetch(path, body === undefined ? {} : {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  } catch {
+    throw new Refusal(0, "The server does not answer. It may have been stopped.");
+  }
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refusal(answer.status, sentence(found.error ?? `the server answered ${answer.status}`));
+  return found;
+}
+
+/** A function for listeners: what it throws is shown. */
+export function guarded(work) {
+  return async (...given) => {
+    try {
+      await work(...given);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      complain(error.message);
+    }
+  };
+}
+
+let hiding;
+
+/** Show an error for a while. */
+export function complain(text) {
+  const place = document.getElementById("trouble");
+  place.textContent = text;
+  place.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { place.hidden = true; }, 8000);
+}
+
+/** Tell those who listen to the page what has happened. */
+export function say(text) {
+  if (text) document.getElementById("said").textContent = text;
+}
+
+/** A text with a capital letter and a full stop. */
+export function sentence(text) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+/** A reward or a value with its sign. */
+export function signed(value, digits = 2) {
+  const text = Math.abs(value).toFixed(digits);
+  return (Number(text) === 0 ? "" : value < 0 ? "−" : "+") + text;
+}
+
+/** Rules as elements: paragraphs, and list items that begin with "- ". */
+export function prose(text) {
+  const parts = [];
+  let list = null;
+  for (const line of text.split("\n").map((each) => each.trim()).filter(Boolean)) {
+    if (line.startsWith("- ")) {
+      if (!list) parts.push(list = el("ul"));
+      list.append(el("li", {}, ...emphasised(line.slice(2))));
+    } else {
+      list = null;
+      parts.push(el("p", {}, ...emphasised(line)));
+    }
+  }
+  return parts;
+}
+
+function emphasised(line) {
+  return line.split(/(\*\*[^*]+\*\*|`[^`]+`)/).filter(Boolean).map((part) =>
+    part.startsWith("**") ? el("b", {}, part.slice(2, -2)) : part.startsWith("`") ? el("code", {}, part.slice(1, -1)) : part);
+}
