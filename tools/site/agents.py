@@ -1,0 +1,39 @@
+"""The list of agents, from the agents."""
+
+import inspect
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from tools.site.parts import table
+from ttt_envs import agents
+from ttt_envs.core.options import as_text, parameters
+
+
+def listed() -> str:
+    """Each agent's name, what it does, and its parameters, as Markdown."""
+    parts = []
+    for name, found in agents.known().items():
+        parts.append(f"### `{name}`\n\n{(inspect.getdoc(found) or '').partition(chr(10) * 2)[0]}")
+        known = parameters(found) if inspect.isclass(found) else []
+        if known:
+            rows = [("parameter", "default", "meaning")]
+            for each in known:
+                default = "" if each.default is inspect.Parameter.empty else f"`{as_text(each.default)}`"
+                rows.append((f"`{each.name}`", default, each.meaning))
+            parts.append(table(rows))
+    return "\n\n".join(parts)
+
+
+class Agents(SphinxDirective):
+    """A section for each agent that has a name."""
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        return self.parse_text_to_nodes(listed(), allow_section_headings=True)
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.add_directive("agents", Agents)
