@@ -21,14 +21,12 @@ language = "en"
 extensions = [
     "myst_nb",  # pages in Markdown, and notebooks
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "tools.site",
+    "tools.site.directives",
 ]
-exclude_patterns = ["generated/*.md"]
-templates_path = ["_templates"]
+exclude_patterns = ["films", "generated"]
 
 # Notebooks are shown with the results that they are kept with; tests run them.
 nb_execution_mode = "off"
@@ -36,14 +34,17 @@ nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # would come from another host
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
+toc_object_entries = False  # contents name the modules, and not each class in each of them
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+# A package's names are documented where they are defined.
+autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # what a class documents as its attributes is not documented again
 # `name` in a docstring is code, and a link where it names something of the library.
 default_role = "py:obj"
+suppress_warnings = ["ref.python", "toc.empty_glob"]
 
 html_theme = "furo"
 html_title = "ttt-envs"

@@ -1,18 +1,14 @@
 """The list of agents, from the agents."""
 
 import inspect
-from typing import Any
 
-from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
-
-from tools.site.parts import table
+from tools.site.games import table
 from ttt_envs import agents
 from ttt_envs.core.options import as_text, parameters
 
 
 def listed() -> str:
-    """Each agent's name, what it does, and its parameters, as Markdown."""
+    """Each agent's name, what it does, and its parameters."""
     parts = []
     for name, found in agents.known().items():
         parts.append(f"### `{name}`\n\n{(inspect.getdoc(found) or '').partition(chr(10) * 2)[0]}")
@@ -24,16 +20,3 @@ def listed() -> str:
                 rows.append((f"`{each.name}`", default, each.meaning))
             parts.append(table(rows))
     return "\n\n".join(parts)
-
-
-class Agents(SphinxDirective):
-    """A section for each agent that has a name."""
-
-    def run(self) -> list[nodes.Node]:
-        """The sections."""
-        return self.parse_text_to_nodes(listed(), allow_section_headings=True)
-
-
-def setup(app: Any) -> None:
-    """Called by Sphinx."""
-    app.add_directive("agents", Agents)
