@@ -38,13 +38,13 @@ toc_object_entries = False  # contents name the modules, and not each class in e
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # A package's names are documented where they are defined.
-autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
+autodoc_default_options = {"members": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # what a class documents as its attributes is not documented again
 # `name` in a docstring is code, and a link where it names something of the library.
 default_role = "py:obj"
-suppress_warnings = ["ref.python", "toc.empty_glob"]
+suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
 html_title = "ttt-envs"

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from unittest import mock
@@ -22,7 +23,12 @@ def help_of(*words: str) -> str:
     # Where there is no terminal, its width is that of the environment.
     with mock.patch.dict(os.environ, COLUMNS=str(WIDTH), NO_COLOR="1"), redirect_stdout(printed), suppress(SystemExit):
         cli.main([*words, "--help"])
-    lines = [line.rstrip() for line in _COLOUR.sub("", printed.getvalue()).splitlines()]
+    # The description of a command is one line, however long.
+    lines = [
+        part
+        for line in _COLOUR.sub("", printed.getvalue()).splitlines()
+        for part in (textwrap.wrap(line, WIDTH) if len(line) > WIDTH else [line.rstrip()])
+    ]
     return "\n".join(lines).strip("\n")
 
 
