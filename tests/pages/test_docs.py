@@ -40,8 +40,9 @@ def _run(command: list[str], folder: Path, given: str | None = None) -> str:
 
 def test_every_block_is_of_a_language_that_is_run() -> None:
     for page in PAGES:
-        found = set(re.findall(r"^```(\w*)\n.*?^```", page.read_text(), re.M | re.S))
-        assert found <= {"python", "console", "bibtex"}, page
+        found = set(re.findall(r"^```(\S*)[^\n]*\n.*?^```$", page.read_text(), re.M | re.S))
+        directives = {language for language in found if re.fullmatch(r"\{[a-z-]+\}", language)}
+        assert found - directives <= {"python", "console", "bibtex"}, page
 
 
 #: Runs each Python block of a page, with names and a folder of its own; the imports are shared.
