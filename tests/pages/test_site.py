@@ -11,6 +11,8 @@ import pytest
 
 import ttt_envs
 from tools.site import agents, commands, games, pictures, reference
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.replaying import replay
 from ttt_envs.registry import options_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,14 +161,25 @@ def test_a_wrong_position_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((DOCS / "films").glob("*.jsonl")), ids=lambda path: path.stem)
 def test_films_are_games_by_these_rules(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    monkeypatch.setattr(pictures, "save_gif", lambda path, *played: drawn.append(played))
+    (record,) = records.read(path)
+    (game,) = replay([record])  # refuses what is no game by these rules
+    assert game.states[-1]["done"]
+    commands: list[list[str]] = []
+
+    def draw(words: list[str]) -> int:
+        commands.append(words)
+        return 2 if len(commands) == 2 else 0
+
+    monkeypatch.setattr(pictures.cli, "main", draw)
     picture = pictures.film(tmp_path, path)
-    ((game, states, actions),) = drawn
-    assert len(path.read_text().splitlines()) == 1
-    assert states[-1]["done"]
-    assert len(actions) == len(states) - 1
-    assert picture.said.startswith(game.title)
+    assert commands[0][1:5] == ["--record", str(path), "--game", str(record.number)]
+    assert commands[0][-1] == str(picture.path)
+    assert picture.said.startswith(game.game.title)
+    with pytest.raises(ValueError, match="this command failed: ttt film"):
+        pictures.film(tmp_path, path)
+    picture.path.touch()
+    pictures.film(tmp_path, path)
+    assert len(commands) == 2, "what is drawn already is not drawn again"
 
 
 @pytest.mark.parametrize("game_id", ttt_envs.GAMES)

@@ -1,7 +1,9 @@
 """Pictures of games: positions that are given as text, and recorded games."""
 
 import hashlib
+import io
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 import ttt_envs
+from ttt_envs import cli
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
-from ttt_envs.drawing.film import save_gif
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.replaying import replay
 from ttt_envs.registry import parse_options
@@ -73,7 +75,10 @@ def film(folder: Path, record: Path) -> Picture:
     (game,) = replay([next(records.read(record))])
     path = folder / f"{hashlib.sha256(record.read_bytes() + _sources()).hexdigest()[:16]}.gif"
     if not path.exists():
-        save_gif(path, game.game, game.states, game.actions)
+        words = ["film", "--record", str(record), "--game", str(game.record.number), "--out", str(path)]
+        with redirect_stdout(io.StringIO()):
+            if cli.main(words):
+                raise ValueError(f"this command failed: ttt {' '.join(words)}")
     return Picture(path, f"{game.game.title}: {' against '.join(game.record.agents)}, a recorded game")
 
 
