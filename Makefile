@@ -23,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-numba-range mutants fuzz check format bench clean
+.PHONY: help demo test test-all test-numba-range mutants fuzz check format bench docs clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -67,11 +67,15 @@ format: $(READY) ## format the code and mend what lint can mend
 	$(VPYTHON) -m ruff check --fix-only
 	$(VPYTHON) -m ruff format
 
+docs: $(READY) ## build the documentation as a site in build/docs; warnings are errors
+	$(VPYTHON) -m sphinx -W --keep-going -q docs build/docs
+	@echo "The site begins at build/docs/index.html"
+
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark
 
 clean: ## remove caches and built files; .venv and runs stay
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist docs/generated docs/notebooks .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./$(VENV) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune \
 		-exec rm -rf {} +
 

@@ -121,15 +121,16 @@ def test_the_data_of_the_games_are_found(installed: Path, tmp_path: Path) -> Non
 
 
 def snippets() -> list[str]:
-    """The README's Python code that needs nothing but the library."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    found = [block for block in blocks if "training" not in block]
-    assert len(found) > 4
+    """The Python code of the first pages, which needs nothing but the library."""
+    pages = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("first_game.md", "your_own_agent.md"))]
+    text = "\n".join(page.read_text() for page in pages)
+    found = list(dict.fromkeys(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+    assert len(found) > 6
     return found
 
 
 @pytest.mark.slow
-def test_the_readme_s_snippets_run(installed: Path, tmp_path: Path) -> None:
+def test_the_first_pages_snippets_run(installed: Path, tmp_path: Path) -> None:
     for code in snippets():
         call(installed / "python", "-c", code, folder=tmp_path)
 

@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs.core import jit
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the pages' code is run compiled, as users run it")
 
@@ -40,7 +40,9 @@ def _run(command: list[str], folder: Path, given: str | None = None) -> str:
 
 def test_every_block_is_of_a_language_that_is_run() -> None:
     for page in PAGES:
-        assert set(re.findall(r"^```(\w*)\n.*?^```", page.read_text(), re.M | re.S)) <= {"python", "console"}
+        found = set(re.findall(r"^```(\S*)[^\n]*\n.*?^```$", page.read_text(), re.M | re.S))
+        directives = {language for language in found if re.fullmatch(r"\{[a-z-]+\}", language)}
+        assert found - directives <= {"python", "console", "bibtex"}, page
 
 
 #: Runs each Python block of a page, with names and a folder of its own; the imports are shared.

@@ -104,12 +104,17 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
 
 def _actions(game: "Game") -> Iterator[str]:
     yield from paragraphs(f"Written as {game.action_format}.")
+    yield from table(action_rows(game), right=(1,))
+
+
+def action_rows(game: "Game") -> list[tuple[str, str, str]]:
+    """A table of the actions, a row a kind, below its head."""
     rows = [("number", "how many", "written")]
     for _, group in groupby(enumerate(game.action_names), key=lambda item: _kind(item[1])):
         numbers, names = zip(*group, strict=True)
         shown = names if len(names) <= _NAMED + 1 else (*names[:_NAMED], "...", names[-1])
         rows.append((_span(numbers[0], len(numbers)), str(len(numbers)), ", ".join(shown).replace("..., ", "... ")))
-    yield from table(rows, right=(1,))
+    return rows
 
 
 def _kind(name: str) -> tuple[str, int, int]:
@@ -122,12 +127,17 @@ def _span(start: int, count: int) -> str:
     return f"{start}-{start + count - 1}" if count > 1 else str(start)
 
 
-def _observation(game: "Game") -> Iterator[str]:
+def observation_rows(game: "Game") -> list[tuple[str, str, str, str]]:
+    """A table of the observation, a row a block, below its head."""
     rows, start = [("features", "block", "shape", "a 1 means")], 0
     for block in game.observation:
         rows.append((_span(start, block.size), block.name, "x".join(map(str, block.shape)), block.meaning))
         start += block.size
-    yield from table(rows)
+    return rows
+
+
+def _observation(game: "Game") -> Iterator[str]:
+    yield from table(observation_rows(game))
     if game.has_planes:
         channels, height, width = game.plane_index.shape
         yield f'With encoding="planes": {channels} planes of {height}x{width}.'

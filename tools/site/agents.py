@@ -1,0 +1,22 @@
+"""The list of agents, from the agents."""
+
+import inspect
+
+from tools.site.games import table
+from ttt_envs import agents
+from ttt_envs.core.options import as_text, parameters
+
+
+def listed() -> str:
+    """Each agent's name, what it does, and its parameters."""
+    parts = []
+    for name, found in agents.known().items():
+        parts.append(f"### `{name}`\n\n{(inspect.getdoc(found) or '').partition(chr(10) * 2)[0]}")
+        known = parameters(found) if inspect.isclass(found) else []
+        if known:
+            rows = [("parameter", "default", "meaning")]
+            for each in known:
+                default = "" if each.default is inspect.Parameter.empty else f"`{as_text(each.default)}`"
+                rows.append((f"`{each.name}`", default, each.meaning))
+            parts.append(table(rows))
+    return "\n\n".join(parts)

@@ -1,0 +1,141 @@
+"""Directives of Sphinx for pages in Markdown, and the notebooks as pages.
+
+- `{facts}`, `{rules}`, `{actions}`, `{observation}`, `{options}` and `{rewards}` of games, by their ids;
+- `{position}`, a position given as text, and `{film}`, a recorded game, drawn;
+- `{agents}`, all agents that have a name; `{commands}`, the reference of the command `ttt`; `{modules}`, that of the
+  library.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+import ttt_envs
+from tools.site import agents, commands, games, pictures, reference
+from ttt_envs.core.files import write_whole
+
+#: Folder of the pictures that are made, below that of the pages.
+GENERATED = "generated"
+
+
+class Part(SphinxDirective):
+    """A part of a page, made from the games that the directive names by their ids."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    make: Callable[[Sequence[str]], str]
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the part; an unknown id is an error of the page."""
+        ids = self.arguments[0].split()
+        for each in ids:
+            if each not in ttt_envs.GAMES:
+                raise self.error(f"unknown game {each!r}; known: {', '.join(ttt_envs.GAMES)}")
+        return self.parse_text_to_nodes(type(self).make(ids))
+
+
+class Figure(SphinxDirective):
+    """A picture that is made for the page."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Any]] = {"caption": directives.unchanged}
+
+    def make(self, folder: Path) -> pictures.Picture:
+        """The picture; raises ValueError, TypeError or OSError."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """The figure; a picture that cannot be made is an error of the page."""
+        folder = Path(self.env.srcdir) / GENERATED
+        folder.mkdir(exist_ok=True)
+        try:
+            picture = self.make(folder)
+        except (ValueError, TypeError, OSError) as error:
+            raise self.error(str(error)) from None
+        found = nodes.figure(classes=[type(self).__name__.lower()])
+        found += nodes.image(uri=f"/{GENERATED}/{picture.path.name}", alt=picture.said)
+        parsed, messages = self.parse_inline(self.options.get("caption", f"{picture.said}."))
+        found += nodes.caption("", "", *parsed)
+        self.set_source_info(found)
+        return [found, *messages]
+
+
+class Position(Figure):
+    """A position, drawn: a game's id and options, the position as text, and a caption."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {
+        **Figure.option_spec,
+        "play": directives.unchanged,
+        "viewer": directives.nonnegative_int,
+    }
+
+    def make(self, folder: Path) -> pictures.Picture:
+        """The picture."""
+        play, viewer = self.options.get("play", ""), self.options.get("viewer")
+        return pictures.position(folder, self.arguments[0], "\n".join(self.content), play=play, viewer=viewer)
+
+
+class Film(Figure):
+    """A recorded game as an animated picture: the first of a file of records, named from the folder of the pages."""
+
+    def make(self, folder: Path) -> pictures.Picture:
+        """The picture."""
+        record = Path(self.env.srcdir) / self.arguments[0]
+        self.env.note_dependency(str(record))
+        return pictures.film(folder, record)
+
+
+class Sections(SphinxDirective):
+    """Sections of a page."""
+
+    make: Callable[[], str]
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        return self.parse_text_to_nodes(type(self).make(), allow_section_headings=True)
+
+
+class Modules(SphinxDirective):
+    """A section for each public module of the packages that the directive names."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Any]] = {"packages-only": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        text = reference.sections(self.arguments[0].split(), "packages-only" in self.options)
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def copy_notebooks(app: Any) -> None:
+    """Put the checkout's notebooks, or what has changed of them, where Sphinx looks for pages."""
+    source = Path(app.srcdir)
+    pages = source / "notebooks"
+    pages.mkdir(exist_ok=True)
+    wanted = {path.name: path.read_bytes() for path in (source.parent / "notebooks").glob("*.ipynb")}
+    for path in pages.glob("*.ipynb"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, data in wanted.items():
+        path = pages / name
+        if not path.exists() or path.read_bytes() != data:
+            write_whole(path, data)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx."""
+    for part in (games.facts, games.rules, games.actions, games.observation, games.options, games.rewards):
+        app.add_directive(part.__name__, type(part.__name__.title(), (Part,), {"make": staticmethod(part)}))
+    for name, sections in (("agents", agents.listed), ("commands", commands.reference)):
+        app.add_directive(name, type(name.title(), (Sections,), {"make": staticmethod(sections)}))
+    for directive in (Position, Film, Modules):
+        app.add_directive(directive.__name__.lower(), directive)
+    app.connect("builder-inited", copy_notebooks)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,126 @@
+"""Parts of a game's page, made from the game, as Markdown."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import ttt_envs
+from ttt_envs.cli.describe import action_rows, observation_rows
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import Parameter, as_text
+from ttt_envs.registry import gymnasium_id, options_of
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as a table of Markdown, the head first."""
+    head, *rest = [[_cell(each) for each in row] for row in rows]
+    lines = [head, ["---"] * len(head), *rest]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", text)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def facts(ids: Sequence[str]) -> str:
+    """What kind of game each is: a table with a column an id."""
+    games = [ttt_envs.load(each) for each in ids]
+    rows = [["", *(_code(each) for each in ids)]]
+    rows += [[title, *(said(game) for game in games)] for title, said in _FACTS.items()]
+    return table(rows)
+
+
+def _sides(game: Game) -> str:
+    if all(len(team) == 1 for team in game.teams):
+        return str(game.num_players)
+    return f"{game.num_players}, {' against '.join('+'.join(map(str, team)) for team in game.teams)}"
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"
+
+
+def _planes(game: Game) -> str:
+    if not game.has_planes:
+        return "no"
+    channels, rows, columns = game.plane_index.shape
+    return f"{channels} of {rows}x{columns}"
+
+
+def _chance(game: Game) -> str:
+    return "at the start" if game.stochastic and game.chance_at_start_only else _yes(game.stochastic)
+
+
+def _oracle(game: Game) -> str:
+    return "no" if game.make_oracle is None else "yes, see below"
+
+
+_FACTS: dict[str, Callable[[Game], str]] = {
+    "PettingZoo": lambda game: _code(f"ttt_envs/{game.id}-v0"),
+    "its API that fits best": lambda game: {"aec": "AEC", "parallel": "Parallel"}[game.native],
+    "Gymnasium": lambda game: _code(gymnasium_id(game.id)),
+    "players": _sides,
+    "actions": lambda game: f"{game.num_actions:,}",
+    "observation": lambda game: f"{game.observation_size:,} features of 0 and 1",
+    'as `encoding="planes"`': _planes,
+    "chance": _chance,
+    "hidden information": lambda game: _yes(game.hidden_information),
+    "simultaneous actions": lambda game: _yes(game.simultaneous),
+    "plies of the longest game": lambda game: f"{game.max_plies:,}",
+    "symmetries of the board": lambda game: str(len(game.symmetries)),
+    "oracle": _oracle,
+}
+
+
+def rules(ids: Sequence[str]) -> str:
+    """The rules for a player, with default options, of the first of these games."""
+    return ttt_envs.load(ids[0]).rules_text
+
+
+def actions(ids: Sequence[str]) -> str:
+    """How actions are written, and their numbers, of each of these games."""
+    return _each(ids, lambda game: f"Written as {game.action_format}.\n\n{table(action_rows(game))}")
+
+
+def observation(ids: Sequence[str]) -> str:
+    """The blocks of the observation of each of these games."""
+    return _each(ids, lambda game: table(observation_rows(game)))
+
+
+def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
+    """The part of each game, once where games have the same one, each below its id if they differ."""
+    shared: dict[str, list[str]] = {}
+    for each in ids:
+        shared.setdefault(part(ttt_envs.load(each)), []).append(_code(each))
+    if len(shared) == 1:
+        return next(iter(shared))
+    return "\n\n".join(f"{' and '.join(names)}:\n\n{text}" for text, names in shared.items())
+
+
+def options(ids: Sequence[str]) -> str:
+    """The options of these games, which all have the same ones: values, defaults, meanings."""
+    declared = options_of(ids[0])
+    if not declared:
+        return "None."
+    rows = [("option", "default", "meaning")]
+    rows += [(_code(each.name), _defaults(ids, each), each.meaning) for each in declared]
+    return table(rows)
+
+
+def _defaults(ids: Sequence[str], option: Parameter) -> str:
+    found = {each: as_text(ttt_envs.load(each).options[option.name]) for each in ids}
+    if len(set(found.values())) == 1:
+        return _code(found[ids[0]])
+    return ", ".join(f"{_code(value)} in {_code(each)}" for each, value in found.items())
+
+
+def rewards(ids: Sequence[str]) -> str:
+    """When rewards are paid, and which."""
+    game = ttt_envs.load(ids[0])
+    win, loss = "the winner gets +1, the loser -1", "A draw pays 0."
+    if any(len(team) > 1 for team in game.teams):
+        win = "the winning side shares +1, the losing side -1"
+    return f"Paid once, at the end of an episode, and summing to zero: {win}. {loss}"
