@@ -23,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-numba-range mutants fuzz check format bench clean
+.PHONY: help demo test test-all test-numba-range mutants fuzz check format examples bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -66,6 +66,9 @@ check: $(READY) ## formatting, lint and types
 format: $(READY) ## format the code and mend what lint can mend
 	$(VPYTHON) -m ruff check --fix-only
 	$(VPYTHON) -m ruff format
+
+examples: $(READY) ## train with each framework for a minute, in environments of their own; NAMES="cleanrl_ppo jax_ppo"
+	$(VPYTHON) -m tools.examples $(NAMES)
 
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark
