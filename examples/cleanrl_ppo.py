@@ -21,7 +21,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 GAME = "super_tic_tac_toe"
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 1_500_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 500_000
 GAMES, LENGTH, EPOCHS, PARTS = 256, 32, 4, 4  # games side by side; decisions between updates
 GAMMA, LAMBDA, CLIP, ENTROPY, RATE = 0.99, 0.95, 0.2, 0.01, 1e-3
 

@@ -23,7 +23,7 @@ import ttt_envs
 from ttt_envs import evaluation
 
 GAME, GAMES, LENGTH, EPOCHS = "super_tic_tac_toe", 256, 32, 8
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 1_000_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 500_000
 envs = ttt_envs.make_vec(GAME, GAMES, opponent=["random", "greedy"])
 features, actions = envs.single_observation_space["observation"].shape[0], int(envs.single_action_space.n)
 kinds = [((GAMES, features), jnp.int8), ((GAMES, actions), jnp.int8), ((GAMES,), jnp.float32), ((GAMES,), jnp.bool_)]

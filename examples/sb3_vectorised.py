@@ -20,7 +20,7 @@ from ttt_envs import agents, evaluation
 
 GAME = "super_tic_tac_toe"
 GAMES, ROUNDS = 256, 8  # games side by side; a past self joins the opponents after each round
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 900_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 400_000
 
 torch.set_num_threads(1)  # more are slower for small networks
 

@@ -23,6 +23,7 @@ from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
 from torchrl.objectives import ClipPPOLoss
 
 import ttt_envs
+from ttt_envs import agents, evaluation
 
 GAME = "super_tic_tac_toe"
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 24_000
@@ -76,3 +77,8 @@ for _ in range(max(STEPS // LENGTH, 1)):
 class WithoutWait(nn.Module):
     def forward(self, observation):
         return net(observation)[:, :-1]
+
+
+report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=400)
+report.show()
+print(report.comparison("torchrl", "random"))

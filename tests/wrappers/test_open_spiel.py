@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_envs
+from ttt_envs import evaluation
 from ttt_envs.core import jit
 
 pyspiel = pytest.importorskip("pyspiel", reason="open_spiel is not installed")
@@ -68,20 +69,50 @@ def test_random_games_are_those_of_the_library(name):
         assert state.returns() == [float(each) for each in state.node.states["rewards"][0]]
 
 
-def test_its_tree_search_plays():
-    from open_spiel.python.algorithms import evaluate_bots, mcts
-    from open_spiel.python.bots import uniform_random
+def searcher(game, simulations):
+    from open_spiel.python.algorithms import mcts
 
-    game = pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single)")
-    generator = np.random.default_rng(0)
-    rollouts = mcts.RandomRolloutEvaluator(1, generator)
-    won = 0.0
-    for _ in range(6):
-        search = mcts.MCTSBot(game, 1.4, 30, rollouts, random_state=generator)
-        won += evaluate_bots.evaluate_bots(
-            game.new_initial_state(), [search, uniform_random.UniformRandomBot(1, generator)], generator
-        )[0]
-    assert won >= 0
+    rollouts = mcts.RandomRolloutEvaluator(1, np.random.RandomState(0))
+    return mcts.MCTSBot(game, 1.4, simulations, rollouts, random_state=np.random.RandomState(0))
+
+
+def test_its_tree_search_finds_a_win():
+    game = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
+    generator, positions = np.random.default_rng(0), []
+    while len(positions) < 3:
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            before = state.clone()
+            state.apply_action(int(generator.choice(state.legal_actions())))
+        if state.returns()[before.current_player()] > 0:
+            positions.append(before)
+    for state in positions:
+        player = state.current_player()
+        state.apply_action(searcher(game, 60).step(state))
+        assert state.returns()[player] == 1
+
+
+def test_its_tree_search_plays_where_chance_is_sampled():
+    game = pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single,rng_seed=1)")
+    generator, state = np.random.RandomState(0), game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(generator.choice(outcomes, p=chances))
+        else:
+            state.apply_action(searcher(game, 10).step(state))
+    assert sum(state.returns()) == 0
+
+
+def test_its_bots_are_agents():
+    game = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
+    agent = open_spiel.BotAgent(game, searcher(game, 2), name="search")
+    report = evaluation.tournament(game.game, [agent, "random"], games=2, quiet=True)
+    assert report.failures == []
+    with pytest.raises(ValueError, match="agent search was made for Game"):
+        agent.check(ttt_envs.load("super_tic_tac_toe", won_boards="closed"))
+    with pytest.raises(ValueError, match="without hidden information"):
+        agent.check(ttt_envs.load("tic_tac_match"))
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@
     from ttt_envs.integrations import open_spiel
 
     open_spiel.register()
-    game = pyspiel.load_game("ttt_envs_super_tic_tac_toe(won_boards=closed)")
+    game = pyspiel.load_game("ttt_envs_some_game(option=value)")
 
 Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. Where it
 cannot, because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for
@@ -19,17 +19,19 @@ asked for; the latest nodes are kept, as algorithms come back to them.
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pyspiel
 
 import ttt_envs
+from ttt_envs.agents import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.core.view import View
 from ttt_envs.registry import options_of, parse_options
 from ttt_envs.solvers.tree import absorb_rows
 
@@ -299,6 +301,16 @@ class SpielGame(pyspiel.Game):  # type: ignore[misc]
         """A state at the start."""
         return State(self)
 
+    def state_at(self, states: np.ndarray) -> State:
+        """A state in a position of the game, structured (1,); what players knew before it is not known to it.
+
+        Raises ValueError or TypeError for what is no position.
+        """
+        state = State(self)
+        known = np.full((self.game.num_players, 2), rng.fold(0, 0))
+        state.node = Node.position(self.graph, self.game.check_states(states), known)
+        return state
+
     def observation_tensor_shape(self) -> list[int]:
         """The shape of `State.observation_tensor`."""
         return [self.game.observation_size]
@@ -327,6 +339,29 @@ class Observer:
     def string_from(self, state: State, player: int) -> str:
         """The player's information state."""
         return state.information_state_string(player)
+
+
+class BotAgent(Agent):
+    """Plays a bot of OpenSpiel, such as its MCTSBot, in games where all players know the whole position."""
+
+    plays: ClassVar[Mapping[str, bool]] = {"hidden_information": False, "simultaneous": False}
+
+    def __init__(self, game: SpielGame, bot: Any, name: str = "bot") -> None:
+        """`game`: what the bot was made for. `bot`: has `step(state) -> action`. `name`: for reports."""
+        self.game, self.bot, self.name = game, bot, name
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. The bot's own random numbers are not the view's."""
+        out, masks, worlds = np.full(len(view), -1), view.masks, view.sample_worlds()
+        for i in np.flatnonzero(masks.any(axis=1)):
+            out[i] = self.bot.step(self.game.state_at(worlds[i : i + 1]))
+        return out
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError for another game than the bot's."""
+        super().check(game)
+        if (game.id, game.options) != (self.game.game.id, self.game.game.options):
+            raise ValueError(f"agent {self.name} was made for {self.game.game!r}, not for {game!r}")
 
 
 def _kind(game: Game, explicit: bool, parameters: Mapping[str, Any] | None = None) -> Any:

@@ -1,6 +1,6 @@
 """RLlib, its new API stack: a multi-agent environment, and a random module that keeps to the masks.
 
-    PPOConfig().environment(RLlibGame, env_config={"game": "super_tic_tac_toe"})
+    PPOConfig().environment(RLlibGame, env_config={"game": "some_game"})
 
 Only players who act get an observation, as RLlib wants it of games in turns; at the end all get one, so that a loss
 arrives as -1 with the loser's last action. Observations have the keys and the dtype that RLlib's own
