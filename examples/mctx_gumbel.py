@@ -2,7 +2,7 @@
 
     python examples/mctx_gumbel.py [plies of self-play]
 
-`game.step` neither changes nor keeps anything, so that JAX may repeat, reorder or drop a call: `pure_callback` is sound.
+`game.step` neither changes nor keeps anything, so that JAX may repeat or drop a call: `pure_callback` is sound.
 """
 
 # /// script

@@ -2,8 +2,8 @@
 
     python examples/open_spiel_solvers.py [iterations of CFR+]
 
-The games are registered with OpenSpiel by name, their options as its parameters. Its policies and bots are agents here by
-a few lines, so that the library's tournament rates them.
+The games are registered with OpenSpiel by name, with their options as its parameters. Its bots are agents here, so that
+the library's tournament rates them.
 """
 
 # /// script

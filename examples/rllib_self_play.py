@@ -28,7 +28,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.integrations.rllib import MaskedRandomRLModule, RLlibGame
 
 GAME = "super_tic_tac_toe"
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 12
+ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 24
 
 
 def who_plays(agent, episode, **_):
@@ -60,7 +60,7 @@ config = (
     .env_runners(num_env_runners=1, rollout_fragment_length="auto")
     .multi_agent(policies=set(modules), policy_mapping_fn=who_plays, policies_to_train=["learner"])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
-    .training(train_batch_size_per_learner=2048, minibatch_size=256, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
+    .training(train_batch_size_per_learner=1024, minibatch_size=256, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
     .debugging(seed=0)
 )
 algorithm = config.build_algo()

@@ -2,9 +2,9 @@
 
     python examples/tianshou_dqn.py [learner's decisions]
 
-Tianshou finds masks in observations with the keys `obs` and `mask`. Its own PettingZooEnv has these too, but gives a player
-the reward of their own last step only, so that a loss never arrives (thu-ml/tianshou#399), and n-step returns run through
-the other player's turns. With the opponent inside `step` both are right.
+Tianshou finds masks in observations with the keys `obs` and `mask`. Its PettingZooEnv has these too, but a player
+only gets the reward of their own step, so that a loss never arrives (thu-ml/tianshou#399), and n-step returns run
+through the other's turns. With the opponent inside `step` both are right.
 """
 
 # /// script
@@ -29,7 +29,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 GAME, GAMES = "super_tic_tac_toe", 16
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 80_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 20_000
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -47,13 +47,8 @@ def make():
 
 net = Net(state_shape=game.observation_size, action_shape=game.num_actions, hidden_sizes=[256, 256])
 policy = DiscreteQLearningPolicy(model=net, action_space=spaces.Discrete(game.num_actions), eps_training=0.1)
-algorithm = DQN(
-    policy=policy,
-    optim=AdamOptimizerFactory(lr=3e-4),
-    gamma=0.98,
-    n_step_return_horizon=3,
-    target_update_freq=500,
-)
+adam = AdamOptimizerFactory(lr=3e-4)
+algorithm = DQN(policy=policy, optim=adam, gamma=0.98, n_step_return_horizon=3, target_update_freq=500)
 collector = Collector(policy, DummyVectorEnv([make] * GAMES), VectorReplayBuffer(100_000, GAMES))
 collector.reset()
 algorithm.run_training(

@@ -26,7 +26,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 GAME = "super_tic_tac_toe"
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 24_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 12_000
 LENGTH, EPOCHS, PARTS = 1_000, 6, 4
 
 torch.set_num_threads(1)

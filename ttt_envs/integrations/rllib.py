@@ -48,7 +48,7 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
             }
         )
         self.possible_agents = list(self.env.possible_agents)
-        self.agents = self.possible_agents[:]
+        self.agents = self.possible_agents[:]  # RLlib wants all of them there after the end, too
         self.observation_spaces = dict.fromkeys(self.possible_agents, space)
         self.action_spaces = dict.fromkeys(self.possible_agents, gymnasium.spaces.Discrete(actions))
 
@@ -57,7 +57,6 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Start a game; `seed` fixes it and all that follow."""
         observations, _ = self.env.reset(seed=seed)
-        self.agents = self.possible_agents[:]
         return self._shown(observations), {}
 
     def step(self, action_dict: dict[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
@@ -65,8 +64,6 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
         actions = {name: action_dict.get(name, self.env.wait) for name in self.possible_agents}
         observations, rewards, terminations, truncations, _ = self.env.step(actions)
         over, cut_off = any(terminations.values()), any(truncations.values())
-        if over or cut_off:
-            self.agents = []
         shown = self._shown(observations)
         terminated = dict.fromkeys([*shown, "__all__"], over)
         truncated = dict.fromkeys([*shown, "__all__"], cut_off)
@@ -77,7 +74,7 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
         found = {}
         for name, each in observations.items():
             mask = each["action_mask"][:-1].astype(np.float32)
-            if not self.agents:
+            if not self.env.agents:
                 mask[:] = 1
             elif not mask.any():
                 continue
