@@ -23,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-numba-range mutants fuzz check format bench docs clean
+.PHONY: help demo test test-all test-range mutants fuzz check format docs examples bench dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -46,17 +46,25 @@ mutants: $(READY) ## break the sources in over 200 places, one at a time, and se
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
 	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)
 
-# Environments of their own, with the library's dependencies only. The oldest is what pyproject.toml allows.
-NUMBA_OLDEST = numba==$(shell sed -n 's/^ *"numba>=\([0-9.]*\),.*/\1/p' pyproject.toml)
-COMPILED_TESTS = tests/core/test_jit.py tests/core/test_siphash.py tests/games/test_rules_*.py
-WITH_NUMBA = @set -e; dir=.cache/numba-$(1); "$(PYTHON)" -m venv --clear $$dir; \
-	$$dir/bin/python -m pip install -qq $(2) -e . pytest pytest-xdist; \
-	$$dir/bin/python -c 'import numba, numpy; print("Numba", numba.__version__, "with NumPy", numpy.__version__)'; \
-	NUMBA_CACHE_DIR=$$dir/machine_code $$dir/bin/python -m pytest $(WORKERS) $(COMPILED_TESTS)
+# Environments of their own. The oldest versions are those that pyproject.toml allows.
+MAIN_DEPENDENCIES = gymnasium numba numpy pettingzoo
+OLDEST = $(foreach name,$(MAIN_DEPENDENCIES),$(shell sed -n 's/^ *"$(name)>=\([0-9.]*\),.*/$(name)==\1/p' pyproject.toml))
+RANGE_TESTS = tests/core/test_jit.py tests/core/test_siphash.py tests/games/test_rules_*.py tests/wrappers
+SHOW_VERSIONS = import importlib.metadata as m, sys; print(*(f"{name} {m.version(name)}" for name in sys.argv[1:]))
+WITH_VERSIONS = @set -e; dir=.cache/range-$(1); "$(PYTHON)" -m venv --clear $$dir; \
+	$$dir/bin/python -m pip install -qq $(2) -e '.[render]' pytest pytest-xdist; \
+	$$dir/bin/python -c '$(SHOW_VERSIONS)' $(MAIN_DEPENDENCIES); \
+	NUMBA_CACHE_DIR=$$dir/machine_code $$dir/bin/python -m pytest $(WORKERS) $(RANGE_TESTS)
 
-test-numba-range: ## the tests of compiled code with the oldest and the newest Numba that is allowed
-	$(call WITH_NUMBA,oldest,$(NUMBA_OLDEST))
-	$(call WITH_NUMBA,newest,--upgrade)
+test-range: ## the tests of environments and compiled code with the oldest and the newest main dependencies
+	$(call WITH_VERSIONS,oldest,$(OLDEST))
+	$(call WITH_VERSIONS,newest,--upgrade)
+
+dist: $(READY) ## build wheel and source distribution in dist, and check what an index would say of them
+	rm -rf dist
+	$(VPYTHON) -m pip install -qq -c constraints.txt twine
+	$(VPYTHON) -m hatchling build -d dist
+	$(VPYTHON) -m twine check --strict dist/*
 
 check: $(READY) ## formatting, lint and types
 	$(VPYTHON) -m ruff format --check
@@ -70,6 +78,9 @@ format: $(READY) ## format the code and mend what lint can mend
 docs: $(READY) ## build the documentation as a site in build/docs; warnings are errors
 	$(VPYTHON) -m sphinx -W --keep-going -q docs build/docs
 	@echo "The site begins at build/docs/index.html"
+
+examples: $(READY) ## train with each framework for a minute, in environments of their own; NAMES="cleanrl_ppo jax_ppo"
+	$(VPYTHON) -m tools.examples $(NAMES)
 
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark

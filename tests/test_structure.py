@@ -85,7 +85,7 @@ FLOORS["ttt_envs.evaluation"] = (
 FLOORS["ttt_envs.testing"] = ("ttt_envs.core", "ttt_envs.drawing", "ttt_envs.wrappers", "ttt_envs.agents", *_LOADED)
 FLOORS["ttt_envs.web"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation")
 FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.web"], "ttt_envs.web", "ttt_envs.testing")
-FLOORS["ttt_envs.integrations"] = ("ttt_envs.core", "ttt_envs.wrappers", *_LOADED)
+FLOORS["ttt_envs.integrations"] = (*FLOORS["ttt_envs.solvers"], "ttt_envs.wrappers", "ttt_envs.solvers")
 FLOORS["training"] = ("ttt_envs",)
 FLOORS["tools"] = ("ttt_envs", "training")
 
@@ -150,6 +150,7 @@ EXTRAS = {
     "torch": {
         "ttt_envs.agents.adapters",
         "ttt_envs.agents.policy",
+        "ttt_envs.integrations.rllib",
         "ttt_envs.integrations.sb3",
         "training.alphazero",
         "training.checkpoint",
@@ -168,9 +169,10 @@ EXTRAS = {
     "sb3_contrib": {"training.both_sides", "training.magnets", "training.ppo"},
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
-    "ray": {"ttt_envs.evaluation.ray_cluster"},
     "openai": {"ttt_envs.agents.external.llm"},
     "anyio": {"ttt_envs.agents.external.llm"},
+    "ray": {"ttt_envs.evaluation.ray_cluster", "ttt_envs.integrations.rllib"},
+    "pyspiel": {"ttt_envs.integrations.open_spiel", "tools"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
     "imageio_ffmpeg": {"ttt_envs.drawing"},

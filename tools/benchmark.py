@@ -8,27 +8,26 @@ by the same loop, alternating with ours, and its ratio is the median of the rati
 
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
-import pettingzoo
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
+from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_wrappers
+from tools.timings import Timing, alternate, rate, skipped
 from training import alphazero, dqn, ntuple, ppo, tabular, value_learning
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
@@ -36,8 +35,6 @@ from ttt_envs.core.report import Table, write_json
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.registry import parse_options
-
-TICTACTOE = "tictactoe-v3"
 
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
@@ -54,6 +51,7 @@ PPO = "MaskablePPO self-play"
 LEGEND = "\n".join(
     (
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
+        f"make_single, make_vec, make_sb3, {CARTPOLE}: random play, the opponents' moves inside each step",
         "Batch: many games, each step with observation, mask and a random action",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "tree search: from the opening",
@@ -63,9 +61,8 @@ LEGEND = "\n".join(
     )
 )
 
-Key = TypeVar("Key")
-Section = Literal["aec", "batch", "search", "training", "start"]
-SECTIONS: tuple[Section, ...] = ("aec", "batch", "search", "training", "start")
+Section = Literal["aec", "wrappers", "batch", "search", "training", "start"]
+SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "search", "training", "start")
 
 
 @dataclass(frozen=True)
@@ -82,111 +79,6 @@ class Config:
     """Parts to measure."""
     out: Path = Path("runs/bench")
     """Folder for benchmark.json."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """One line of the table.
-
-    Attributes:
-        game: id, or "" where no game matters.
-        what: the thing measured.
-        value: median; nan if it could not be measured.
-        unit: "moves/s", "s", "x" and the like.
-        goal: bound that the value must reach or, if in seconds, must not exceed; None if there is none.
-        runs: the values of which `value` is the median.
-        note: the reason why it was skipped, or a remark.
-    """
-
-    game: str
-    what: str
-    value: float
-    unit: str
-    goal: float | None = None
-    runs: tuple[float, ...] = ()
-    note: str = ""
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the goal is met; None without goal or value."""
-        if self.goal is None or np.isnan(self.value):
-            return None
-        return self.value <= self.goal if self.unit == "s" else self.value >= self.goal
-
-
-# --- PettingZoo ---
-
-
-def choose(mask: np.ndarray, rng: np.random.Generator) -> int:
-    """A random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
-    legal = mask.nonzero()[0]
-    return int(legal[int(rng.random() * len(legal))])
-
-
-def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through an AEC environment for so long; moves a second, resets included."""
-    rng = np.random.default_rng(seed)
-    env.reset(seed=seed)
-    moves, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        env.reset()
-        for agent in env.agent_iter():
-            observation, _, termination, truncation, info = env.last()
-            if termination or truncation:
-                env.step(None)
-            else:
-                env.step(choose(_mask(observation, info), rng))
-                moves += 1
-            del agent
-    return moves / (time.perf_counter() - start)
-
-
-def _mask(observation: Any, info: Any) -> np.ndarray:
-    return np.asarray(observation["action_mask"] if "action_mask" in observation else info["action_mask"])
-
-
-def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
-    """Random play of an OpenSpiel game with observation and legal actions at each move; moves a second."""
-    rng = np.random.default_rng(seed)
-    moves, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        state = game.new_initial_state()
-        while not state.is_terminal():
-            state.observation_tensor(state.current_player())
-            legal = state.legal_actions()
-            state.apply_action(legal[int(rng.random() * len(legal))])
-            moves += 1
-    return moves / (time.perf_counter() - start)
-
-
-def bench_aec(game_id: str, config: Config) -> Iterator[Timing]:
-    """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
-    peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
-    ours = ttt_envs.make_aec(game_id)
-    players: dict[str, Callable[[float], float]] = {
-        "make_aec": lambda seconds: play_aec(ours, seconds),
-        TICTACTOE: lambda seconds: play_aec(peer, seconds),
-        f"{TICTACTOE} raw": lambda seconds: play_aec(peer.unwrapped, seconds),
-    }
-    note = ""
-    goals = GOALS["games"].get(game_id, {})
-    spiel = goals.get("open_spiel")
-    if spiel:
-        try:
-            pyspiel = import_module("pyspiel")
-        except ImportError:
-            note = "pyspiel is not installed"
-        else:
-            other = pyspiel.load_game(spiel)
-            players[spiel] = lambda seconds: play_open_spiel(other, seconds)
-    runs = _alternate(players, config)
-    yield _rate(game_id, "make_aec", runs["make_aec"], "moves/s", goals.get("aec"))
-    for name in list(players)[1:]:
-        yield _rate(game_id, name, runs[name], "moves/s")
-        ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
-        yield _rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
-    if note:
-        yield _skipped(game_id, spiel, "moves/s", note)
 
 
 # --- batch ---
@@ -228,14 +120,14 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
         for checked in (True, False) if both else (True,):
             batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
             plays[checked] = partial(step_batch, batch, checked=checked)
-        runs = _alternate(plays, config)
+        runs = alternate(plays, config)
         name = f"{n}, {option}" if option else str(n)
         goal = goals.get(f"batch {name}") if threads == 1 else None
         what = f"Batch of {name}" + (f", {threads} threads" if threads > 1 else "")
-        yield _rate(game_id, what, runs[True], "steps/s", goal)
+        yield rate(game_id, what, runs[True], "steps/s", goal)
         if both:
             ratios = [a / b for a, b in zip(runs[True], runs[False], strict=True)]
-            yield _rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
+            yield rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
 
 
 # --- search ---
@@ -259,11 +151,11 @@ def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
     """Tree search from the opening."""
     what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
     try:
-        runs = _alternate({"": lambda seconds: search(game_id, what, seconds)}, config)[""]
+        runs = alternate({"": lambda seconds: search(game_id, what, seconds)}, config)[""]
     except (ValueError, ImportError) as error:
-        yield _skipped(game_id, what, "playouts/s", str(error))
+        yield skipped(game_id, what, "playouts/s", str(error))
         return
-    yield _rate(game_id, what, runs, "playouts/s", GOALS["games"].get(game_id, {}).get("search"))
+    yield rate(game_id, what, runs, "playouts/s", GOALS["games"].get(game_id, {}).get("search"))
 
 
 # --- training ---
@@ -311,9 +203,9 @@ def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
             learner.rate(game_id, min(learner.steps, _WARM_UP))
             runs = [learner.rate(game_id) for _ in range(min(config.repeats, 3))]
         except (ImportError, ValueError) as error:
-            yield _skipped(game_id, learner.what, unit, str(error))
+            yield skipped(game_id, learner.what, unit, str(error))
         else:
-            yield _rate(game_id, learner.what, runs, unit, goal)
+            yield rate(game_id, learner.what, runs, unit, goal)
 
 
 # --- start ---
@@ -342,7 +234,7 @@ def bench_import(config: Config) -> Iterator[Timing]:
     """`import ttt_envs` in a fresh process."""
     with tempfile.TemporaryDirectory() as cache:
         runs = [start_seconds("import ttt_envs", Path(cache)) for _ in range(config.repeats)]
-    yield _rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
+    yield rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
 
 
 def bench_start(game_id: str, config: Config) -> Iterator[Timing]:
@@ -351,39 +243,20 @@ def bench_start(game_id: str, config: Config) -> Iterator[Timing]:
     with tempfile.TemporaryDirectory() as cache:
         cold = start_seconds(code, Path(cache))
         warm = [start_seconds(code, Path(cache)) for _ in range(min(config.repeats, 3))]
-    yield _rate(game_id, "first reset, empty cache", [cold], "s", GOALS["start"]["cold"])
-    yield _rate(game_id, "first reset, warm cache", warm, "s", GOALS["start"]["warm"])
+    yield rate(game_id, "first reset, empty cache", [cold], "s", GOALS["start"]["cold"])
+    yield rate(game_id, "first reset, warm cache", warm, "s", GOALS["start"]["warm"])
 
 
 # --- all ---
 
 PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
-    "aec": bench_aec,
+    "aec": lambda game_id, config: bench_aec(game_id, config, GOALS["games"].get(game_id, {})),
+    "wrappers": lambda game_id, config: bench_wrappers(game_id, config, GOALS["games"].get(game_id, {})),
     "batch": bench_batch,
     "search": bench_search,
     "training": bench_training,
     "start": bench_start,
 }
-
-
-def _alternate(players: Mapping[Key, Callable[[float], float]], config: Config) -> dict[Key, list[float]]:
-    """Repeated runs of each, one after the other in turn, after one to warm up."""
-    seconds = config.seconds / config.repeats
-    for play in players.values():
-        play(min(seconds, 0.05))
-    runs: dict[Key, list[float]] = {name: [] for name in players}
-    for _ in range(config.repeats):
-        for name, play in players.items():
-            runs[name].append(play(seconds))
-    return runs
-
-
-def _rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
-    return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
-
-
-def _skipped(game: str, what: str, unit: str, why: str) -> Timing:
-    return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")
 
 
 def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:

@@ -522,9 +522,11 @@ def test_wrong_settings_are_refused(game, settings, words, tmp_path):
 )
 def test_open_spiel_finds_the_same_exploitability(game):
     from open_spiel.python.algorithms import exploitability as theirs
-    from open_spiel_adapter import OpenSpielGame, OpenSpielPolicy
+    from open_spiel_policy import OpenSpielPolicy
 
-    found, same = tree.walk(game), OpenSpielGame(game)
+    from ttt_envs.integrations.open_spiel import SpielGame
+
+    found, same = tree.walk(game), SpielGame(game)
     solver = cfr.Solver(found)
     solver.run(20)
     for policy in (found.uniform(), random_policy(found, 0), solver.average()):

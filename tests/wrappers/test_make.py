@@ -221,6 +221,7 @@ def test_what_is_no_game(make, wrong):
         make(wrong)
 
 
+@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
 def test_pettingzoo_s_registry_takes_the_same_arguments():
     env = pettingzoo.make("aec", f"ttt_envs/{GAME}-v0", won_boards="closed", encoding="planes")
     assert env.unwrapped.game.options["won_boards"] == "closed"

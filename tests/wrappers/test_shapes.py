@@ -189,6 +189,10 @@ def test_wrong_numbers_of_cycles_are_refused():
     for wrong in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="max_cycles must be a whole number from 1"):
             ttt_envs.make_aec(SUPER, max_cycles=wrong)
+
+
+@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
+def test_pettingzoos_registry_passes_the_number_of_cycles():
     env = pettingzoo.make("aec", "ttt_envs/super_tic_tac_toe-v0", max_cycles=3)
     assert env.unwrapped.max_cycles == 3
 

@@ -31,14 +31,16 @@ from ttt_envs.wrappers.vector import SeatVectorEnv
 
 GAME_IDS = list(ttt_envs.GAMES)
 SUPER = "super_tic_tac_toe"
+REGISTRY = hasattr(pettingzoo, "make")  # from PettingZoo 1.27 on
 
 
 def aec_makers() -> dict[str, Callable[..., AECGame]]:
     makers = {}
     for game_id in GAME_IDS:
-        makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
-            "aec", f"ttt_envs/{i}-v0", **arguments
-        )
+        if REGISTRY:
+            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
+                "aec", f"ttt_envs/{i}-v0", **arguments
+            )
         makers[f"make_aec {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_aec(
             i, **OPTIONS[i][:USUAL][-1], **arguments
         )
@@ -50,9 +52,10 @@ def aec_makers() -> dict[str, Callable[..., AECGame]]:
 def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
     makers = {}
     for game_id in GAME_IDS:
-        makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
-            "parallel", f"ttt_envs/{i}-v0", **arguments
-        )
+        if REGISTRY:
+            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
+                "parallel", f"ttt_envs/{i}-v0", **arguments
+            )
         makers[f"make_parallel {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_parallel(
             i, **OPTIONS[i][:USUAL][-1], **arguments
         )

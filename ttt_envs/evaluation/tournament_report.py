@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.files import write_whole
+from ttt_envs.core.options import choice
 from ttt_envs.core.report import Table
 from ttt_envs.evaluation import tournament_charts
 from ttt_envs.evaluation.charts import Whiskers
@@ -114,6 +115,22 @@ class TournamentReport(PagedReport):
                     won[:, other, b, a] += result[::-1]
         with np.errstate(invalid="ignore"):
             return np.asarray(won[0] / won.sum(axis=0))
+
+    def comparison(self, first: str, second: str) -> str:
+        """The score of one agent against another with its 95 % interval, as a sentence.
+
+        Raises ValueError for a name of no agent.
+        """
+        for name in (first, second):
+            choice("agent", name, self.agents)
+        i, j, r = self.agents.index(first), self.agents.index(second), self.ratings
+        games = sum(len(p.games) for p in self.pairings if {p.first, p.second} == {i, j})
+        if not games:
+            return f"{first} has not played against {second}."
+        low, high = r.score_low[i, j], r.score_high[i, j]
+        found = "is better" if low > 0.5 else "is worse" if high < 0.5 else "cannot be told from it"
+        score = f"{_share(r.score[i, j])} ({_share(low)} to {_share(high)})"
+        return f"{first} scores {score} against {second} in {games} games: it {found}."
 
     @cached_property
     def circles(self) -> Circles:

@@ -1,0 +1,195 @@
+"""Frameworks take the environments as they are; each test needs its framework, and is skipped without it."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import ttt_envs
+
+SUPER = "super_tic_tac_toe"
+
+
+def play(env, plies, generator):
+    """Random legal play of an AEC environment with masks in the infos; the observations that it gave."""
+    env.reset(seed=0)
+    seen = []
+    for _ in range(plies):
+        observation, _, terminated, truncated, info = env.last()
+        seen.append(observation)
+        legal = np.flatnonzero(info["action_mask"])
+        env.step(None if terminated or truncated else int(generator.choice(legal)))
+    return seen
+
+
+# --- SuperSuit ---
+
+
+@pytest.mark.parametrize("name", ["flatten_v0", "dtype_v0", "frame_stack_v1", "agent_indicator_v0"])
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_supersuit_wraps_aec_environments(name, encoding):
+    supersuit = pytest.importorskip("supersuit")
+    plain = ttt_envs.make_aec(SUPER, mask="info", encoding=encoding)
+    space = plain.observation_space("player_0")
+    arguments = {"dtype_v0": [np.float32], "frame_stack_v1": [3]}.get(name, [])
+    if encoding == "flat" and name == "agent_indicator_v0":
+        arguments = []
+    env = getattr(supersuit, name)(plain, *arguments)
+    for observation in play(env, 12, np.random.default_rng(0)):
+        assert env.observation_space("player_0").contains(observation)
+    shapes = {"flatten_v0": (space.shape[0] if encoding == "flat" else np.prod(space.shape),), "dtype_v0": space.shape}
+    if name in shapes:
+        assert observation.shape == tuple(shapes[name])
+    else:
+        assert observation.size > np.prod(space.shape)
+
+
+def test_supersuit_wraps_parallel_environments():
+    supersuit = pytest.importorskip("supersuit")
+    # Games do not end behind this wrapper of version 3.11: it waits for an agent both terminated and truncated.
+    env = supersuit.black_death_v3(ttt_envs.make_parallel("tic_tac_dice", mask="info", rounds="single"))
+    generator = np.random.default_rng(0)
+    observations, infos = env.reset(seed=0)
+    for _ in range(3):
+        for name in env.agents:
+            assert env.observation_space(name).contains(observations[name])
+        actions = {name: int(generator.choice(np.flatnonzero(infos[name]["action_mask"]))) for name in env.agents}
+        observations, *_, infos = env.step(actions)
+
+
+# --- Gymnasium ---
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shape"),
+    [
+        ("FlattenObservation", {}, (190,)),
+        ("DtypeObservation", {"dtype": np.float32}, (190,)),
+        ("FrameStackObservation", {"stack_size": 3}, (3, 190)),
+        ("TimeAwareObservation", {}, (191,)),
+        ("RescaleObservation", {"min_obs": np.int8(0), "max_obs": np.int8(1)}, (190,)),
+        ("RecordEpisodeStatistics", {}, (190,)),
+        ("TimeLimit", {"max_episode_steps": 3}, (190,)),
+    ],
+)
+def test_gymnasiums_wrappers(name, arguments, shape):
+    env = ttt_envs.make_single(SUPER, opponent="random", mask="info", seat=0)
+    if name == "TimeAwareObservation":
+        env = gymnasium.wrappers.TimeLimit(env, 50)
+    wrapped = getattr(gymnasium.wrappers, name)(env, **arguments)
+    observation, info = wrapped.reset(seed=0)
+    for _ in range(3):
+        assert observation.shape == shape
+        assert wrapped.observation_space.contains(observation)
+        observation, _, _, truncated, info = wrapped.step(int(info["action_mask"].argmax()))
+    assert truncated == (name == "TimeLimit")
+
+
+@pytest.mark.parametrize("name", ["DtypeObservation", "RescaleObservation", "RecordEpisodeStatistics"])
+def test_gymnasiums_vector_wrappers(name):
+    arguments = {
+        "DtypeObservation": {"dtype": np.float32},
+        "RescaleObservation": {"min_obs": np.int8(0), "max_obs": np.int8(1)},
+    }
+    wrapped = getattr(gymnasium.wrappers.vector, name)(
+        ttt_envs.make_vec(SUPER, 3, mask="info", autoreset_mode="next_step"), **arguments.get(name, {})
+    )
+    observations, infos = wrapped.reset(seed=0)
+    observations, *_ = wrapped.step(infos["action_mask"].argmax(axis=1))
+    assert observations.shape == (3, 190)
+
+
+# --- TorchRL ---
+
+
+@pytest.mark.parametrize("game_id", [SUPER, "operation_tic_tac_toe"])
+def test_torchrl_takes_the_parallel_form(game_id):
+    pytest.importorskip("torchrl")
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = PettingZooWrapper(ttt_envs.make_parallel(game_id), use_mask=True, seed=0)
+    check_env_specs(env)
+    found = env.rollout(40)
+    masks, actions = found["player", "action_mask"], found["player", "action"]
+    assert masks.any(dim=-1).all(), "nobody is without an action"
+    assert masks.gather(-1, actions[..., None]).all()
+
+
+def test_torchrl_makes_gymnasium_environments_by_name():
+    pytest.importorskip("torchrl")
+    from torchrl.envs import GymEnv
+
+    env = GymEnv("ttt_envs/SuperTicTacToe-v0", opponent="random")
+    assert env.rollout(5)["action_mask"].shape[-1] == 81
+
+
+# --- Tianshou ---
+
+
+def test_tianshou_takes_the_aec_form():
+    pytest.importorskip("tianshou")
+    from tianshou.env import PettingZooEnv
+
+    env = PettingZooEnv(ttt_envs.make_aec(SUPER))
+    observation, _ = env.reset()
+    assert observation["agent_id"] == "player_0"
+    observation, rewards, *_ = env.step(int(np.argmax(observation["mask"])))
+    assert observation["agent_id"] == "player_1"
+    assert sum(observation["mask"]) > 0
+    assert list(rewards) == [0, 0]
+
+
+# --- AgileRL ---
+
+
+def test_agilerl_s_dqn_keeps_to_the_mask():
+    pytest.importorskip("agilerl")
+    from agilerl.algorithms import DQN
+
+    env = ttt_envs.make_vec(SUPER, 8, mask="info")
+    learner = DQN(env.single_observation_space, env.single_action_space)
+    observations, infos = env.reset(seed=0)
+    for epsilon in (0.0, 1.0):
+        actions = learner.get_action(observations, epsilon=epsilon, action_mask=infos["action_mask"])
+        assert infos["action_mask"][np.arange(8), actions].all()
+
+
+# --- RLlib ---
+
+
+def rllib_game(**config):
+    return pytest.importorskip("ttt_envs.integrations.rllib").RLlibGame(config)
+
+
+@pytest.mark.parametrize("game_id", [SUPER, "operation_tic_tac_toe", "tic_tac_match"])
+def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
+    env = rllib_game(game=game_id)
+    generator = np.random.default_rng(0)
+    seen, _ = env.reset(seed=0)
+    terminated, rewards = {"__all__": False}, {}
+    while not terminated["__all__"]:
+        for name, each in seen.items():
+            assert env.observation_spaces[name].contains(each)
+            assert each["action_mask"].any()
+        actions = {name: int(generator.choice(np.flatnonzero(each["action_mask"]))) for name, each in seen.items()}
+        seen, rewards, terminated, truncated, _ = env.step(actions)
+        assert set(seen) == set(rewards) == set(terminated) - {"__all__"} == set(truncated) - {"__all__"}
+    assert set(rewards) == set(env.possible_agents)
+    assert sum(rewards.values()) == pytest.approx(0)
+
+
+def test_rllib_s_environment_needs_a_game():
+    with pytest.raises(ValueError, match="env_config needs a 'game'"):
+        rllib_game(encoding="flat")
+
+
+def test_rllib_s_random_module_keeps_to_the_mask():
+    rllib = pytest.importorskip("ttt_envs.integrations.rllib")
+    env = rllib.RLlibGame({"game": SUPER})
+    module = rllib.MaskedRandomRLModule(
+        observation_space=env.observation_spaces["player_0"], action_space=env.action_spaces["player_0"]
+    )
+    masks = np.zeros((200, 81), np.float32)
+    masks[:, [3, 5, 80]] = 1
+    found = module.forward_inference({"obs": {"observations": np.zeros((200, 190)), "action_mask": masks}})["actions"]
+    assert set(np.asarray(found).tolist()) == {3, 5, 80}

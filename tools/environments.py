@@ -1,0 +1,202 @@
+"""Speed of the environments, beside those of PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+
+import ttt_envs
+from tools.timings import Effort, Timing, alternate, rate, skipped
+from ttt_envs.agents import load
+from ttt_envs.core.rng import choose_rows
+
+TICTACTOE = "tictactoe-v3"
+CARTPOLE = "CartPole-v1"
+
+#: Games side by side in the vector environments.
+MANY = 64
+
+
+def choose(mask: np.ndarray, rng: np.random.Generator) -> int:
+    """A random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
+    legal = mask.nonzero()[0]
+    return int(legal[int(rng.random() * len(legal))])
+
+
+def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
+    """Random play through an AEC environment for so long; moves a second, resets included."""
+    rng = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    moves, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        env.reset()
+        for agent in env.agent_iter():
+            observation, _, termination, truncation, info = env.last()
+            if termination or truncation:
+                env.step(None)
+            else:
+                env.step(choose(_mask(observation, info), rng))
+                moves += 1
+            del agent
+    return moves / (time.perf_counter() - start)
+
+
+def _mask(observation: Any, info: Any) -> np.ndarray:
+    return np.asarray(observation["action_mask"] if "action_mask" in observation else info["action_mask"])
+
+
+def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
+    """Random play of an OpenSpiel game with observation and legal actions at each move; moves a second."""
+    rng = np.random.default_rng(seed)
+    moves, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            state.observation_tensor(state.current_player())
+            legal = state.legal_actions()
+            state.apply_action(legal[int(rng.random() * len(legal))])
+            moves += 1
+    return moves / (time.perf_counter() - start)
+
+
+def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
+    """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
+    peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
+    ours = ttt_envs.make_aec(game_id)
+    players: dict[str, Callable[[float], float]] = {
+        "make_aec": lambda seconds: play_aec(ours, seconds),
+        TICTACTOE: lambda seconds: play_aec(peer, seconds),
+        f"{TICTACTOE} raw": lambda seconds: play_aec(peer.unwrapped, seconds),
+    }
+    note = ""
+    spiel = goals.get("open_spiel")
+    if spiel:
+        try:
+            pyspiel = import_module("pyspiel")
+        except ImportError:
+            note = "pyspiel is not installed"
+        else:
+            other = pyspiel.load_game(spiel)
+            players[spiel] = lambda seconds: play_open_spiel(other, seconds)
+    runs = alternate(players, effort)
+    yield rate(game_id, "make_aec", runs["make_aec"], "moves/s", goals.get("aec"))
+    for name in list(players)[1:]:
+        yield rate(game_id, name, runs[name], "moves/s")
+        ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
+        yield rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
+    if note:
+        yield skipped(game_id, spiel, "moves/s", note)
+
+
+def play_single(env: Any, seconds: float, seed: int = 0) -> float:
+    """Random play through a Gymnasium environment for so long; steps a second, resets included."""
+    generator = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        observation, _ = env.reset()
+        done = False
+        while not done:
+            observation, _, terminated, truncated, _ = env.step(choose(observation["action_mask"], generator))
+            done = terminated or truncated
+            steps += 1
+    return steps / (time.perf_counter() - start)
+
+
+def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
+    """Random play of the first seat of our AEC environment, the agent `random` having the others; its steps a second.
+
+    This is what `make_single` does, written by a user.
+    """
+    generator, agent = np.random.default_rng(seed), load("random")
+    env.reset(seed=seed)
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        env.reset()
+        learner = env.possible_agents[0]
+        for name in env.agent_iter():
+            if name != learner and name in env.agents and not env.terminations[name]:
+                env.step(agent.act(env.view(name))[0])
+                continue
+            observation, _, termination, _, _ = env.last()
+            env.step(None if termination else choose(observation["action_mask"], generator))
+            steps += name == learner and not termination
+    return steps / (time.perf_counter() - start)
+
+
+class Chooser:
+    """Random legal actions for many games at once."""
+
+    def __init__(self, n: int, seed: int = 0) -> None:
+        self.seeds = np.random.default_rng(seed).integers(2**63, size=n, dtype=np.uint64)
+        self.chosen = np.empty(n, np.int64)
+
+    def __call__(self, masks: np.ndarray) -> np.ndarray:
+        """One action a row of masks bool (n, actions): int64 (n,), the same array each time."""
+        self.seeds += np.uint64(1)
+        choose_rows(masks, self.seeds, self.chosen)
+        return self.chosen
+
+
+def play_vector(env: Any, seconds: float) -> float:
+    """Random play through a Gymnasium vector environment, with masks if it has some; steps of a game a second."""
+    observation, _ = env.reset(seed=0)
+    choose_all, everything = Chooser(env.num_envs), np.ones((env.num_envs, env.single_action_space.n), np.bool_)
+    masked = isinstance(observation, dict)
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for _ in range(10):
+            masks = observation["action_mask"].view(np.bool_) if masked else everything
+            observation, *_ = env.step(choose_all(masks))
+            steps += env.num_envs
+    return steps / (time.perf_counter() - start)
+
+
+def play_sb3(env: Any, seconds: float) -> float:
+    """Random play through Stable-Baselines3's form, with its call for the masks; steps of a game a second."""
+    env.reset()
+    choose_all = Chooser(env.num_envs)
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for _ in range(10):
+            env.step(choose_all(env.env_method("action_masks")[0]))
+            steps += env.num_envs
+    return steps / (time.perf_counter() - start)
+
+
+def bench_wrappers(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
+    """Each form of a game's environment, beside PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
+    single, aec, many = (
+        ttt_envs.make_single(game_id),
+        ttt_envs.make_aec(game_id),
+        ttt_envs.make_vec(game_id, MANY),
+    )
+    tictactoe = pettingzoo.make("aec", f"classic/{TICTACTOE}")
+    cartpole = gymnasium.make_vec(CARTPOLE, MANY, vectorization_mode="vector_entry_point")
+    players: dict[str, Callable[[float], float]] = {
+        "make_single, random opponent": lambda seconds: play_single(single, seconds),
+        "make_aec, random opponent": lambda seconds: play_aec_with_agent(aec, seconds),
+        "make_aec, in turn": lambda seconds: play_aec(aec, seconds),
+        f"{TICTACTOE}, in turn": lambda seconds: play_aec(tictactoe, seconds),
+        f"make_vec of {MANY}": lambda seconds: play_vector(many, seconds),
+        f"{CARTPOLE} of {MANY}": lambda seconds: play_vector(cartpole, seconds),
+    }
+    note = ""
+    try:
+        learners = ttt_envs.make_sb3(game_id, MANY)
+    except ImportError as error:
+        note = str(error)
+    else:
+        players[f"make_sb3 of {MANY}"] = lambda seconds: play_sb3(learners, seconds)
+    runs = alternate(players, effort)
+    for name in players:
+        yield rate(game_id, name, runs[name], "steps/s")
+    first, second = list(players)[:2]
+    ratios = [a / b for a, b in zip(runs[first], runs[second], strict=True)]
+    yield rate(game_id, "make_single / the same by make_aec", ratios, "x", goals.get("wrappers make_single / make_aec"))
+    if note:
+        yield skipped(game_id, f"make_sb3 of {MANY}", "steps/s", note)

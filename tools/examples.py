@@ -1,0 +1,145 @@
+"""Run the examples, each in an environment that has what it needs. `make examples` runs this.
+
+    python -m tools.examples sb3_vectorised cleanrl_ppo --short
+
+An example names what it needs in a block of inline metadata (PEP 723), which tools such as uv read too. It runs in this
+environment where that has all of it in these versions; else in one of its own, which is made at the first time and kept
+under .cache/examples. There `ttt-envs` is this checkout.
+"""
+
+import hashlib
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from packaging.requirements import Requirement
+from rich.console import Console
+
+from ttt_envs.core.options import unknown
+from ttt_envs.core.report import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples"
+ENVIRONMENTS = ROOT / ".cache" / "examples"
+OURS = "ttt-envs"
+
+#: The argument of a short run: every example makes at least one update.
+SHORT = "1"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Run examples; each trains for about a minute and ends with a rating."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ("all",)
+    """Names of files in examples, without .py; or all."""
+    short: bool = False
+    """Train for one update only."""
+    here: bool = False
+    """Leave out those that need an environment of their own."""
+
+
+def examples() -> dict[str, Path]:
+    """The examples by name."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.py"))}
+
+
+def requirements(path: Path) -> list[str]:
+    """What an example needs: the dependencies of its inline metadata.
+
+    Raises ValueError, naming the file, if it has none.
+    """
+    lines = path.read_text().splitlines()
+    try:
+        first = lines.index("# /// script")
+        last = lines.index("# ///", first)
+    except ValueError:
+        raise ValueError(f"{path.name} has no block of inline metadata that starts with '# /// script'") from None
+    found = tomllib.loads("\n".join(line.removeprefix("#").strip() for line in lines[first + 1 : last]))
+    return [str(each) for each in found["dependencies"]]
+
+
+def satisfied(needed: Sequence[str]) -> bool:
+    """Whether this environment has all of it; the library itself is here in any case."""
+    for each in map(Requirement, needed):
+        try:
+            if each.name != OURS and not each.specifier.contains(metadata.version(each.name), prereleases=True):
+                return False
+        except metadata.PackageNotFoundError:
+            return False
+    return True
+
+
+def python_for(needed: Sequence[str]) -> Path:
+    """An interpreter that has what is needed: this one, or that of an environment of its own.
+
+    Raises subprocess.CalledProcessError if that cannot be made.
+    """
+    if satisfied(needed):
+        return Path(sys.executable)
+    digest = hashlib.sha256("\n".join([sys.version, *sorted(needed)]).encode()).hexdigest()[:12]
+    place = ENVIRONMENTS / digest
+    python, ready = place / "bin" / "python", place / "ready"
+    if not ready.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
+        install = [python, "-m", "pip", "install", "-qq"]
+        # torch first: it is the largest download and decides what the rest may be.
+        torch = [each for each in needed if Requirement(each).name == "torch"]
+        rest = [each for each in needed if Requirement(each).name != OURS]
+        for some in filter(None, (torch, ["-e", str(ROOT), *rest])):
+            subprocess.run([*install, *some], check=True)
+        ready.touch()
+    return python
+
+
+def run(path: Path, short: bool = False) -> str:
+    """Run an example, showing what it prints; returns the last line.
+
+    Raises subprocess.CalledProcessError if it fails, or its environment cannot be made.
+    """
+    command = [python_for(requirements(path)), path, *([SHORT] if short else [])]
+    last = ""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return last
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status, 1 if an example failed."""
+    config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
+    known, console = examples(), Console()
+    names = list(known) if config.names == ("all",) else list(config.names)
+    for name in names:
+        if name not in known:
+            Console(stderr=True).print(f"error: {unknown('example', name, [*known, 'all'])}", style="red")
+            return 2
+    rows, failed = [], False
+    for name in names:
+        if config.here and not satisfied(requirements(known[name])):
+            rows.append([name, "", "left out: it needs an environment of its own"])
+            continue
+        console.rule(name)
+        start = time.monotonic()
+        try:
+            last = run(known[name], config.short)
+        except subprocess.CalledProcessError as error:
+            last, failed = f"FAILED: status {error.returncode}", True
+        rows.append([name, f"{time.monotonic() - start:.0f} s", last])
+    console.print(Table("Examples", ["example", "time", "what came out"], rows).rich())
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Timings of the benchmark: lines of its table, and repeated runs that alternate."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+Key = TypeVar("Key")
+
+
+class Effort(Protocol):
+    """What a measurement may take."""
+
+    @property
+    def seconds(self) -> float:
+        """Time of each measurement, shared out over its repeats."""
+
+    @property
+    def repeats(self) -> int:
+        """Number of runs; the median counts."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    Attributes:
+        game: id, or "" where no game matters.
+        what: the thing measured.
+        value: median; nan if it could not be measured.
+        unit: "moves/s", "s", "x" and the like.
+        goal: bound that the value must reach or, if in seconds, must not exceed; None if there is none.
+        runs: the values of which `value` is the median.
+        note: the reason why it was skipped, or a remark.
+    """
+
+    game: str
+    what: str
+    value: float
+    unit: str
+    goal: float | None = None
+    runs: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without goal or value."""
+        if self.goal is None or np.isnan(self.value):
+            return None
+        return self.value <= self.goal if self.unit == "s" else self.value >= self.goal
+
+
+def alternate(players: Mapping[Key, Callable[[float], float]], effort: Effort) -> dict[Key, list[float]]:
+    """Repeated runs of each, one after the other in turn, after one to warm up."""
+    seconds = effort.seconds / effort.repeats
+    for play in players.values():
+        play(min(seconds, 0.05))
+    runs: dict[Key, list[float]] = {name: [] for name in players}
+    for _ in range(effort.repeats):
+        for name, play in players.items():
+            runs[name].append(play(seconds))
+    return runs
+
+
+def rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
+    """The line of repeated runs: their median."""
+    return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
+
+
+def skipped(game: str, what: str, unit: str, why: str) -> Timing:
+    """The line of what could not be measured."""
+    return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")

@@ -1,0 +1,424 @@
+"""The games in OpenSpiel: its searches, CFR, best responses and learners then run on them. Needs `open_spiel`.
+
+    import pyspiel
+    from ttt_envs.integrations import open_spiel
+
+    open_spiel.register()
+    game = pyspiel.load_game("ttt_envs_some_game(option=value)")
+
+Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. Where it
+cannot, because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for
+it, and a new initial state has a sample of its own: OpenSpiel calls such a game SAMPLED_STOCHASTIC. Searches run on it,
+exact algorithms do not apply.
+
+Players who act at once choose one after the other. An information state is all that a player was shown and did, as the
+digest that `ttt_envs.solvers.tree` has of it. A state of OpenSpiel points at a node, which is made when it is first
+asked for; the latest nodes are kept, as algorithms come back to them.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pyspiel
+
+import ttt_envs
+from ttt_envs.agents import Agent
+from ttt_envs.core import rng
+from ttt_envs.core.chance import chance_of
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.core.view import View
+from ttt_envs.registry import options_of, parse_options
+from ttt_envs.solvers.tree import absorb_rows
+
+PREFIX = "ttt_envs_"
+
+#: The parameter that fixes what is sampled, beside the game's options.
+SEED = "rng_seed"
+
+# Nodes that a game keeps; each takes about a kilobyte.
+_KEPT = 100_000
+
+# Outcomes that are sampled for a chance node which cannot be enumerated.
+_SAMPLES = 128
+
+Outcomes = tuple[np.ndarray, np.ndarray]
+
+
+class Graph:
+    """What all nodes of a game share.
+
+    Attributes:
+        game: the game.
+        explicit: whether all its chance can be enumerated.
+        kept: the latest nodes; the others live as long as somebody points at them.
+    """
+
+    def __init__(self, game: Game, seed: int | None = None) -> None:
+        """`seed` fixes what is sampled."""
+        self.game = game
+        self.explicit = is_explicit(game)
+        self.kept: deque[Node] = deque(maxlen=_KEPT)
+        self._generator = np.random.default_rng(seed)
+
+    def start(self) -> "Node":
+        """The start, which chance makes if there is any."""
+        known = np.full((self.game.num_players, 2), rng.fold(0, 0))
+        if not self.game.stochastic:
+            return Node.position(self, self.game.new_state(seed=0), known)
+        return Node(self, None, known, {}, chance_of(self.game).starts() if self.explicit else self._sampled(None))
+
+    def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
+        """What a step may lead to: float64 (k,) probabilities and states (k,)."""
+        if not self.game.stochastic:
+            states = states.copy()
+            self.game.loops.step_rows(states, np.zeros(1, np.int64), joint)
+            return np.ones(1), states
+        if self.explicit:
+            return chance_of(self.game).outcomes(states, joint)[1:]
+        return self._sampled(states, joint)
+
+    def _sampled(self, states: np.ndarray | None, joint: np.ndarray | None = None) -> Outcomes:
+        rows, seeds = np.arange(_SAMPLES), self._generator.integers(2**64, size=_SAMPLES, dtype=np.uint64)
+        found = np.repeat(self.game.prototype if states is None else states, _SAMPLES)
+        if joint is None:
+            self.game.loops.reset_rows(found, rows, self.game.prototype, seeds)
+        else:
+            found["rng"] = seeds
+            self.game.loops.step_rows(found, rows, np.repeat(joint, _SAMPLES, axis=0))
+        found["rng"] = 0
+        _, first, counts = np.unique(found.view(f"V{found.itemsize}"), return_index=True, return_counts=True)
+        return counts / _SAMPLES, found[first]
+
+
+@cache
+def is_explicit(game: Game) -> bool:
+    """Whether all chance of a game can be enumerated, as far as one random game shows."""
+    if not game.stochastic:
+        return True
+    generator = np.random.default_rng(0)
+    chance, players = chance_of(game), range(game.num_players)
+    try:
+        states = chance.starts()[1][:1]
+        while not states["done"][0]:
+            masks = [game.masks(states, [player])[0] for player in players]
+            joint = [int(generator.choice(np.flatnonzero(mask))) if mask.any() else 0 for mask in masks]
+            states = chance.outcomes(states, np.array([joint]))[2]
+            states = states[[generator.integers(len(states))]]
+    except ValueError:
+        return False
+    return True
+
+
+class Node:
+    """A position, a choice of chance, or a part of several players' choice at once. It never changes.
+
+    Attributes:
+        graph: what it shares with the other nodes.
+        states: structured (1,), the position; None before the start.
+        known: uint64 (players, 2), digests of all that each player was shown and did.
+        chosen: the actions of this ply so far, by player.
+        outcomes: of chance; None where a player chooses.
+        done: whether the game is over.
+        player: the player to choose, of those who act at once the first who has not chosen; -1 for nobody.
+        legal: that player's actions.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        states: np.ndarray | None,
+        known: np.ndarray,
+        chosen: Mapping[int, int],
+        outcomes: Outcomes | None = None,
+    ) -> None:
+        self.graph, self.states, self.known = graph, states, known
+        self.chosen, self.outcomes = dict(chosen), outcomes
+        self.children: WeakValueDictionary[int, Node] = WeakValueDictionary()
+        self.done = outcomes is None and states is not None and bool(states["done"][0])
+        self.player, self.legal = -1, list[int]()
+        if outcomes is None and not self.done:
+            self.player = next(p for p in range(graph.game.num_players) if p not in chosen and self.mask(p).any())
+            self.legal = np.flatnonzero(self.mask(self.player)).tolist()
+        graph.kept.append(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Node":
+        return self  # OpenSpiel copies states all the time
+
+    @classmethod
+    def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray) -> "Node":
+        """A position, which all players look at."""
+        game, known = graph.game, known.copy()
+        if not states["done"][0]:
+            players = np.arange(game.num_players)
+            everywhere = np.repeat(states, len(players))
+            seen = np.empty((len(players), game.observation_size), np.int8)
+            masks = np.empty((len(players), game.num_actions), np.bool_)
+            game.loops.observe_rows(everywhere, players, seen)
+            game.loops.mask_rows(everywhere, players, masks)
+            absorb_rows(known, seen.view(np.uint8))
+            absorb_rows(known, masks.view(np.uint8))
+        return cls(graph, states, known, {})
+
+    def mask(self, player: int) -> np.ndarray:
+        """Legal actions of a player in the position, bool (num_actions,)."""
+        masks = np.empty((1, self.graph.game.num_actions), np.bool_)
+        self.graph.game.loops.mask_rows(self.states, np.array([player]), masks)
+        return masks[0]
+
+    def observation(self, player: int) -> np.ndarray:
+        """What a player sees, int8 (observation size,); zeros before the start."""
+        seen = np.zeros((1, self.graph.game.observation_size), np.int8)
+        if self.states is not None:
+            self.graph.game.loops.observe_rows(self.states, np.array([player]), seen)
+        return seen[0]
+
+    def child(self, action: int) -> "Node":
+        """The node that an action, or an outcome of chance, leads to."""
+        found = self.children.get(action)
+        if found is None:
+            if self.outcomes is None:
+                found = self._choice(action)
+            else:
+                found = Node.position(self.graph, self.outcomes[1][action : action + 1], self.known)
+            self.children[action] = found
+        return found
+
+    def _choice(self, action: int) -> "Node":
+        assert self.states is not None
+        graph, players = self.graph, range(self.graph.game.num_players)
+        chosen = {**self.chosen, self.player: action}
+        if any(player not in chosen and self.mask(player).any() for player in players):
+            return Node(graph, self.states, self.known, chosen)
+        known = self.known.copy()
+        absorb_rows(known, np.array([[chosen.get(player, -1)] for player in players]).view(np.uint8))
+        probabilities, states = graph.outcomes(self.states, np.array([[chosen.get(player, 0) for player in players]]))
+        if len(states) == 1:
+            return Node.position(graph, states, known)
+        return Node(graph, self.states, known, {}, (probabilities, states))
+
+
+class State(pyspiel.State):  # type: ignore[misc]
+    """A state of OpenSpiel: it points at a node.
+
+    Attributes:
+        node: the node.
+    """
+
+    def __init__(self, game: "SpielGame") -> None:
+        super().__init__(game)
+        self.node = game.root()
+
+    def current_player(self) -> int:
+        """The number of the player to choose, or OpenSpiel's for chance or for the end."""
+        if self.node.done:
+            return int(pyspiel.PlayerId.TERMINAL)
+        return int(pyspiel.PlayerId.CHANCE) if self.node.outcomes is not None else self.node.player
+
+    def _legal_actions(self, player: int) -> list[int]:
+        return self.node.legal if player == self.node.player else []
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """Numbers and probabilities of what chance may do."""
+        assert self.node.outcomes is not None
+        return list(enumerate(self.node.outcomes[0].tolist()))
+
+    def _apply_action(self, action: int) -> None:
+        self.node = self.node.child(int(action))
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        return f"outcome {action}" if player < 0 else self.node.graph.game.action_names[action]
+
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        return self.node.done
+
+    def returns(self) -> list[float]:
+        """The reward of each player, 0 before the end."""
+        if not self.node.done:
+            return [0.0] * self.node.graph.game.num_players
+        assert self.node.states is not None
+        return [float(each) for each in self.node.states["rewards"][0]]
+
+    def information_state_string(self, player: int | None = None) -> str:
+        """All that the player was shown and did, as a digest."""
+        player = self.current_player() if player is None else player
+        return f"{player}:{self.node.known[player].tobytes().hex()}"
+
+    def observation_string(self, player: int | None = None) -> str:
+        """The position as text, as the player may see it; empty before the start."""
+        player = self.current_player() if player is None else player
+        return "" if self.node.states is None else self.node.graph.game.format_state(self.node.states[0], player)
+
+    def observation_tensor(self, player: int | None = None) -> list[float]:
+        """The player's observation as numbers."""
+        player = self.current_player() if player is None else player
+        return [float(each) for each in self.node.observation(player)]
+
+    def __str__(self) -> str:
+        if self.node.states is None:
+            return "before the start"
+        text = self.node.graph.game.format_state(self.node.states[0], None)
+        return f"{text}\nchosen: {self.node.chosen}" if self.node.chosen else text
+
+
+class SpielGame(pyspiel.Game):  # type: ignore[misc]
+    """A game of this library as OpenSpiel's.
+
+    Attributes:
+        game: the game.
+        graph: its nodes.
+    """
+
+    def __init__(self, game: Game, parameters: Mapping[str, Any] | None = None) -> None:
+        """Make it; `parameters` are OpenSpiel's, of which `game` was made."""
+        parameters = dict(parameters or {})
+        seed = parameters.get(SEED, -1)
+        self.game, self.graph = game, Graph(game, None if seed < 0 else seed)
+        self._root: Node | None = None
+        facts = pyspiel.GameInfo(
+            num_distinct_actions=game.num_actions,
+            max_chance_outcomes=1 << 20 if game.stochastic else 0,
+            num_players=game.num_players,
+            min_utility=-1.0,
+            max_utility=1.0,
+            utility_sum=0.0,
+            max_game_length=game.num_players * game.max_plies,
+        )
+        super().__init__(_kind(game, self.graph.explicit), facts, parameters)
+
+    def root(self) -> Node:
+        """The start: where it is sampled another one at each call."""
+        if self._root is None or not self.graph.explicit:
+            self._root = self.graph.start()
+        return self._root
+
+    def new_initial_state(self) -> State:
+        """A state at the start."""
+        return State(self)
+
+    def state_at(self, states: np.ndarray) -> State:
+        """A state in a position of the game, structured (1,); what players knew before it is not known to it.
+
+        Raises ValueError or TypeError for what is no position.
+        """
+        state = State(self)
+        known = np.full((self.game.num_players, 2), rng.fold(0, 0))
+        state.node = Node.position(self.graph, self.game.check_states(states), known)
+        return state
+
+    def observation_tensor_shape(self) -> list[int]:
+        """The shape of `State.observation_tensor`."""
+        return [self.game.observation_size]
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "Observer":
+        """An observer, which tells OpenSpiel's algorithms what a player knows."""
+        return Observer(self.game)
+
+
+class Observer:
+    """What a player knows, as OpenSpiel's algorithms ask for it.
+
+    Attributes:
+        tensor: float32 (observation size,).
+        dict: the same by name.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.tensor = np.zeros(game.observation_size, np.float32)
+        self.dict = {"observation": self.tensor}
+
+    def set_from(self, state: State, player: int) -> None:
+        """Fill the tensor with the player's observation."""
+        self.tensor[:] = state.node.observation(player)
+
+    def string_from(self, state: State, player: int) -> str:
+        """The player's information state."""
+        return state.information_state_string(player)
+
+
+class BotAgent(Agent):
+    """Plays a bot of OpenSpiel, such as its MCTSBot, in games where all players know the whole position."""
+
+    plays: ClassVar[Mapping[str, bool]] = {"hidden_information": False, "simultaneous": False}
+
+    def __init__(self, game: SpielGame, bot: Any, name: str = "bot") -> None:
+        """`game`: what the bot was made for. `bot`: has `step(state) -> action`. `name`: for reports."""
+        self.game, self.bot, self.name = game, bot, name
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. The bot's own random numbers are not the view's."""
+        out, masks, worlds = np.full(len(view), -1), view.masks, view.sample_worlds()
+        for i in np.flatnonzero(masks.any(axis=1)):
+            out[i] = self.bot.step(self.game.state_at(worlds[i : i + 1]))
+        return out
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError for another game than the bot's."""
+        super().check(game)
+        if (game.id, game.options) != (self.game.game.id, self.game.game.options):
+            raise ValueError(f"agent {self.name} was made for {self.game.game!r}, not for {game!r}")
+
+
+def _kind(game: Game, explicit: bool, parameters: Mapping[str, Any] | None = None) -> Any:
+    """The facts of a game as OpenSpiel's GameType has them."""
+    kind = pyspiel.GameType
+    chance = kind.ChanceMode.DETERMINISTIC
+    if game.stochastic:
+        chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if explicit else kind.ChanceMode.SAMPLED_STOCHASTIC
+    hidden = game.hidden_information or game.simultaneous  # those who choose later do not see the earlier choices
+    return kind(
+        short_name=PREFIX + game.id,
+        long_name=game.title,
+        dynamics=kind.Dynamics.SEQUENTIAL,
+        chance_mode=chance,
+        information=kind.Information.IMPERFECT_INFORMATION if hidden else kind.Information.PERFECT_INFORMATION,
+        utility=kind.Utility.ZERO_SUM,
+        reward_model=kind.RewardModel.TERMINAL,
+        max_num_players=game.num_players,
+        min_num_players=game.num_players,
+        provides_information_state_string=True,
+        provides_information_state_tensor=False,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification=dict(parameters or {}),
+    )
+
+
+def register() -> None:
+    """Enter all games of the registry into OpenSpiel's, as "ttt_envs_" and their id; what is there already stays.
+
+    The games' options are parameters there. Those that are no numbers are texts, as on the command line. `rng_seed`
+    fixes what is sampled.
+    """
+    known = set(pyspiel.registered_names())
+    for game_id in ttt_envs.GAMES:
+        if PREFIX + game_id not in known:
+            plain = (bool, int, float, str)
+            usual: dict[str, Any] = {
+                each.name: each.default if type(each.default) in plain else as_text(each.default)
+                for each in options_of(game_id)
+            }
+            # Whether chance can be enumerated depends on the options and takes long to see: a loaded game says it.
+            kind = _kind(ttt_envs.load(game_id), False, {**usual, SEED: -1})
+            pyspiel.register_game(kind, _class_for(game_id, usual))
+
+
+def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
+    """The class that OpenSpiel calls with parameters to make the game.
+
+    OpenSpiel's registry lives longer than Python. It may let go of a class then, but not of a function, which would be
+    freed at that moment.
+    """
+
+    class Registered(SpielGame):
+        def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
+            given = {name: value for name, value in (parameters or {}).items() if value != usual.get(name)}
+            texts = [f"{name}={as_text(value)}" for name, value in given.items() if name != SEED]
+            super().__init__(ttt_envs.load(game_id, **parse_options(game_id, texts)), parameters)
+
+    return Registered
