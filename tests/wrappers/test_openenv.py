@@ -25,8 +25,10 @@ def url() -> Iterator[str]:
     command = [sys.executable, "-m", "examples.openenv_ttt.server.app", "--port", str(port)]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     try:
-        for _ in range(600):
-            assert server.poll() is None
+        deadline = time.monotonic() + 300  # it imports a great deal
+        while True:
+            assert server.poll() is None, "the server has ended"
+            assert time.monotonic() < deadline, "the server does not answer"
             try:
                 with urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
                     break
