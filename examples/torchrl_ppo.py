@@ -25,7 +25,7 @@ from torchrl.objectives import ClipPPOLoss
 import ttt_envs
 from ttt_envs import agents, evaluation
 
-GAME = "super_tic_tac_toe"
+GAME = ttt_envs.load("tic_tac_dice", rounds="single")  # short games: the wrapper allows a few hundred plies a second
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 12_000
 LENGTH, EPOCHS, PARTS = 1_000, 6, 4
 
@@ -79,6 +79,6 @@ class WithoutWait(nn.Module):
         return net(observation)[:, :-1]
 
 
-report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=400)
+report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=2000)
 report.show()
 print(report.comparison("torchrl", "random"))
