@@ -28,7 +28,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.integrations.rllib import MaskedRandomRLModule, RLlibGame
 
 GAME = "super_tic_tac_toe"
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 24
+ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 6
 
 
 def who_plays(agent, episode, **_):

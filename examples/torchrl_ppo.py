@@ -2,9 +2,8 @@
 
     python examples/torchrl_ppo.py [steps of the environment]
 
-In the parallel form every player answers in each step, one who does not act by `wait`: each has a trajectory of their
-own, and the loss arrives in it. In AEC form TorchRL fills a waiting player's mask with False, which no masked
-distribution takes.
+In the parallel form all players answer in each step, one who does not act by `wait`: each has a trajectory of their own,
+and a loss arrives in it. In AEC form a waiting player's mask is False, which no masked distribution takes.
 """
 
 # /// script
@@ -60,7 +59,6 @@ names = {name: ("agents", name) for name in ("reward", "action", "done", "termin
 loss.set_keys(sample_log_prob=("agents", "log_prob"), value=("agents", "state_value"), **names)
 loss.make_value_estimator(gamma=0.99, lmbda=0.95)
 optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
-last = None
 for _ in range(max(STEPS // LENGTH, 1)):
     with torch.no_grad():
         data = env.rollout(LENGTH, policy, break_when_any_done=False)
