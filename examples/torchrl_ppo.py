@@ -2,8 +2,8 @@
 
     python examples/torchrl_ppo.py [steps of the environment]
 
-In the parallel form all players answer in each step, one who does not act by `wait`: each has a trajectory of their own,
-and a loss arrives in it. In AEC form a waiting player's mask is False, which no masked distribution takes.
+In the parallel form all players answer in each step, one who does not act by `wait`: each has a trajectory of their
+own, and a loss arrives in it. In AEC form a waiting player's mask is False, which no masked distribution takes.
 """
 
 # /// script
@@ -25,7 +25,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")  # short games: the wrapper allows a few hundred plies a second
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 12_000
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 8_000
 LENGTH, EPOCHS, PARTS = 1_000, 6, 4
 
 torch.set_num_threads(1)
