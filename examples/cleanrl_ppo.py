@@ -2,9 +2,8 @@
 
     python examples/cleanrl_ppo.py [learner's decisions]
 
-After CleanRL's ppo.py (Huang et al., JMLR 2022). With `autoreset_mode="same_step"` a finished game's next observation
-is the next game's first, so that no step is to be left out of the loss; `make_vec(..., autoreset_mode="next_step")`
-does as Gymnasium's own vector environments do.
+After CleanRL's ppo.py (Huang et al., JMLR 2022). The step that ends a game gives the next one's first observation here,
+so that no step is left out of the loss; see `autoreset_mode` of `make_vec`.
 """
 
 # /// script

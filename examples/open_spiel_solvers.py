@@ -33,8 +33,8 @@ print(f"after {ITERATIONS} iterations of CFR+: {exploitability.exploitability(ga
 
 large = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
 rollouts = mcts.RandomRolloutEvaluator(1, np.random.RandomState(0))
-bot = mcts.MCTSBot(large, 1.4, 10 if sys.argv[1:] else 40, rollouts, random_state=np.random.RandomState(0))
+bot = mcts.MCTSBot(large, 1.4, 5 if sys.argv[1:] else 20, rollouts, random_state=np.random.RandomState(0))
 agent = open_spiel.BotAgent(large, bot, name="mcts")
-report = evaluation.tournament(large.game, [agent, "random"], games=2 if sys.argv[1:] else 20)
+report = evaluation.tournament(large.game, [agent, "random"], games=2 if sys.argv[1:] else 10)
 report.show()
 print(report.comparison("mcts", "random"))

@@ -28,7 +28,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.integrations.rllib import MaskedRandomRLModule, RLlibGame
 
 GAME = "super_tic_tac_toe"
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 24
+ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 6
 
 
 def who_plays(agent, episode, **_):
@@ -50,17 +50,18 @@ class Learned(Agent):
 
 
 ray.init(os.environ.get("RAY_ADDRESS", "local"), log_to_driver=False)
-print(len(ray.nodes()), "node(s)")
+nodes = len(ray.nodes())
+print(nodes, "node(s)")
 network = {"fcnet_hiddens": [128, 128], "fcnet_activation": "tanh"}
 learner = RLModuleSpec(module_class=ActionMaskingTorchRLModule, model_config=network)
 modules = {"learner": learner, "random": RLModuleSpec(module_class=MaskedRandomRLModule)}
 config = (
     PPOConfig()
     .environment(RLlibGame, env_config={"game": GAME})
-    .env_runners(num_env_runners=1, rollout_fragment_length="auto")
+    .env_runners(num_env_runners=nodes if nodes > 1 else 0, rollout_fragment_length="auto")
     .multi_agent(policies=set(modules), policy_mapping_fn=who_plays, policies_to_train=["learner"])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
-    .training(train_batch_size_per_learner=1024, minibatch_size=256, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
+    .training(train_batch_size_per_learner=1024, minibatch_size=128, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
     .debugging(seed=0)
 )
 algorithm = config.build_algo()

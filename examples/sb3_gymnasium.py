@@ -28,7 +28,7 @@ torch.set_num_threads(1)  # more are slower for small networks
 
 def make():
     # With mask="info" the observation is a plain array; "ttt_envs:" imports the package, which registers the games.
-    env = gymnasium.make("ttt_envs:ttt_envs/SuperTicTacToe-v0", opponent="random", mask="info")
+    env = gymnasium.make("ttt_envs:ttt_envs/SuperTicTacToe-v0", opponent=["random", "greedy"], mask="info")
     return ActionMasker(env, lambda wrapped: wrapped.unwrapped.action_masks())
 
 

@@ -2,9 +2,8 @@
 
     python examples/torchrl_ppo.py [steps of the environment]
 
-In the parallel form every player answers in each step, one who does not act by `wait`: each has a trajectory of their
-own, and the loss arrives in it. In AEC form TorchRL fills a waiting player's mask with False, which no masked
-distribution takes.
+In the parallel form all players answer in each step, one who does not act by `wait`: each has a trajectory of their
+own, and a loss arrives in it. In AEC form a waiting player's mask is False, which no masked distribution takes.
 """
 
 # /// script
@@ -25,8 +24,8 @@ from torchrl.objectives import ClipPPOLoss
 import ttt_envs
 from ttt_envs import agents, evaluation
 
-GAME = "super_tic_tac_toe"
-STEPS = int(sys.argv[1]) if sys.argv[1:] else 12_000
+GAME = ttt_envs.load("tic_tac_dice", rounds="single")  # short games: the wrapper allows a few hundred plies a second
+STEPS = int(sys.argv[1]) if sys.argv[1:] else 8_000
 LENGTH, EPOCHS, PARTS = 1_000, 6, 4
 
 torch.set_num_threads(1)
@@ -60,7 +59,6 @@ names = {name: ("agents", name) for name in ("reward", "action", "done", "termin
 loss.set_keys(sample_log_prob=("agents", "log_prob"), value=("agents", "state_value"), **names)
 loss.make_value_estimator(gamma=0.99, lmbda=0.95)
 optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
-last = None
 for _ in range(max(STEPS // LENGTH, 1)):
     with torch.no_grad():
         data = env.rollout(LENGTH, policy, break_when_any_done=False)
@@ -79,6 +77,6 @@ class WithoutWait(nn.Module):
         return net(observation)[:, :-1]
 
 
-report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=400)
+report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=2000)
 report.show()
 print(report.comparison("torchrl", "random"))

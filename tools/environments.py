@@ -89,7 +89,7 @@ def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterato
         ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
         yield rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
     if note:
-        yield skipped(game_id, spiel, "moves/s", note)
+        yield skipped(game_id, str(spiel), "moves/s", note)
 
 
 def play_single(env: Any, seconds: float, seed: int = 0) -> float:

@@ -89,7 +89,7 @@ def python_for(needed: Sequence[str]) -> Path:
     python, ready = place / "bin" / "python", place / "ready"
     if not ready.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
-        install = [python, "-m", "pip", "install", "-qq"]
+        install = [str(python), "-m", "pip", "install", "-qq"]
         # torch first: it is the largest download and decides what the rest may be.
         torch = [each for each in needed if Requirement(each).name == "torch"]
         rest = [each for each in needed if Requirement(each).name != OURS]
@@ -104,7 +104,7 @@ def run(path: Path, short: bool = False) -> str:
 
     Raises subprocess.CalledProcessError if it fails, or its environment cannot be made.
     """
-    command = [python_for(requirements(path)), path, *([SHORT] if short else [])]
+    command = [str(python_for(requirements(path))), str(path), *([SHORT] if short else [])]
     last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

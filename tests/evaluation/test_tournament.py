@@ -294,3 +294,15 @@ def test_a_game_has_its_options():
         small(game=ttt_envs.load(SUPER), options={"won_boards": "closed"})
     with pytest.raises(ValueError, match="unknown game 7; known: super_tic_tac_toe"):
         small(game=7)
+
+
+def test_a_comparison_is_a_sentence():
+    report = evaluation.tournament("super_tic_tac_toe", ["greedy", "random"], games=40, quiet=True)
+    score, low, high = (x[0, 1] for x in (report.ratings.score, report.ratings.score_low, report.ratings.score_high))
+    told = f"greedy scores {score:.3f} ({low:.3f} to {high:.3f}) against random in 40 games: it is better."
+    assert report.comparison("greedy", "random") == told
+    assert report.comparison("random", "greedy").endswith("against greedy in 40 games: it is worse.")
+    report.ratings.score_low[0, 1] = 0.4
+    assert report.comparison("greedy", "random").endswith("it cannot be told from it.")
+    with pytest.raises(ValueError, match="agent='gredy' must be one of 'greedy', 'random'"):
+        report.comparison("gredy", "random")

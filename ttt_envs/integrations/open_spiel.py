@@ -202,7 +202,7 @@ class Node:
         return Node(graph, self.states, known, {}, (probabilities, states))
 
 
-class State(pyspiel.State):  # type: ignore[misc]
+class State(pyspiel.State):
     """A state of OpenSpiel: it points at a node.
 
     Attributes:
@@ -266,7 +266,7 @@ class State(pyspiel.State):  # type: ignore[misc]
         return f"{text}\nchosen: {self.node.chosen}" if self.node.chosen else text
 
 
-class SpielGame(pyspiel.Game):  # type: ignore[misc]
+class SpielGame(pyspiel.Game):
     """A game of this library as OpenSpiel's.
 
     Attributes:

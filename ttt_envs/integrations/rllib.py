@@ -21,7 +21,7 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 import ttt_envs
 
 
-class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
+class RLlibGame(MultiAgentEnv):
     """A game whose agents are `player_0`, `player_1`, ...
 
     Observations are `{"observations": float32, "action_mask": float32 (num_actions,)}`. Players who choose at once
@@ -82,7 +82,7 @@ class RLlibGame(MultiAgentEnv):  # type: ignore[misc]
         return found
 
 
-class MaskedRandomRLModule(RLModule):  # type: ignore[misc]
+class MaskedRandomRLModule(RLModule):
     """Plays random legal actions. It cannot be trained: leave it out of `policies_to_train`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
