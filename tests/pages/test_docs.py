@@ -68,6 +68,13 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
                 assert line.split("  # ", 1)[1] in text.splitlines()
 
 
+def test_the_game_of_the_readme_is_the_same_each_time(tmp_path: Path) -> None:
+    code = _blocks(ROOT / "README.md", "python")[0]
+    first, again = (_run(["-c", code], tmp_path) for _ in range(2))
+    assert first == again
+    assert first.startswith("over:")
+
+
 @pytest.mark.parametrize(
     "commands",
     [
