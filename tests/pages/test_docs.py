@@ -23,6 +23,18 @@ def _blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
 
 
+def _by_page(language: str) -> dict[Path, list[str]]:
+    """Each page's blocks, without those that stand on a page before it: they have been run."""
+    seen: set[str] = set()
+    found: dict[Path, list[str]] = {}
+    for page in PAGES:
+        blocks = [block for block in _blocks(page, language) if block not in seen]
+        seen.update(blocks)
+        if blocks:
+            found[page] = blocks
+    return found
+
+
 def _run(command: list[str], folder: Path, given: str | None = None) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SDL_VIDEODRIVER": "dummy"}
     done = subprocess.run(
@@ -57,15 +69,21 @@ for k, code in enumerate(json.loads(sys.stdin.read())):
 """
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "python")], ids=lambda page: page.name)
-def test_python_blocks(page: Path, tmp_path: Path) -> None:
-    blocks = _blocks(page, "python")
+@pytest.mark.parametrize("blocks", [pytest.param(blocks, id=page.name) for page, blocks in _by_page("python").items()])
+def test_python_blocks(blocks: list[str], tmp_path: Path) -> None:
     _, *printed = re.split(r"^--- block \d+$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(blocks)), flags=re.M)
     # A comment behind a print says what it prints.
     for code, text in zip(blocks, printed, strict=True):
         for line in code.splitlines():
             if line.startswith("print(") and "  # " in line:
                 assert line.split("  # ", 1)[1] in text.splitlines()
+
+
+def test_the_game_of_the_readme_is_the_same_each_time(tmp_path: Path) -> None:
+    code = _blocks(ROOT / "README.md", "python")[0]
+    first, again = (_run(["-c", code], tmp_path) for _ in range(2))
+    assert first == again
+    assert first.startswith("over:")
 
 
 #: Runs each command of a page's console blocks, a block with a folder of its own; the imports are shared.
@@ -95,9 +113,9 @@ for k, block in enumerate(json.loads(sys.stdin.read())):
 """
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "console")], ids=lambda page: page.name)
-def test_console_blocks(page: Path, tmp_path: Path) -> None:
-    blocks = [[shlex.split(line) for line in commands.splitlines()] for commands in _blocks(page, "console")]
+@pytest.mark.parametrize("texts", [pytest.param(texts, id=page.name) for page, texts in _by_page("console").items()])
+def test_console_blocks(texts: list[str], tmp_path: Path) -> None:
+    blocks = [[shlex.split(line) for line in commands.splitlines()] for commands in texts]
     for commands in blocks:
         assert {words[0] for words in commands} <= {"python", "ttt"}, "console blocks hold commands of python and ttt"
         words = [word for command in commands for word in command]
