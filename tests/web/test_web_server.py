@@ -15,6 +15,7 @@ from option_sets import marked_games
 import ttt_envs
 from ttt_envs import agents, registry
 from ttt_envs.agents import Agent
+from ttt_envs.core import jit
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.evaluation import records
@@ -38,13 +39,17 @@ COIN, KUHN, TURNS = "toy_coin", "toy_kuhn", "super_tic_tac_toe"
 
 
 class Slow(Agent):
-    """Thinks until it is let go, and then plays the first legal action."""
+    """Thinks until it is let go, and then plays the last legal action; from the second time on, the first one."""
 
     go = threading.Event()
+    calls = 0
 
     def act(self, view):
+        type(self).calls += 1
+        first = self.calls == 1
         assert self.go.wait(30)
-        return view.masks.argmax(axis=1)
+        masks = view.masks
+        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1) if first else masks.argmax(axis=1)
 
 
 class Broken(Agent):
@@ -62,6 +67,7 @@ def toys(monkeypatch):
     monkeypatch.setitem(agents.AGENTS, "slow", f"{__name__}:Slow")
     monkeypatch.setitem(agents.AGENTS, "broken", f"{__name__}:Broken")
     Slow.go.clear()
+    Slow.calls = 0
     yield
     Slow.go.set()
 
@@ -139,6 +145,7 @@ def server(tmp_path):
 # --- playing ---
 
 
+@pytest.mark.skipif(jit.DISABLED, reason="the oracle's solver needs compiled arithmetic")
 def test_a_game_is_played_to_its_end_and_judged(server):
     me = server.browser()
     ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
@@ -155,7 +162,7 @@ def test_a_game_is_played_to_its_end_and_judged(server):
     mine = [each for each in review["decisions"] if each["player"] == 0]
     assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
     assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
-    assert review["totals"]["0"] == pytest.approx(sum(each["regret"] for each in mine), abs=1e-3)
+    assert review["totals"].get("0", 0) == pytest.approx(sum(each["regret"] for each in mine), abs=1e-3)
 
 
 def test_the_same_moves_are_played_after_a_restart_in_the_middle(tmp_path):
@@ -212,11 +219,13 @@ def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(server
     me = server.browser()
     ident = me.begin(TURNS, "me", "slow")
     me.play(ident, "4/4")
+    while not Slow.calls:
+        time.sleep(0.01)
     me.ask(f"/api/tables/{ident}/take_back", {})
-    me.play(ident, "4/0")
+    me.play(ident, "4/4")
     Slow.go.set()
     now = me.wait(ident)
-    assert [moves[0][1] for moves in now["moves"]] == ["4/0", "0/0"]
+    assert [moves[0][1] for moves in now["moves"]] == ["4/4", "4/0"]
 
 
 def test_a_search_that_takes_long_does_not_keep_others_waiting(server):

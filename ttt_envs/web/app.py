@@ -103,7 +103,7 @@ class App:
 
     async def games(self, request: Request) -> Response:
         """All games, the browser's own, and whether there are records. Gives the browser its token."""
-        found = await self.hall.workers.run("games", _all_games)
+        found = await self.hall.workers.run(_all_games)
         token = _token_of(request)
         own = [] if token is None else self.hall.store.of_browser(_digest(token), _LISTED)
         titles = {each["id"]: each["title"] for each in found}
@@ -129,13 +129,13 @@ class App:
         """A game with options: its form, its rules and the agents that play it."""
         given = await body_of(request, "game", "options")
         game_id, options = text(given["game"], "game"), texts(given["options"], "options")
-        game = await self.hall.workers.run(("game", game_id), game_of, game_id, options)
-        offers = await self.hall.workers.run(("offers", repr(game)), self.hall.agents.offers, game)
+        game = await self.hall.workers.run(game_of, game_id, options)
+        offers = await self.hall.workers.run(self.hall.agents.offers, game)
         return JSONResponse(
             {
                 "id": game.id,
                 "title": game.title,
-                "fields": await self.hall.workers.run(("fields", game_id), fields_of, game),
+                "fields": await self.hall.workers.run(fields_of, game),
                 "players": game.player_names,
                 "teams": game.teams,
                 "secret": game.hidden_information or game.simultaneous,
@@ -154,7 +154,7 @@ class App:
             raise Refused(400, "seats must be a list of one object a player")
         taken = [_seat(each, browser) for each in seats]
         self._count_new_game(request)
-        game = await self.hall.workers.run(("game", game_id), game_of, game_id, options)
+        game = await self.hall.workers.run(game_of, game_id, options)
         room = await self.hall.open(game, options, taken, browser)
         return JSONResponse({"id": room.saved.id}, 201)
 
@@ -284,17 +284,17 @@ class App:
 
     async def record_files(self, request: Request) -> Response:
         """The files of recorded games."""
-        return JSONResponse(await self.hall.workers.run("record files", self.records.names))
+        return JSONResponse(await self.hall.workers.run(self.records.names))
 
     async def record_games(self, request: Request) -> Response:
         """The games of a file."""
         name, first = request.query_params.get("file", ""), query(request, "first", 10**8) or 0
-        return JSONResponse(await self.hall.workers.run("record games", self.records.games, name, first))
+        return JSONResponse(await self.hall.workers.run(self.records.games, name, first))
 
     async def record_frame(self, request: Request) -> Response:
         """One picture of a recorded game."""
         name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
-        opened = await self.hall.workers.run("record frame", self.records.open, name, k)
+        opened = await self.hall.workers.run(self.records.open, name, k)
         return JSONResponse(frame(opened, query(request, "frame", 10**6) or 0))
 
 

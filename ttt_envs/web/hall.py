@@ -130,7 +130,7 @@ class Hall:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
         for seat in seats:
             if seat.agent is not None:
-                await self.workers.run(("offers", repr(game)), self.agents.check, game, seat.agent)
+                await self.workers.run(self.agents.check, game, seat.agent)
         secret = game.hidden_information or game.simultaneous
         if secret and [seat.owner for seat in seats].count(browser) > 1:
             reason = "its players must not see each other's hands and choices: invite the other player"
@@ -159,7 +159,7 @@ class Hall:
             saved = self.store.find(ident)
             if saved is None:
                 raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
-            game = await self.workers.run(("game", saved.game), game_of, saved.game, saved.options)
+            game = await self.workers.run(game_of, saved.game, saved.options)
             try:
                 table = await self._table(game, saved)
             except ValueError as error:
@@ -180,7 +180,7 @@ class Hall:
                 _try_out(game)
             return Table(game, saved.seed, saved.actions, dict(saved.waiting or {}))
 
-        table = await self.workers.run(("table", game.id), prepare)
+        table = await self.workers.run(prepare)
         self._ready.add(id(game))
         return table
 
@@ -262,7 +262,7 @@ class Hall:
         agent, state = room.saved.seats[player].agent, room.table.state
         assert agent is not None
         try:
-            action = await self.workers.run((room.game.id, agent), self.shelf.decide, agent, room.table.view(player))
+            action = await self.workers.think((room.game.id, agent), self.shelf.decide, agent, room.table.view(player))
         except Refused:
             raise
         except Exception:
@@ -327,7 +327,7 @@ class Hall:
         def work() -> list[Thoughts]:
             return [think(self.shelf, view, agent) for view, agent in zip(views, seats, strict=True)]
 
-        found = await self.workers.run(("thoughts", room.game.id), work)
+        found = await self.workers.think(("thoughts", room.game.id), work)
         if ply <= room.table.ply and room.table.states[ply] is state:  # no move was taken back meanwhile
             room._thoughts[ply] = found
         return found
@@ -342,7 +342,7 @@ class Hall:
                 for player in players
                 if joint[player] >= 0
             ][:_REVIEWED]
-            room._review = await self.workers.run(("review", room.game.id), review, self.shelf, decided)
+            room._review = await self.workers.think(("review", room.game.id), review, self.shelf, decided)
         return room._review
 
     # --- those who follow ---

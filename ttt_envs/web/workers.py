@@ -57,7 +57,7 @@ class Shelf:
 
 
 class Workers:
-    """Threads for work that may take long, and others for what is known to be quick.
+    """Threads for agents and searches, which may take long; for those known to be quick; and for the server itself.
 
     Compiled searches give up Python's lock, so that threads are enough.
     """
@@ -66,16 +66,20 @@ class Workers:
         """Start no thread yet."""
         self._long = ThreadPoolExecutor(os.cpu_count() or 1, "ttt-serve-long")
         self._quick = ThreadPoolExecutor(2, "ttt-serve-quick")
+        self._own = ThreadPoolExecutor(2, "ttt-serve-own")
         self._seconds: dict[Hashable, float] = {}
         self._open = 0
 
-    async def run(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
-        """Do `work` in a thread. `key` names its kind: by it, it is remembered how long such work takes.
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do the server's own `work` in a thread, which no agent keeps busy; raises Refused as `think`."""
+        return await self._run(self._own, work, *arguments)
 
-        Raises Refused while too much else is waiting.
+    async def think(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
+        """Do the `work` of an agent or a search in a thread.
+
+        `key` names its kind: by it, it is remembered how long such work takes. Raises Refused while too much else is
+        waiting.
         """
-        if self._open >= _MOST:
-            raise Refused(503, "the server has too much to do; try again in a moment")
         pool = self._quick if self._seconds.get(key, _QUICK) < _QUICK else self._long
 
         def timed() -> T:
@@ -85,13 +89,18 @@ class Workers:
             finally:
                 self._seconds[key] = time.perf_counter() - start
 
+        return await self._run(pool, timed)
+
+    async def _run(self, pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: Any) -> T:
+        if self._open >= _MOST:
+            raise Refused(503, "the server has too much to do; try again in a moment")
         self._open += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, timed)
+            return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
         finally:
             self._open -= 1
 
     def close(self) -> None:
         """Drop what waits. Python waits for what is being done."""
-        for pool in (self._quick, self._long):
+        for pool in (self._quick, self._long, self._own):
             pool.shutdown(wait=False, cancel_futures=True)
