@@ -94,6 +94,7 @@ def poor_contrasts(svg: str, theme: str) -> list[str]:
     opening = split(svg).opening()
     inks = {pair[theme == "dark"] for pair in INKS.values()}
     canvas, found = None, []
+    painted: dict[str, np.ndarray] = {}  # where each ink has been used
     for element, fill, stroke in leaves(svg):
         whole = layer(opening, element)
         canvas = canvas or Image.new("RGBA", whole.size, "#ffffff")
@@ -103,13 +104,11 @@ def poor_contrasts(svg: str, theme: str) -> list[str]:
             alone = whole
             if "none" not in (fill, stroke):  # the one without the other
                 alone = layer(opening, re.sub(rf' {part}="[^"]*"', f' {part}="none"', element))
-            box = alone.getbbox()
-            if box is None:
-                continue
-            covered = np.asarray(alone.crop(box))[..., 3] > 247
-            below = np.asarray(canvas.crop(box))[covered][:, :3] / 255
+            alpha = np.asarray(alone)[..., 3]
+            before = painted.setdefault(colour, np.zeros(alpha.shape, bool))  # more of the same mark, or struck out
+            below = np.asarray(canvas)[(alpha > 100) & ~before][:, :3] / 255
+            before |= alpha > 0
             own = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-            below = below[np.abs(below - own).max(axis=1) > 0.1]  # more of the same mark
             if len(below) < 3:
                 continue
             lights = luminance(below), luminance(own)

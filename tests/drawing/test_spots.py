@@ -9,6 +9,7 @@ from ttt_envs.core.spots import Box
 from ttt_envs.drawing.frame import MARK_COLOURS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.testing.clicks import check_clicks
 from ttt_envs.testing.positions import random_play
 
 CARDS = ("red", "blue", "yellow", "green")
@@ -40,6 +41,10 @@ def shares(game: Game, state: np.void, boxes: dict[str, Box], colour: str) -> di
 def is_blocked(before: np.void, after: np.void, action: int) -> bool:
     """Whether a placement did not come about, because the room was expected."""
     return "board" in before.dtype.names and before["board"][action % 9] == after["board"][action % 9]
+
+
+def test_the_cards_of_a_large_hand_are_spots_apart() -> None:
+    check_clicks(ttt_envs.load("tic_tac_match", hand_size=9, max_turns=4))
 
 
 @pytest.mark.parametrize("game_id", GAMES)

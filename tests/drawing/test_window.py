@@ -13,7 +13,10 @@ from ttt_envs.cli.play_window import play_in_window
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.choosing import Chooser
 from ttt_envs.drawing.parts import split
+from ttt_envs.drawing.raster import rasterise
+from ttt_envs.drawing.theme import COLOURS, themed
 from ttt_envs.drawing.window import Window
+from ttt_envs.testing.positions import random_play
 
 pygame = pytest.importorskip("pygame")
 
@@ -89,18 +92,22 @@ def test_the_button_of_one_window_leaves_the_other_open() -> None:
     assert two.closed
 
 
-def test_pictures_follow_each_other_slowly_but_cost_nothing_when_nobody_looks() -> None:
-    window = opened(fps=10)
-    start = time.monotonic()
+def test_pictures_follow_each_other_slowly_but_cost_nothing_when_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, waited, handle = [], [], Window._handle_events
+    monkeypatch.setattr("ttt_envs.drawing.window.rasterise", lambda *given: drawn.append(1) or rasterise(*given))
+    monkeypatch.setattr(Window, "_handle_events", lambda self, seconds: waited.append(seconds) or handle(self, seconds))
+    window = opened(fps=1)
+    assert (len(drawn), waited) == (1, [0])
     window.show(picture())
-    assert time.monotonic() - start > 0.06
+    assert len(drawn) == 2
+    assert max(waited) > 0.1, "the first picture stays for a second"
     for event in (pygame.WINDOWMINIMIZED, pygame.WINDOWCLOSE):
         pygame.event.post(pygame.event.Event(event, window=window._window))
-        window.show(picture())
-        start = time.monotonic()
-        for _ in range(100):
+        waited.clear()
+        for _ in range(20):
             window.show(picture())
-        assert time.monotonic() - start < 0.5, "100 pictures that nobody sees"
+        assert len(drawn) == 2, "pictures that nobody sees"
+        assert not any(waited)
 
 
 def test_an_environment_plays_on_when_its_window_is_closed() -> None:
@@ -187,13 +194,15 @@ def test_a_game_without_spots_is_played_by_buttons(monkeypatch: pytest.MonkeyPat
 
 def test_a_hidden_hand_is_not_shown_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     game = ttt_envs.load("tic_tac_match", max_turns=6)
-    robot = Robot(monkeypatch)
-    play_in_window(game, ["random", "human"], 3, robot)
-    backs = [svg for svg in robot.shown[:-1] if "takes the seat" not in svg]
-    assert backs
-    other = game.new_state(3)[0].copy()
-    assert all("hand 0" not in svg for svg in backs)
-    assert game.draw(other, 1) != game.draw(other, None)
+    for agents in (["random", "human"], ["human", "human"]):
+        robot = Robot(monkeypatch)
+        play_in_window(game, agents, 3, robot)
+        asked = [svg for svg in robot.shown[:-1] if "takes the seat" not in svg]
+        assert asked
+        for svg in asked:
+            backs = themed(svg, "light").count(f'fill="{COLOURS["back"][0]}"')
+            assert backs == game.options["hand_size"], "the other hand, face down"
+        assert COLOURS["back"][0] not in themed(robot.shown[-1], "light"), "all is shown at the end"
 
 
 def test_closing_the_window_leaves_the_game(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
@@ -247,3 +256,11 @@ def test_a_choice_of_two_clicks_can_be_begun_anew() -> None:
     assert chooser.click(-5, 1000) is None
     at("stash small")
     assert game.action_names[at("cell b2")] == "b2=1"
+    # Where pieces of two sizes can be put, one can be chosen instead of the other.
+    state = random_play(game, 1).states[8, 0]
+    mover = int(state["to_move"])
+    chooser = Chooser(game, state, mover, np.flatnonzero(game.masks(np.array([state]))[0]).tolist())
+    one, two = chooser.next_spots[:2]
+    for spot in (one, two):
+        at(spot)
+        assert chooser.chosen == (spot,)

@@ -474,7 +474,7 @@ def _specialist(state: Any, player: int, specialist: int, on_board: bool) -> str
         sign = _sign(specialist + 1, SOFT, PANEL)
         parts.append(f'<g transform="translate({x:g} {y:g})scale(0.6)">{sign}</g>')
     else:
-        parts.append(_piece(player, specialist + 1, x, y, 0.6, "" if own else DARK))
+        parts.append(_piece(player, specialist + 1, x, y, 0.54, "" if own else DARK))
     if specialist == rules.HACKER - 1 and state["hacker_on"][player]:
         name = "hacker on"
     used = standing == USED and not on_board
