@@ -3,7 +3,7 @@
 Cards are known by their kind: a symbol card by `2*colour + symbol`, X before O, then Flip, Wipe-Out and Double Play. A
 hand, the draw pile, the discards and the covered cards are counts of kinds. The pile has no order: a card is drawn at
 random from what is in it, which is the same as drawing from a shuffled pile, and leaves no order that could be looked
-at. Source of the rules: "Tic-Tac Match", The Geeky Pen.
+at. Source of the rules: the rule sheet of "Tic-Tac Match" by Larry Ashlock (Way Funner Games).
 
 Actions: `9*kind + cell` plays a symbol card; then one for Flip, one for Wipe-Out against each other player by the seat
 after the mover's (1 to players-1), and the last for Double Play.

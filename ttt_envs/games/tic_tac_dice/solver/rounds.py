@@ -70,7 +70,7 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
             first |= (digits[cell] == 1) << cell
             second |= (digits[cell] == 2) << cell
             empty += digits[cell] == EMPTY
-            count += (digits[cell] == 1) - (digits[cell] == 2)
+            count += int(digits[cell] == 1) - int(digits[cell] == 2)  # NumPy subtracts no booleans
         if empty == 0 or has_row[first] or has_row[second]:
             values[0, board] = np.nan
             values[1, board] = np.nan
