@@ -81,7 +81,7 @@ def _cells() -> list[str]:
 def test_the_page_of_facts_is_what_the_command_prints():
     """The openings, the counts of positions and the picture."""
     table, docs = tables.load_table(False), Path(__file__).resolve().parents[2] / "docs"
-    page = (docs / "martian_tic_tac_toe.md").read_text()
+    page = (docs / "games" / "martian_tic_tac_toe.md").read_text()
     for line in command.facts(table):
         assert line in page
     assert (docs / "martian_tic_tac_toe_drawn.svg").read_text() == command.drawn_picture(table) + "\n"

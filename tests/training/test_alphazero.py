@@ -40,7 +40,7 @@ THREE: dict[str, Any] = {
 
 
 def outputs(path) -> np.ndarray:
-    found = load_network(path)(np.eye(187, dtype=np.int8))
+    found = load_network(path)(np.eye(190, dtype=np.int8))
     return np.concatenate([found["policy"], found["value"]], axis=1)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,8 +18,9 @@ from ttt_envs.web.refusals import Refused
 
 T = TypeVar("T")
 
-# Work that took less than this many seconds the last time is not made to wait for longer work.
-_QUICK = 0.05
+# Work that took less than this many seconds is not made to wait for longer work: in one of the last times, as a busy
+# machine delays anything now and then.
+_QUICK, _LAST = 0.05, 3
 
 # Work that waits or is done; more is refused.
 _MOST = 500
@@ -67,7 +68,7 @@ class Workers:
         self._long = ThreadPoolExecutor(os.cpu_count() or 1, "ttt-serve-long")
         self._quick = ThreadPoolExecutor(2, "ttt-serve-quick")
         self._own = ThreadPoolExecutor(2, "ttt-serve-own")
-        self._seconds: dict[Hashable, float] = {}
+        self._seconds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST))
         self._open = 0
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -80,14 +81,15 @@ class Workers:
         `key` names its kind: by it, it is remembered how long such work takes. Raises Refused while too much else is
         waiting.
         """
-        pool = self._quick if self._seconds.get(key, _QUICK) < _QUICK else self._long
+        seconds = self._seconds[key]
+        pool = self._quick if min(seconds, default=_QUICK) < _QUICK else self._long
 
         def timed() -> T:
             start = time.perf_counter()
             try:
                 return work(*arguments)
             finally:
-                self._seconds[key] = time.perf_counter() - start
+                seconds.append(time.perf_counter() - start)
 
         return await self._run(pool, timed)
 
