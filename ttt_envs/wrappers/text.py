@@ -1,5 +1,7 @@
 """A game for players who read and write text, such as language models: the loop of TextArena's environments.
 
+::
+
     env = ttt_envs.make_text("some_game")
     env.reset(seed=0)
     done = False
