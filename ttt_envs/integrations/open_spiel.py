@@ -390,7 +390,7 @@ def _kind(game: Game, explicit: bool, parameters: Mapping[str, Any] | None = Non
 
 
 def register() -> None:
-    """Enter all games of the registry into OpenSpiel's, as "ttt_envs_" and their id; what is there already stays.
+    """Enter all games of the registry into OpenSpiel's, as `ttt_envs_ID`; what is there already stays.
 
     The games' options are parameters there. Those that are no numbers are texts, as on the command line. `rng_seed`
     fixes what is sampled.
