@@ -52,7 +52,7 @@ def examples() -> dict[str, Path]:
 
 
 def requirements(path: Path) -> list[str]:
-    """What an example needs: the dependencies of its inline metadata.
+    """Read what an example needs: the dependencies of its inline metadata.
 
     Raises ValueError, naming the file, if it has none.
     """
@@ -67,7 +67,7 @@ def requirements(path: Path) -> list[str]:
 
 
 def satisfied(needed: Sequence[str]) -> bool:
-    """Whether this environment has all of it; the library itself is here in any case."""
+    """Tell whether this environment has all of it; the library itself is here in any case."""
     for each in map(Requirement, needed):
         try:
             if each.name != OURS and not each.specifier.contains(metadata.version(each.name), prereleases=True):

@@ -27,7 +27,7 @@ class Config:
     agent: str = "greedy"
     """The opponent."""
     moves: tuple[str, ...] = ("cell 4/4", "cell 0/4", "cell 8/4")
-    """What is clicked, one after the other, as far as it can be; in place of another one the hint is followed."""
+    """Spots to click, one after the other; in place of one that cannot be clicked the hint is followed."""
     width: int = 1200
     """Width of the window, in pixels."""
     scheme: Literal["light", "dark"] = "light"

@@ -1,4 +1,4 @@
-"""How quickly `ttt serve` answers: many games at once, each against an agent.
+"""Measure how quickly `ttt serve` answers: many games at once, each against an agent.
 
 python -m tools.serve_benchmark
 

@@ -11,7 +11,7 @@ Key = TypeVar("Key")
 
 
 class Effort(Protocol):
-    """What a measurement may take."""
+    """The time that a measurement may take."""
 
     @property
     def seconds(self) -> float:
@@ -46,7 +46,7 @@ class Timing:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None without goal or value."""
+        """True if the goal is met; None without goal or value."""
         if self.goal is None or np.isnan(self.value):
             return None
         return self.value <= self.goal if self.unit == "s" else self.value >= self.goal

@@ -1,4 +1,4 @@
-"""What the client sends, and what the server answers."""
+"""Messages of the client and of the server."""
 
 from openenv.core.env_server.types import Action, Observation
 from pydantic import Field

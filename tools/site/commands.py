@@ -18,7 +18,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def help_of(*words: str) -> str:
-    """What `ttt WORDS --help` prints, without colours."""
+    """The text that `ttt WORDS --help` prints, without colours."""
     printed = io.StringIO()
     # Where there is no terminal, its width is that of the environment.
     with mock.patch.dict(os.environ, COLUMNS=str(WIDTH), NO_COLOR="1"), redirect_stdout(printed), suppress(SystemExit):

@@ -26,7 +26,7 @@ def _code(text: str) -> str:
 
 
 def facts(ids: Sequence[str]) -> str:
-    """What kind of game each is: a table with a column an id."""
+    """The kind of each game: a table with a column an id."""
     games = [ttt_envs.load(each) for each in ids]
     rows = [["", *(_code(each) for each in ids)]]
     rows += [[title, *(said(game) for game in games)] for title, said in _FACTS.items()]
@@ -81,7 +81,7 @@ def rules(ids: Sequence[str]) -> str:
 
 
 def actions(ids: Sequence[str]) -> str:
-    """How actions are written, and their numbers, of each of these games."""
+    """The forms of actions, and their numbers, in each of these games."""
     return _each(ids, lambda game: f"Written as {game.action_format}.\n\n{table(action_rows(game))}")
 
 

@@ -44,7 +44,7 @@ class Adviser:
         yield from _of_search(view)
 
     def _in_time(self, ask: Callable[[], tuple[list[str], bool]]) -> tuple[list[str], bool]:
-        """What `ask` gives, if it does so in time; it is called in a thread, one at a time."""
+        """The answer of `ask`, if it does so in time; it is called in a thread, one at a time."""
         found: list[tuple[list[str], bool]] = []
         if self._work is not None:
             self._work.join(_PATIENCE)
@@ -59,7 +59,7 @@ class Adviser:
 
 
 def _of_oracle(view: View, states: np.ndarray) -> tuple[list[str], bool]:
-    """What the oracle says; or why it says nothing, and False."""
+    """The oracle's answer; or why it says nothing, and False."""
     try:
         with without_building():
             oracle = view.game.oracle()

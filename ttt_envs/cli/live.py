@@ -65,7 +65,7 @@ class LiveGame:
 
     @property
     def done(self) -> bool:
-        """Whether the game is over."""
+        """True once the game is over."""
         return bool(self.states["done"][0])
 
     def acting(self) -> list[int]:
@@ -94,7 +94,7 @@ class LiveGame:
         return False
 
     def moves(self) -> Iterator[str]:
-        """What was played, ply by ply, such as "X 4/4"."""
+        """The actions played, ply by ply, such as "X 4/4"."""
         names, actions = self.game.player_names, self.game.action_names
         for _, joint in self.past:
             yield ", ".join(f"{names[p]} {actions[a]}" for p, a in enumerate(joint.tolist()) if a >= 0)

@@ -196,7 +196,7 @@ class TakenBack(Exception):
 
 
 def commands_of(live: "LiveGame") -> "dict[str, Command]":
-    """What a person can type beside their moves, by name."""
+    """The words that a person can type beside their moves, by name."""
     from ttt_envs.agents.human import Command
     from ttt_envs.agents.screen import say
     from ttt_envs.cli.hints import Adviser

@@ -142,7 +142,7 @@ def _in_text(game: Game, text: str) -> list[int]:
 
 
 def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
-    """Where names stand in a text: start, end, action, and whether the name stands there as it is written."""
+    """The places of names in a text: start, end, action, and whether the name stands there as it is written."""
     skipped = {match.start() for match in _NO_CELL.finditer(text)}
     words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in _FILLERS]
     names = _names_by_words(game)
@@ -160,7 +160,7 @@ def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
 
 
 def _joined(text: str, begin: int, end: int) -> bool:
-    """Whether a sign beside text[begin:end] joins it to a further word or number."""
+    """Tell whether a sign beside text[begin:end] joins it to a further word or number."""
     before = text[begin - 1 : begin] in _JOINS and text[begin - 2 : begin - 1].isalnum() if begin else False
     after = text[end : end + 1] in _JOINS and text[end + 1 : end + 2].isalnum() if end < len(text) else False
     return before or after

@@ -12,5 +12,5 @@ class Box(NamedTuple):
     height: float
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether the point lies in it; of the edges, the left and the top one belong to it."""
+        """Tell whether the point lies in it; of the edges, the left and the top one belong to it."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height

@@ -38,7 +38,7 @@ _TOKEN = 15  # radius of the headline's token
 
 @dataclass(frozen=True)
 class Caption:
-    """What the frame says.
+    """The words of the frame.
 
     Attributes:
         title: the game.

@@ -50,7 +50,7 @@ Outcomes = tuple[np.ndarray, np.ndarray]
 
 
 class Graph:
-    """What all nodes of a game share.
+    """The part that all nodes of a game share.
 
     Attributes:
         game: the game.
@@ -73,7 +73,7 @@ class Graph:
         return Node(self, None, known, {}, chance_of(self.game).starts() if self.explicit else self._sampled(None))
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
-        """What a step may lead to: float64 (k,) probabilities and states (k,)."""
+        """The outcomes of a step: float64 (k,) probabilities and states (k,)."""
         if not self.game.stochastic:
             states = states.copy()
             self.game.loops.step_rows(states, np.zeros(1, np.int64), joint)
@@ -97,7 +97,7 @@ class Graph:
 
 @cache
 def is_explicit(game: Game) -> bool:
-    """Whether all chance of a game can be enumerated, as far as one random game shows."""
+    """Tell whether all chance of a game can be enumerated, as far as one random game shows."""
     if not game.stochastic:
         return True
     generator = np.random.default_rng(0)
@@ -171,7 +171,7 @@ class Node:
         return masks[0]
 
     def observation(self, player: int) -> np.ndarray:
-        """What a player sees, int8 (observation size,); zeros before the start."""
+        """The observation of a player, int8 (observation size,); zeros before the start."""
         seen = np.zeros((1, self.graph.game.observation_size), np.int8)
         if self.states is not None:
             self.graph.game.loops.observe_rows(self.states, np.array([player]), seen)

@@ -167,7 +167,7 @@ def _box(cell: int, size: int) -> Box:
 
 
 def _cell(state: Any, cell: int) -> str:
-    """What stands in a cell, and the sizes that may be put there now."""
+    """The piece in a cell, and the sizes that may be put there now."""
     box, piece, parts = _box(cell, int(state["size"])), int(state["piece"][cell]), []
     mover = int(state["to_move"])
     sizes = 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))

@@ -182,12 +182,12 @@ def _rooms_of(state: Any, action: int) -> list[int]:
 
 
 def _is_pick(state: Any) -> bool:
-    """Whether the specialists to choose from stand in the place of the rooms, which are empty."""
+    """Tell whether the specialists to choose from stand in the place of the rooms, which are empty."""
     return bool(state["phase"] == PICK and not state["done"])
 
 
 def _is_turn(state: Any) -> bool:
-    """Whether a piece is placed and a room predicted now."""
+    """Tell whether a piece is placed and a room predicted now."""
     return bool(state["phase"] == TURN and not state["done"] and not is_round_over(state))
 
 

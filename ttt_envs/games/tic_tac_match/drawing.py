@@ -179,7 +179,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 
 
 def _places(state: Any, player: int, viewer: int | None) -> _Seat:
-    """Where a player's cards lie: below for the viewer, and on clockwise."""
+    """The place of a player's cards: below for the viewer, and on clockwise."""
     players = len(state["identity"])
     turn = (player - max(viewer or 0, 0)) % players  # one who is no player sits behind seat 0
     side = turn if players == 4 else 2 * turn
