@@ -173,6 +173,8 @@ def judge(places: Places, mutant: Mutant, seconds: float) -> Verdict:
         elif done.returncode:
             words = "no test was selected" if done.returncode == 5 else f"pytest ends with {done.returncode}"
             error = f"{words}: {mutant.tests}\n{(done.stdout + done.stderr)[-1000:]}"
+        elif not re.search(r"\d passed", done.stdout):
+            error = f"all tests were skipped{'' if mutant.jit else '; do they need jit = true?'}: {mutant.tests}"
     except ValueError as found:
         error = str(found)
     except subprocess.TimeoutExpired:

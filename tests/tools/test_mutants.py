@@ -34,6 +34,12 @@ new = "four"
 tests = "tests/test_product.py -k nothing"
 
 [[mutant]]
+breaks = "what only skipped tests would notice"
+old = "one"
+new = "five"
+tests = "tests/test_product.py -k compiled"
+
+[[mutant]]
 breaks = "a text that is gone"
 old = "NUMBER = 3"
 new = "NUMBER = 4"
@@ -51,7 +57,8 @@ def project(tmp_path: Path) -> Path:
     (folder / "tests" / "mutants").mkdir(parents=True)
     (folder / "product.py").write_text('NUMBER = 1\nWORD = "one"\n')
     (folder / "tests" / "test_product.py").write_text(
-        "import product\n\ndef test_number():\n    assert product.NUMBER == 1\n\ndef test_always():\n    assert False\n"
+        "import pytest\nimport product\n\ndef test_number():\n    assert product.NUMBER == 1\n\n"
+        "def test_always():\n    assert False\n\ndef test_compiled():\n    pytest.skip()\n"
     )
     (folder / "tests" / "mutants" / "part.toml").write_text(LIST)
     return folder
@@ -60,15 +67,16 @@ def project(tmp_path: Path) -> Path:
 def test_the_report_says_what_became_of_each(project):
     said: list[str] = []
     assert run(project, Settings(), said.append) == 1
-    verdicts = {line.partition("part: ")[2].splitlines()[0]: line for line in said[:6]}
+    verdicts = {line.partition("part: ")[2].splitlines()[0]: line for line in said[:7]}
     assert "killed" in verdicts["the number is another one"]
     assert "by tests/test_product.py::test_number" in verdicts["the number is another one"]
     assert "SURVIVED" in verdicts["a word that nobody tests"]
     assert "no test was selected" in verdicts["what no test is selected for"]
+    assert "do they need jit = true?" in verdicts["what only skipped tests would notice"]
     assert "no longer stands in product.py" in verdicts["a text that is gone"]
     assert "stands 2 times in product.py" in verdicts["a text that stands twice"]
     assert "test_always fails without the mutant too" in said[-2]
-    assert said[-1].startswith("1 of 6 mutants killed")
+    assert said[-1].startswith("1 of 7 mutants killed")
     assert (project / "product.py").read_text() == 'NUMBER = 1\nWORD = "one"\n'
 
 
