@@ -92,12 +92,16 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send(200, {"object": "nothing"})
         if model == "text":
             return self.send(200, None)
+        if model == "control":
+            return self.send(500, b"\x1b[2J\x07 out of order")
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
         }.get(model, f"Let me think.\nI play {first}.")
         usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
+        if model == "boasts":
+            usage["prompt_tokens"] = 10**400
         return self.send(
             200,
             {
@@ -111,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        data = b"no JSON" if body is None else json.dumps(body).encode()
+        data = b"no JSON" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, value)
