@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         if model == "text":
             return self.send(200, None)
         if model == "control":
-            return self.send(500, b"\x1b[2J\x07 out of order")
+            return self.send(500, {"error": {"message": "\x1b[2J\x07\ud800 out of order"}})
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        data = b"no JSON" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = b"no JSON" if body is None else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, value)
