@@ -14,8 +14,8 @@ from ttt_envs.core.game import Game
 
 SUPER = ttt_envs.load("super_tic_tac_toe")
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
-#: Games of three that end in a draw soon, unless somebody has a line.
-SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=15, repetition_limit=None)
+#: A game of three.
+SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=60)
 
 
 def positions(game: Game, n: int, plies: int, seed: int = 3) -> np.ndarray:

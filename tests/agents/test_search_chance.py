@@ -225,7 +225,7 @@ def test_what_comes_out_decides_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("rounds", ["single", "match"])
+@pytest.mark.parametrize("rounds", ["single", pytest.param("match", marks=pytest.mark.slow)])
 def test_a_decision_depends_on_the_view_alone(spec: str, rounds: str) -> None:
     game = dice(rounds=rounds, target_points=2)
     view = test_agents.some_view(game, 24, seed=3)
@@ -273,7 +273,7 @@ def test_a_row_is_claimed_at_once(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=400", "expectimax"])
-@pytest.mark.parametrize(("other", "pairs"), [("random", 250), ("greedy", 500)])
+@pytest.mark.parametrize(("other", "pairs"), [("random", 250), pytest.param("greedy", 500, marks=pytest.mark.slow)])
 def test_beats_random_and_greedy(spec: str, other: str, pairs: int) -> None:
     # Its mean reward is 0.23 and 0.14: this fails once in a thousand if it were nothing.
     mean, error = reward(dice(), spec, other, pairs)

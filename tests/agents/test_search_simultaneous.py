@@ -270,7 +270,7 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
         ttt_envs.load("tic_tac_dice", rounds="single"),
         pytest.param(ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=40), marks=pytest.mark.slow),
         test_agents.make_race(),
-        test_agents.make_race(lucky=False),
+        pytest.param(test_agents.make_race(lucky=False), marks=pytest.mark.slow),
     ],
     ids=repr,
 )

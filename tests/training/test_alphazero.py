@@ -35,7 +35,7 @@ TINY: dict[str, Any] = {
 
 THREE: dict[str, Any] = {
     "game": "martian_tic_tac_toe",
-    "options": {"size": 5, "players": 3, "max_plies": 15, "repetition_limit": None},
+    "options": {"size": 5, "players": 3, "max_plies": 60},
 }
 
 
