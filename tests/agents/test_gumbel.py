@@ -177,7 +177,9 @@ def test_sequential_halving():
     assert considered_visits(16, 5).tolist() == [0] * 5
 
 
-@pytest.mark.parametrize(("game", "plies"), [(SUPER, 40), (SHORT_OF_THREE, 6)], ids=["two", "three"])
+@pytest.mark.parametrize(
+    ("game", "plies"), [(SUPER, 40), pytest.param(SHORT_OF_THREE, 6, marks=pytest.mark.slow)], ids=["two", "three"]
+)
 def test_it_is_the_search_of_the_paper(game, plies):
     """The same visits, policies and values as a slow version, with noise at the root."""
     states, evaluate, simulations = positions(game, 6, plies), some_idea(game), 40

@@ -208,6 +208,7 @@ def make_peek() -> Game:
     )
 
 
+@pytest.mark.slow
 def test_what_comes_out_decides_what_to_do() -> None:
     """Either name of the coin is worth nothing on average: only who tells the outcomes apart has it tossed."""
     game = make_peek()
@@ -358,7 +359,7 @@ def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
         agents.load(spec)
 
 
-@pytest.mark.parametrize("lucky", [False, True])
+@pytest.mark.parametrize("lucky", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_expectimax_with_three_players(lucky: bool) -> None:
     """Each looks after himself: against exact values."""
     game = test_agents.make_race(lucky=lucky)
