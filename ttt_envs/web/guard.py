@@ -16,8 +16,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ttt_envs.web.server import LARGEST_PORT
-
 #: Nothing but what this server sends is loaded, and nothing of it runs elsewhere. Pictures are given as data.
 POLICY = "; ".join(
     (
@@ -46,6 +44,9 @@ PER_SECOND, AT_ONCE = 100.0, 400.0
 
 # Addresses whose rates are remembered.
 _ADDRESSES = 10_000
+
+#: The largest number of a port.
+LARGEST_PORT = 65535
 
 # The header `Host`: a name, or an address that is numbers, in brackets if it has colons; and perhaps a port.
 _HOST = re.compile(r"(?:\[(?P<numbers>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@\\]+))(?::(?P<port>[0-9]{0,5}))?", re.ASCII)

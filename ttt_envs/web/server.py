@@ -11,9 +11,6 @@ from typing import Any
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import locked_file
 
-#: The largest number of a port.
-LARGEST_PORT = 65535
-
 
 def default_data() -> Path:
     """The file of games that is used where no other is named."""
@@ -58,6 +55,7 @@ def serve(
 
     from ttt_envs.web.app import make_app
     from ttt_envs.web.connections import Impatient
+    from ttt_envs.web.guard import LARGEST_PORT
     from ttt_envs.web.hall import Hall
     from ttt_envs.web.recorded import Records
 
