@@ -242,6 +242,12 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     return out
 
 
+def first_episode_seed(seed: int | None) -> int:
+    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as from `new_key`."""
+    first = np.zeros(1, np.uint64)
+    return int(episode_seeds(new_key(seed), first, first)[0])
+
+
 def settled(seed: int | None) -> int:
     """`seed`, or for None one of 128 bits from the system's entropy, to be written down."""
     return secrets.randbits(128) if seed is None else seed
