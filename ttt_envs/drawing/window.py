@@ -143,6 +143,8 @@ class Window:
 
     def _handle(self, event: Any) -> None:
         pygame = self._pygame
+        # In pixels, that is: another display may have more of them.
+        resized = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWDISPLAYCHANGED)
         if event.type in (pygame.WINDOWCLOSE, pygame.QUIT):
             self.closed = True
             self.close()
@@ -151,12 +153,7 @@ class Window:
         elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWMAXIMIZED):
             self._minimised = False
             self._draw()
-        elif event.type in (
-            pygame.WINDOWRESIZED,
-            pygame.WINDOWSIZECHANGED,
-            pygame.WINDOWEXPOSED,
-            pygame.WINDOWDISPLAYCHANGED,  # to a screen of other pixels, maybe
-        ):
+        elif event.type in (*resized, pygame.WINDOWEXPOSED):
             self._draw()
         elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
             self._clicks.append(self._unit_of(event.pos))

@@ -1,4 +1,4 @@
-"""Thoughts: what the oracle, a search or an agent thinks of the actions in a position, and what moves have lost.
+"""Thoughts of the oracle, a search or an agent on the actions in a position, and judgements of what moves have lost.
 
 The oracle answers where it covers a position. Elsewhere the tree search that plays the game estimates, from what the
 deciding player may know alone.
@@ -39,7 +39,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class BestPlay:
-    """What is known or estimated of the best play in a decision.
+    """The best play in a decision, as far as it is known or estimated.
 
     Attributes:
         source: "oracle", or the text of the search that estimates; "" where nobody knows.
@@ -60,7 +60,7 @@ class BestPlay:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """What is thought of a decision.
+    """Thoughts on a decision: best play, and the probabilities of the agent that decides.
 
     Attributes:
         player: the player who decides.
@@ -93,7 +93,7 @@ class Thoughts:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one decision lost.
+    """A judgement of one decision: the regret of it, and what would have been best.
 
     Attributes:
         ply: plies before it.
@@ -118,7 +118,7 @@ def loaded(spec: str) -> AbstractContextManager[Agent]:
 
 
 def by_oracle(view: View) -> BestPlay:
-    """What the oracle knows of the one decision of a view; raises NoAnswer where it says nothing."""
+    """Best play in the one decision of a view by the oracle; raises NoAnswer where it says nothing."""
     with without_building():
         oracle = oracle_at_hand(view.game)
         # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
@@ -148,7 +148,7 @@ def oracle_at_hand(game: Game) -> Oracle:
 
 
 def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
-    """What the tree search that plays the game estimates of the one decision of a view."""
+    """Best play in the one decision of a view, as the tree search that plays the game estimates it."""
     game, player = view.game, int(view.players[0])
     name = agents.search_for(game)
     unknown = np.full(game.num_actions, np.nan)
@@ -222,7 +222,7 @@ def _shown(policy: np.ndarray) -> dict[int, float]:
 def review(
     decisions: Iterable[tuple[int, View, int]], *, take: Take = loaded, simulations: int = SIMULATIONS
 ) -> list[Judgement]:
-    """What the decisions of a game lost.
+    """Judge what the decisions of a game have lost.
 
     Args:
         decisions: of each, the plies before it, what the player was given, and their action.

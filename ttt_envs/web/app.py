@@ -200,7 +200,7 @@ class App:
         return JSONResponse(shown.past(room, ply, room.viewer(browser, player)))
 
     async def thoughts(self, request: Request) -> Response:
-        """What the oracle, a search or an agent thinks of the actions in a position."""
+        """The thoughts of the oracle, a search or an agent on the actions in a position."""
         room, browser, player = await self._room(request)
         ply = whole(request.path_params["ply"], "ply", room.live.ply)
         if not shown.may_think(room, browser):
@@ -214,7 +214,7 @@ class App:
         )
 
     async def review(self, request: Request) -> Response:
-        """What the decisions of a finished game have lost."""
+        """The judgements of the decisions of a finished game."""
         room, _, _ = await self._room(request)
         if not room.live.over:
             raise Refused(409, "the game is not over")

@@ -1,4 +1,4 @@
-"""Hall: all games of a server, who holds their seats, and the agents that play in them."""
+"""Hall: all games of a server, the browsers that hold their seats, and the agents that play in them."""
 
 import asyncio
 import hashlib
@@ -48,14 +48,14 @@ _REVIEWED = 400
 
 @dataclass(eq=False)
 class Room:
-    """A game with those who play and follow it.
+    """A game with the browsers that play and follow it.
 
     Attributes:
         saved: what is kept of it.
         live: the game itself.
         version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
-        followers: events of those who wait for a change.
+        followers: events of the browsers that wait for a change.
         pictures: viewer -> the position that was drawn last for them, and the drawing.
     """
 
@@ -85,13 +85,13 @@ class Room:
         return [player for player in self.people if self.saved.seats[player].owner == browser]
 
     def alone(self, browser: str) -> bool:
-        """Whether this browser holds the seats of all people, or, with none, has set up the game."""
+        """True if this browser holds the seats of all people, or set up a game without people."""
         if not self.people:
             return self.saved.creator == browser
         return len(self.held_by(browser)) == len(self.people)
 
     def viewer(self, browser: str, player: int | None) -> int | None:
-        """Whose eyes a browser sees the game with: None sees everything, SPECTATOR only what all players see.
+        """The viewer with whose eyes a browser sees: None sees everything, SPECTATOR only what all players see.
 
         `player` is the seat that it asks for, of those that it holds.
         """
@@ -104,7 +104,7 @@ class Room:
         return next(iter([*asked, *held]), SPECTATOR)
 
     def changed(self) -> None:
-        """Tell those who follow."""
+        """Tell all followers of a change."""
         self.version += 1
         for each in self.followers:
             each.set()
@@ -318,7 +318,7 @@ class Hall:
     # --- thoughts ---
 
     async def thoughts(self, room: Room, players: Sequence[int], ply: int) -> list[Thoughts]:
-        """What is thought of the decisions of these players in the position after `ply` plies."""
+        """The thoughts on the decisions of these players in the position after `ply` plies."""
         state, kept = room.live.states[ply], room._thoughts.get(ply, [])
         if [each.player for each in kept] == list(players):
             return kept
@@ -334,7 +334,7 @@ class Hall:
         return found
 
     async def review(self, room: Room) -> list[Judgement]:
-        """What the decisions of the people, or else of the agents, have lost in a finished game."""
+        """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
         if room._review is None:
             players = room.people or range(room.game.num_players)
             decided: list[tuple[int, View, int]] = [
@@ -347,7 +347,7 @@ class Hall:
             room._review = await self.workers.think(("review", room.game.id), work)
         return room._review
 
-    # --- those who follow ---
+    # --- followers ---
 
     async def settle(self, room: Room) -> None:
         """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""

@@ -1,4 +1,4 @@
-"""What a browser is sent of a game: pictures, texts and actions, as one pair of eyes may see them."""
+"""Pictures, texts and actions of a game for a browser, as one pair of eyes may see them."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -34,7 +34,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def result(game: Game, state: Any) -> dict[str, Any]:
-    """The end of a game: who has won, how, and what each player gets."""
+    """The end of a game: the winners, how they won, and the reward of each player."""
     rewards = [float(reward) for reward in state["rewards"]]
     return {
         "winners": [player for player, reward in enumerate(rewards) if reward > 0],
@@ -44,7 +44,7 @@ def result(game: Game, state: Any) -> dict[str, Any]:
 
 
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
-    """What was played in each ply: players, and the names of their actions."""
+    """The actions of each ply by name, with their players."""
     return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
 
 
@@ -76,7 +76,7 @@ def _present(room: Room, viewer: int | None) -> dict[str, Any]:
 
 
 def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
-    """A game as a browser sees it that holds some of its seats, or none; `player` is the seat that it asks for."""
+    """A game as seen by a browser, which holds some of its seats or none; `player` is the seat that it asks for."""
     live, game, saved = room.live, room.game, room.saved
     viewer, held = room.viewer(browser, player), room.held_by(browser)
     state = live.state[0]
@@ -127,7 +127,7 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
 
 
 def may_think(room: Room, browser: str) -> bool:
-    """Whether a browser may ask for thoughts: not while people play each other, and nobody who does not play."""
+    """True if a browser may ask for thoughts: not while people play each other, and not if it only looks on."""
     return room.live.over or not room.people or room.alone(browser)
 
 
@@ -156,7 +156,7 @@ def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
 
 
 def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
-    """`clickable` for actions by their names, whoever they belong to, so that thoughts can be shown on the picture."""
+    """`clickable` for actions by their names, of any player, so that thoughts can be shown on the picture."""
     numbers = {name: k for k, name in enumerate(game.action_names)}
     return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
 

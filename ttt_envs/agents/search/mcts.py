@@ -300,7 +300,7 @@ class MCTS(Agent):
         return results[:, 0], results[:, 1]
 
     def analyse(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `policy` and `search` give, from one search: three float64 (n, num_actions)."""
+        """The answers of `policy` and `search` from one search: policy, visits, values, as float64 (n, num_actions)."""
         results = self._results(view)
         return self._policy(view.masks, results), results[:, 0], results[:, 1]
 
