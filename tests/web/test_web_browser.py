@@ -79,7 +79,7 @@ class Person:
         self.context = chromium.new_context(**settings)
         self.server = server
         self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(180_000)  # much may have to be compiled, on a busy machine
         self.faults: list[str] = []
         self.received: list[str] = []
         self.page.on("console", lambda message: self.faults.append(message.text))
@@ -313,9 +313,11 @@ def test_choices_at_once_are_not_told_before_both_have_chosen(people):
     other.page.locator("button.spot").first.wait_for()
     me.page.locator("button.spot").first.wait_for()
     before = len(other.received)
-    while not me.page.locator("h1", has_text="You chose").count():
-        spots = me.page.locator("button.spot:not(.chosen)")
-        spots.nth(rng.randrange(spots.count())).click()
+    told, spots = me.page.locator("h1", has_text="You chose"), me.page.locator("button.spot:not(.chosen)")
+    while not told.count():
+        told.or_(spots).first.wait_for()
+        if count := spots.count():
+            spots.nth(rng.randrange(count)).click()
     chosen = re.match(r"You chose (.*)\. Waiting", me.headline)[1]
     other.page.locator("li", has_text="has chosen").wait_for()
     new = "".join(other.received[before:])
@@ -433,7 +435,7 @@ def test_recorded_games_are_opened_and_stepped_through(people):
     me.page.get_by_role("link", name="game 1").click()
     back, on = me.page.get_by_label("back", exact=True), me.page.get_by_label("on", exact=True)
     me.page.get_by_text("ply 0", exact=True).wait_for()
-    assert me.headline == "Start"
+    assert me.headline == "Start."
     assert back.is_disabled()
     pictures = set()
     for ply in range(1, plies + 1):
@@ -441,7 +443,7 @@ def test_recorded_games_are_opened_and_stepped_through(people):
         on.click()
         me.page.get_by_text(f"ply {ply}", exact=True).wait_for()
     assert len(pictures) == plies, "each position has its picture"
-    assert re.search("in a row|points|draw", me.headline, re.IGNORECASE)
+    assert re.match("X wins|O wins|Draw", me.headline)
     assert on.is_disabled()
     back.click()
     me.page.get_by_text(f"ply {plies - 1}", exact=True).wait_for()
