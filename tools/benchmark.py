@@ -39,7 +39,7 @@ from ttt_envs.registry import parse_options
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
-#: Of the batches below, that which is timed with `step_unchecked` too: games, threads, option.
+#: The one of the batches below that is timed with `step_unchecked` too: games, threads, option.
 UNCHECKED = (1024, 1, "")
 
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads

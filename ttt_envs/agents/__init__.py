@@ -192,7 +192,7 @@ def _find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Of the module's own things those that could be agents, not what it imports.
+        # Only the module's own things that could be agents, not what it imports.
         names = [
             each
             for each, thing in vars(module).items()

@@ -56,7 +56,7 @@ class Mixed(Agent):
         return (1 - self.random) * found + self.random * uniform(view.masks)
 
     def counts(self) -> Mapping[str, float]:
-        """Those of the other agent."""
+        """The counts of the other agent."""
         return self.agent.counts()
 
     def check(self, game: Game) -> None:

@@ -243,6 +243,12 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     return out
 
 
+def first_episode_seed(seed: int | None) -> int:
+    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as from `new_key`."""
+    first = np.zeros(1, np.uint64)
+    return int(episode_seeds(new_key(seed), first, first)[0])
+
+
 @jit.kernel
 def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
     """Fill in one seed for each decision, uint64 (n,): of the episode's seed, the player and the ply."""
