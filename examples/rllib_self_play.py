@@ -36,6 +36,10 @@ def who_plays(agent, episode, **_):
     return "random" if number == int(agent.removeprefix("player_")) else "learner"
 
 
+def count(metrics_logger, **_):
+    metrics_logger.log_value(("games", ray.util.get_node_ip_address()), 1, reduce="lifetime_sum")
+
+
 class Learned(Agent):
     """Plays the module's most likely action."""
 
@@ -50,8 +54,7 @@ class Learned(Agent):
 
 
 ray.init(os.environ.get("RAY_ADDRESS", "local"), log_to_driver=False)
-nodes = len(ray.nodes())
-print(nodes, "node(s)")
+nodes = sum(node["Alive"] for node in ray.nodes())
 network = {"fcnet_hiddens": [128, 128], "fcnet_activation": "tanh"}
 learner = RLModuleSpec(module_class=ActionMaskingTorchRLModule, model_config=network)
 modules = {"learner": learner, "random": RLModuleSpec(module_class=MaskedRandomRLModule)}
@@ -62,11 +65,13 @@ config = (
     .multi_agent(policies=set(modules), policy_mapping_fn=who_plays, policies_to_train=["learner"])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
     .training(train_batch_size_per_learner=1024, minibatch_size=128, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
+    .callbacks(on_episode_end=count)
     .debugging(seed=0)
 )
 algorithm = config.build_algo()
 for _ in range(ITERATIONS):
-    algorithm.train()
+    result = algorithm.train()
+print("games by node:", dict(result["env_runners"]["games"]))
 
 report = evaluation.tournament(GAME, [Learned(algorithm.get_module("learner")), "random", "greedy"], games=400)
 algorithm.stop()

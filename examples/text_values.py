@@ -45,8 +45,9 @@ class Model:
         found = PROMPT.search(prompt)
         actions = found["actions"].split("\n")
         seen = found["position"].replace(found["me"], "mine").replace(found["other"], "theirs")
-        words = enumerate(re.sub(r"\d", "", word) for word in seen.split())
-        pairs = list(itertools.combinations(words, 2))
+        # Words that name a player, without numbers, and where they stand.
+        words = [(i, re.sub(r"\d", "", word)) for i, word in enumerate(seen.split()) if re.search("mine|theirs", word)]
+        pairs = list(itertools.combinations(words, 2)) or [()]
         values = [sum(self.weights.get((action, pair), 0) for pair in pairs) for action in actions]
         best = values.index(max(values))
         if self.learning:
@@ -67,13 +68,12 @@ model = Model()
 env = ttt_envs.make_text(GAME, opponent="random", rules=False)
 for game in range(GAMES):
     env.reset(seed=game)
-    player = env.observe()[0]
     while not env.done:
         env.step(model(env.observe()[1]))
-    model.learn(env.close()[0][player])
+    model.learn(env.close()[0][env.seat])
 
 model.learning = False
 agent = agents.from_text(model, rules=False, name="text")
-report = evaluation.tournament(GAME, [agent, "random", "greedy"], games=1000)
+report = evaluation.tournament(GAME, [agent, "random"], games=1000)
 report.show()
 print(report.comparison("text", "random"))
