@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, AgentFailed, Fault, best_of, uniform
+from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
 from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief, within
@@ -86,16 +86,8 @@ class TextAgent(Agent):
             AgentFailed: the answers in some positions named no legal action.
             TypeError: an answer is no text.
         """
-        actions, faults = np.full(len(view), -1), dict[int, Fault]()
-        for i in np.flatnonzero(view.masks.any(axis=1)).tolist():
-            decided = self._decide(view, i)
-            if isinstance(decided, Fault):
-                faults[i] = decided
-            else:
-                actions[i] = decided
-        if faults:
-            raise AgentFailed(self.name, actions, faults)
-        return actions
+        rows = np.flatnonzero(view.masks.any(axis=1)).tolist()
+        return gathered(self.name, len(view), {i: self._decide(view, i) for i in rows})
 
     def _decide(self, view: View, i: int) -> int | Fault:
         """The action in one position, or the reason why there is none."""

@@ -77,11 +77,12 @@ def step_of(envs: SeatVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
     The function takes actions int (n,) and gives observations int8 (n, ...), masks int8 (n, num_actions), rewards
     float32 (n,) and ends bool (n,).
     """
-    n, space = envs.num_envs, envs.single_observation_space
+    n, actions = envs.num_envs, envs.game.num_actions
+    space: Any = envs.single_observation_space
     shape = (space["observation"] if hasattr(space, "spaces") else space).shape
     shapes = (
         jax.ShapeDtypeStruct((n, *shape), jnp.int8),
-        jax.ShapeDtypeStruct((n, int(envs.single_action_space.n)), jnp.int8),
+        jax.ShapeDtypeStruct((n, actions), jnp.int8),
         jax.ShapeDtypeStruct((n,), jnp.float32),
         jax.ShapeDtypeStruct((n,), jnp.bool_),
     )
