@@ -23,12 +23,13 @@ from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 
+import ttt_envs
 from ttt_envs import evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.integrations.rllib import MaskedRandomRLModule, RLlibGame
 
-GAME = "super_tic_tac_toe"
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 6
+GAME = ttt_envs.load("tic_tac_dice", rounds="single")  # short games: a few hundred plies a second are played
+ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 20
 
 
 def who_plays(agent, episode, **_):
@@ -61,7 +62,7 @@ modules = {"learner": learner, "random": RLModuleSpec(module_class=MaskedRandomR
 config = (
     PPOConfig()
     .environment(RLlibGame, env_config={"game": GAME})
-    .env_runners(num_env_runners=nodes if nodes > 1 else 0, rollout_fragment_length="auto")
+    .env_runners(num_env_runners=nodes if nodes > 1 else 0, num_envs_per_env_runner=16)
     .multi_agent(policies=set(modules), policy_mapping_fn=who_plays, policies_to_train=["learner"])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
     .training(train_batch_size_per_learner=1024, minibatch_size=128, num_epochs=6, lr=1e-3, entropy_coeff=0.01)
@@ -73,7 +74,7 @@ for _ in range(ITERATIONS):
     result = algorithm.train()
 print("games by node:", dict(result["env_runners"]["games"]))
 
-report = evaluation.tournament(GAME, [Learned(algorithm.get_module("learner")), "random", "greedy"], games=400)
+report = evaluation.tournament(GAME, [Learned(algorithm.get_module("learner")), "random", "greedy"], games=2000)
 algorithm.stop()
 report.show()
 print(report.comparison("Learned", "random"))
