@@ -252,10 +252,10 @@ class SeatGames:
         while True:
             others = [player for player in acting if player != seat]
             if others:
-                # Several who choose at once are asked together, as in `_complete`.
-                first = np.zeros(len(others), np.int64)
-                given = states if len(others) == 1 else states[first]
-                view = View.unchecked(self.game, given, np.array(others), seeds[first], copy=False)
+                given, own = states, seeds
+                if len(others) > 1:  # asked together, as in `_complete`
+                    given, own = states.repeat(len(others)), seeds.repeat(len(others))
+                view = View.unchecked(self.game, given, np.array(others), own, copy=False)
                 joint[others] = self._checked(opponent, view)
             self.game.loops.step_one(states, 0, joint)
             if states["done"][0]:
