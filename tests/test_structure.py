@@ -177,6 +177,7 @@ EXTRAS = {
     "sb3_contrib": {"training.both_sides", "training.magnets", "training.ppo"},
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
+    "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},
     "anyio": {"ttt_envs.agents.external.llm"},
     "ray": {"ttt_envs.evaluation.ray_cluster", "ttt_envs.integrations.rllib"},

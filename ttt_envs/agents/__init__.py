@@ -1,7 +1,7 @@
 """Agents, which choose moves. `agents.load("mcts:simulations=400")` gives one; an agent answers `act(view)`.
 
 Agents of your own: subclass `Agent`, or write a function `f(observation, mask) -> action`, and name it wherever an
-agent is named, as "my_agent.py:name" or as the object itself. `from_sb3` and `from_torch` adapt trained models.
+agent is named, as "my_agent.py:name" or as the object itself. `from_sb3`, `from_torch` and `from_text` adapt models.
 """
 
 import copy
@@ -19,7 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_torch
+from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_text, from_torch
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
@@ -33,6 +33,7 @@ __all__ = [
     "View",
     "as_agent",
     "from_sb3",
+    "from_text",
     "from_torch",
     "known",
     "load",
