@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from importlib import import_module
@@ -13,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import toy_coin
 from stubborn import Stubborn
-from tournaments import environment, wait_for_the_end_of
+from tournaments import started, wait_for_the_end_of
 
 from ttt_envs import cli, evaluation, registry
 from ttt_envs.core import jit
@@ -111,6 +109,11 @@ def test_wrong_lines(toys, words, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_unknown_settings_are_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tragte'"):
+        evaluation.ladders("random", tragte=3)
+
+
 def test_objects_are_not_sent_to_processes():
     with pytest.raises(TypeError, match="several workers need an agent that is named by a text"):
         evaluation.ladders(Stubborn(), workers=2, **QUICK)
@@ -165,21 +168,14 @@ def test_processes_change_no_result(tmp_path, monkeypatch):
 @pytest.mark.parametrize("everybody", [False, True], ids=["first", "terminal"])
 def test_ctrl_c_keeps_what_processes_have(everybody, tmp_path):
     """Sent to the first process alone, or to all as a terminal does."""
-    command = [sys.executable, "-m", "ttt_envs", "ladder", "all", "--agent", "greedy", "--target", "1"]
-    process = subprocess.Popen(
-        [*command, "--games", "1000000", "--workers", "2", "--out", str(tmp_path / "x")],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    words = "ladder", "all", "--agent", "greedy", "--target", "1", "--games", "1000000", "--workers", "2"
+    process = started(*words, "--out", str(tmp_path / "x"))
     latest = time.monotonic() + 100
     while len(list((tmp_path / "x").glob("*/.lock"))) < 2:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < latest
         time.sleep(0.1)
-    time.sleep(10)  # some games
+    time.sleep(20)  # some games
     (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 130, said

@@ -24,17 +24,22 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
 
 
-def begin(out: Path, agents: Sequence[str], *words: str) -> "subprocess.Popen[str]":
-    """A tournament in a process of its own, which has written something already; an agent must be slow."""
-    command = [sys.executable, "-m", "ttt_envs", "tournament", TOY, "--games", "60", "--chunk", "4"]
-    process = subprocess.Popen(
-        [*command, "--agents", *agents, "--resamples", "10", "--out", str(out), *words],
+def started(*words: str) -> "subprocess.Popen[str]":
+    """The command `ttt` in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ttt_envs", *words],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+
+
+def begin(out: Path, agents: Sequence[str], *words: str) -> "subprocess.Popen[str]":
+    """A tournament in a process of its own, which has written something already; an agent must be slow."""
+    settings = "--games", "60", "--chunk", "4", "--resamples", "10", "--out", str(out)
+    process = started("tournament", TOY, "--agents", *agents, *settings, *words)
     latest = time.monotonic() + 100
     while not list(out.glob("parts/*.safetensors")):
         assert process.poll() is None, process.communicate()[1]

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from inspect import signature
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
@@ -124,25 +125,21 @@ class Ladders:
 def ladders(
     agent: Any,
     *,
-    target: float = 25.0,
-    games: int = 4000,
-    minutes: float | None = None,
-    pace: float | None = None,
     seed: int | None = 0,
-    chunk: int | None = None,
-    strict: bool = False,
     workers: int = 1,
     out: str | Path | None = None,
     quiet: bool = False,
+    **settings: Any,
 ) -> Ladders:
     """Place an agent on the ladder of every game that it can play and that has one.
 
     Args:
         agent: what `agents.load` takes; with several workers a text.
-        target, games, minutes, pace, seed, chunk, strict: of each game, as for `evaluation.ladder`.
+        seed: fixes the games. None draws one of 128 bits.
         workers: games that are played side by side, each in a process; 1 plays all in this one.
         out: folder for the results: a folder a game, and `leaderboard`; nothing is written without one.
         quiet: no progress bar.
+        settings: further arguments of `evaluation.ladder`, which hold for each game, such as `target` and `minutes`.
 
     Raises:
         ValueError, TypeError: wrong settings, an unknown agent, or one that has no place in any game.
@@ -150,6 +147,7 @@ def ladders(
         FileExistsError, InUse, NotSaved: as from `evaluation.tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives the places by then.
     """
+    signature(ladder).bind("", agent, **settings)  # before anything is played
     within(1, MOST, workers=workers)
     if workers > 1 and not isinstance(agent, str):
         raise TypeError(f"several workers need an agent that is named by a text, not {agent!r}")
@@ -164,8 +162,7 @@ def ladders(
     if not playable:
         reasons = "; ".join(f"{game_id}: {reason}" for game_id, reason in found.left_out.items())
         raise ValueError(f"agent {loaded.name!r} has a place in no game: {reasons}")
-    given = {"target": target, "games": games, "minutes": minutes, "pace": pace, "seed": settled(seed)}
-    given.update(chunk=chunk, strict=strict, quiet=quiet or workers > 1)
+    given = {**settings, "seed": settled(seed), "quiet": quiet or workers > 1}
     with new_folder(out) as folder:
         placings = [_Placing(game_id, agent, given, folder and folder / game_id) for game_id in playable]
         with Work(found.places, "ladders", len(playable), hidden=quiet or workers == 1) as work:
