@@ -28,7 +28,7 @@ LINEUPS = {"random, mixed:random": ("random", "mixed:random"), "random, greedy":
 WORKERS = 2
 
 #: Seconds of a run for each that a measurement may take, and how much longer the run of several workers is.
-SHARE, MORE = 2.0, 8
+SHARE, MORE = 2.0, 4
 
 
 @dataclass
