@@ -11,8 +11,8 @@ from ttt_envs.core import jit
 
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
-#: Those that are quick enough for the default run; the others run where their framework is installed.
-QUICK = {"cleanrl_ppo", "sb3_gymnasium"}
+#: One that is quick enough for the default run; the others run where their framework is installed.
+QUICK = {"sb3_gymnasium"}
 
 
 def test_every_example_is_short_on_the_page_and_says_what_it_needs():
