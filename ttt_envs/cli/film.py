@@ -47,6 +47,7 @@ class Film(GameArguments):
         from ttt_envs.core.extras import require
         from ttt_envs.core.files import check_writable, write_whole
         from ttt_envs.core.options import within
+        from ttt_envs.core.outside import printable
         from ttt_envs.drawing.film import save_film, strip
 
         kind = self.out.suffix.lower()
@@ -61,12 +62,12 @@ class Film(GameArguments):
             require("render", "PIL", "resvg_py", *(["imageio_ffmpeg"] if kind == ".mp4" else []))
         check_writable(self.out)
         played = self._replayed() if self.record is not None else self._played()
-        given = played.game, played.states, played.actions
+        given, agents = (played.game, played.states, played.actions), list(map(printable, played.record.agents))
         if kind != ".svg":
             save_film(self.out, *given, width=self.width, seconds=self.seconds, theme=self.theme)
         else:
-            write_whole(self.out, strip(*given, agents=played.record.agents, columns=self.columns))
-        print(f"{len(played.actions)} plies of {' – '.join(played.record.agents)} are drawn in {self.out}")
+            write_whole(self.out, strip(*given, agents=agents, columns=self.columns))
+        print(f"{len(played.actions)} plies of {' – '.join(agents)} are drawn in {self.out}")
 
     def _replayed(self) -> "Replayed":
         from ttt_envs.evaluation.replaying import replay

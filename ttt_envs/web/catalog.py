@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -15,6 +16,9 @@ from ttt_envs.web.refusals import Refused
 
 #: Simulations of the tree search that is offered in several strengths.
 STRENGTHS = (100, 1000, 10_000)
+
+# Games with different options whose agents are remembered.
+_KNOWN = 500
 
 # A number and a text that no option allows.
 _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
@@ -106,9 +110,14 @@ class Agents:
 
     def offers(self, game: Game) -> list[Offer]:
         """The agents that play the game with its options: trained ones, the server owner's, and the library's own."""
-        if repr(game) not in self._known:
-            self._known[repr(game)] = [each for each in self._candidates(game) if _plays(each.agent, game)]
-        return self._known[repr(game)]
+        key = repr(game)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = [each for each in self._candidates(game) if _plays(each.agent, game)]
+            with suppress(KeyError, RuntimeError):  # another thread may do the same
+                if len(self._known) > _KNOWN:
+                    del self._known[next(iter(self._known))]
+        return found
 
     def check(self, game: Game, agent: str) -> None:
         """Raise Refused unless the agent is among the offers."""

@@ -7,6 +7,7 @@ own (the checks of `Origin` and `Sec-Fetch-Site`), nor by pretending to be this 
 
 import ipaddress
 import math
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Collection
@@ -43,6 +44,12 @@ PER_SECOND, AT_ONCE = 100.0, 400.0
 
 # Addresses whose rates are remembered.
 _ADDRESSES = 10_000
+
+#: The largest number of a port.
+LARGEST_PORT = 65535
+
+# The header `Host`: a name, or an address that is numbers, in brackets if it has colons; and perhaps a port.
+_HOST = re.compile(r"(?:\[(?P<numbers>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@\\]+))(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -131,11 +138,11 @@ class Guard:
 
 
 def _name_of(host: str) -> str:
-    """The name or address in the header `Host`, without the port."""
-    name = host.lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0]
+    """The name or address in the header `Host`, without the port; "" for what is none."""
+    found = _HOST.fullmatch(host.lower())
+    if found is None or int(found["port"] or 0) > LARGEST_PORT:
+        return ""
+    return found["numbers"] or found["name"] or ""
 
 
 def _is_visit(method: str, headers: Headers) -> bool:

@@ -36,8 +36,11 @@ MOST_GAMES, IDLE = 5000, 7 * 24 * 3600.0
 #: Plies of a game: all its positions are kept in memory.
 MOST_PLIES = 5000
 
-#: Games that are held in memory, and browsers that follow one game.
-_LOADED, _FOLLOWERS = 300, 50
+#: Games that are held in memory.
+_LOADED = 300
+
+# Bytes of all positions of a game.
+_LARGEST = 4 << 20
 
 # Seconds for which nobody minds to wait.
 _MOMENT = 0.05
@@ -66,6 +69,8 @@ class Room:
     followers: set[asyncio.Event] = field(default_factory=set)
     pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
     _driver: "asyncio.Task[None] | None" = None
+    _thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _beginning: asyncio.Lock = field(default_factory=asyncio.Lock)
     _busy: bool = False
     _thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
     _review: list[Judgement] | None = None
@@ -129,6 +134,9 @@ class Hall:
         """Begin a game. Raises Refused for seats that do not fit, and where there is no room for another game."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
+        if (size := game.state_dtype.itemsize * min(game.max_plies, MOST_PLIES)) > _LARGEST:
+            needed = f"needs up to {size >> 20} MiB for its positions, and {_LARGEST >> 20} are granted here"
+            raise Refused(400, f"{game.title} {needed}: choose options with which it has fewer plies")
         for seat in seats:
             if seat.agent is not None:
                 await self.workers.run(self.agents.check, game, seat.agent)
@@ -306,37 +314,42 @@ class Hall:
 
     async def again(self, room: Room, browser: str) -> Room:
         """Begin a new game like this one, with the same people in their seats; the same one whoever asks first."""
-        if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
-            return await self.find(found.id)
-        seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
-        new = await self.open(room.game, dict(room.saved.options), seats, browser)
-        room.saved.successor = new.saved.id
-        self.store.keep_moves(room.saved)
-        room.changed()
-        return new
+        async with room._beginning:  # both players may ask at once
+            if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
+                return await self.find(found.id)
+            seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
+            new = await self.open(room.game, dict(room.saved.options), seats, browser)
+            room.saved.successor = new.saved.id
+            self.store.keep_moves(room.saved)
+            room.changed()
+            return new
 
     # --- thoughts ---
 
     async def thoughts(self, room: Room, players: Sequence[int], ply: int) -> list[Thoughts]:
         """The thoughts on the decisions of these players in the position after `ply` plies."""
-        state, kept = room.live.states[ply], room._thoughts.get(ply, [])
-        if [each.player for each in kept] == list(players):
-            return kept
+        state = room.live.states[ply]
         views = [room.live.view(player, ply) for player in players]
         seats = [room.saved.seats[player].agent for player in players]
 
         def work() -> list[Thoughts]:
             return [think(view, agent, take=self.shelf.take) for view, agent in zip(views, seats, strict=True)]
 
-        found = await self.workers.think(("thoughts", room.game.id), work)
-        if ply <= room.live.ply and room.live.states[ply] is state:  # no move was taken back meanwhile
-            room._thoughts[ply] = found
-        return found
+        async with room._thinking:  # one game keeps one thread busy, however many ask
+            kept = room._thoughts.get(ply, [])
+            if [each.player for each in kept] == list(players):
+                return kept
+            found = await self.workers.think(("thoughts", room.game.id), work)
+            if ply <= room.live.ply and room.live.states[ply] is state:  # no move was taken back meanwhile
+                room._thoughts[ply] = found
+            return found
 
     async def review(self, room: Room) -> list[Judgement]:
         """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
-        if room._review is None:
-            players = room.people or range(room.game.num_players)
+        async with room._thinking:
+            if room._review is not None:
+                return room._review
+            state, players = room.live.state, room.people or range(room.game.num_players)
             decided: list[tuple[int, View, int]] = [
                 (ply, room.live.view(player, ply), joint[player])
                 for ply, joint in enumerate(room.live.actions)
@@ -344,8 +357,10 @@ class Hall:
                 if joint[player] >= 0
             ][:_REVIEWED]
             work = partial(review, decided, take=self.shelf.take)
-            room._review = await self.workers.think(("review", room.game.id), work)
-        return room._review
+            found = await self.workers.think(("review", room.game.id), work)
+            if room.live.state is state:
+                room._review = found
+            return found
 
     # --- followers ---
 
@@ -353,14 +368,6 @@ class Hall:
         """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
         if room._driver is not None:
             await asyncio.wait({room._driver}, timeout=_MOMENT)
-
-    def follow(self, room: Room) -> asyncio.Event:
-        """An event that is set at each change; raises Refused if too many follow already."""
-        if len(room.followers) >= _FOLLOWERS:
-            raise Refused(503, "too many browsers follow this game")
-        event = asyncio.Event()
-        room.followers.add(event)
-        return event
 
     def close(self) -> None:
         """End what follows and what thinks; the file stays open until `store.close`."""

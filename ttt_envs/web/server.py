@@ -11,9 +11,6 @@ from typing import Any
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import locked_file
 
-# The largest number of a port.
-_PORTS = 65535
-
 
 def default_data() -> Path:
     """The file of games that is used where no other is named."""
@@ -65,11 +62,13 @@ def serve(
     import uvicorn
 
     from ttt_envs.web.app import make_app
+    from ttt_envs.web.connections import Impatient
+    from ttt_envs.web.guard import LARGEST_PORT
     from ttt_envs.web.hall import Hall
     from ttt_envs.web.recorded import Records
 
-    if not 0 <= port <= _PORTS:
-        raise ValueError(f"port must be from 0 to {_PORTS}, not {port}")
+    if not 0 <= port <= LARGEST_PORT:
+        raise ValueError(f"port must be from 0 to {LARGEST_PORT}, not {port}")
     path = default_data() if data is None else data
     found = Records(records)
     listening = _listening(host, port)
@@ -84,6 +83,7 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=3,
             limit_concurrency=1000,
+            http=Impatient,
         )
 
         class Server(uvicorn.Server):

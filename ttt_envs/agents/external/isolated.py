@@ -13,9 +13,10 @@ import numpy as np
 from ttt_envs.agents import APART
 from ttt_envs.agents.base import Fault
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
-from ttt_envs.agents.external.processes import Broken, environment, printable
+from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
+from ttt_envs.core.outside import printable
 from ttt_envs.core.view import View
 
 # What the library itself reads, beside what every program is given.
@@ -76,7 +77,7 @@ class Isolated(ProcessAgent):
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
         if answer.get("type") == "refuse":
             kind, reason = answer.get("kind"), printable(str(answer.get("reason")))
-            if kind in _ERRORS:
+            if isinstance(kind, str) and kind in _ERRORS:
                 raise _ERRORS[kind](reason)
             raise Refused(reason if kind == "ValueError" else f"agent {self.agent!r}: {kind}: {reason}")
         super()._welcome(game, answer)
