@@ -179,7 +179,7 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 # --- pages ---
 
 _MEANING = {
-    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from both sides",
+    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
     "regret": "reward lost to best play in a game, {games} games",
     "exploitability": "what a best response wins against it in a game",
     "milliseconds": "milliseconds a move, median and quartiles",
