@@ -240,6 +240,22 @@ def test_enumerated_rolls_are_exact_where_none_is_repeated():
     assert np.isnan(found[:, 3:]).all()
 
 
+def test_two_plies_are_the_best_answers_to_each_roll():
+    """By hand, from the enumerated outcomes of the first."""
+    states = DICE.new_state(0)
+    states["rank"], states["dice"], states["to_move"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], (1, 2), 1
+    agent = Lookahead(random_network(DICE), outcomes=36, worlds=1, depth=2)
+    deeper = Lookahead(agent.network, outcomes=36, worlds=1)
+    found = agent.values(ttt_envs.View(DICE, states, 1, [3]))[0]
+    for action in range(3):
+        _, chances, after = chance_of(DICE).outcomes(states, np.array([[0, action]]))
+        movers = after["to_move"].astype(np.int64)
+        answers = np.nanmax(deeper.values(ttt_envs.View(DICE, after, movers, np.arange(len(after)))), axis=1)
+        # Where the roll after the answer may have to be repeated the rest is sampled: a few in a hundred.
+        assert found[action] == pytest.approx(chances @ np.where(movers == 1, answers, -answers), abs=0.01)
+    assert np.nanstd(found) > 0.02
+
+
 def test_enumerated_rolls_are_the_mean_of_many_samples():
     """Also where rolls are repeated until something fits, and the rest of a roll is sampled."""
     view, network = view_of(DICE, 4 if jit.DISABLED else 30, 5), random_network(DICE)
@@ -348,8 +364,12 @@ def test_other_games_are_refused(folder):
         Lookahead(random_network(at_once)).check(at_once)
     with pytest.raises(ValueError, match="temperature of 0"):
         Lookahead(random_network(at_once, "value"), temperature=0.1).check(at_once)
-    with pytest.raises(ValueError, match="outcomes=1"):
-        Lookahead(random_network(at_once, "value"), outcomes=36).check(at_once)
+    for wrong in ({"outcomes": 36}, {"depth": 2}):
+        with pytest.raises(ValueError, match="outcomes=1 and depth=1"):
+            Lookahead(random_network(at_once, "value"), **wrong).check(at_once)
+    info = replace(info_for(three, "value"), values=3)
+    with pytest.raises(ValueError, match="one ply ahead in games of more than two sides"):
+        Lookahead(Network(info, random_tensors(info)), depth=2).check(three)
     with pytest.raises(ValueError, match="two players and nothing else hidden"):
         check_two_players(toy_coin.make(), "x")
     wrong = replace(info_for(GAME), actions=80)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ttt_envs.agents.networks import for_all_players
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Stream, stream_seeds
 
 #: What each player will get: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the
 #: players to move, -> float (n, num_players).
@@ -19,7 +21,13 @@ def check_full_width(game: Game, name: str) -> None:
 
 
 def action_values(
-    game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.ndarray, worth: Worth, outcomes: int = 1
+    game: Game,
+    states: np.ndarray,
+    masks: np.ndarray,
+    seeds: np.ndarray,
+    worth: Worth,
+    outcomes: int = 1,
+    depth: int = 1,
 ) -> np.ndarray:
     """The value of every legal action to the player to move, from one sample of what they cannot know.
 
@@ -32,6 +40,8 @@ def action_values(
         worth: values the positions that follow, for all players.
         outcomes: the first draws of each action are enumerated as far as they have at most so many outcomes, see
             `core.chance.Chance.stratified`; 1: none.
+        depth: plies; with more than one, in a game of two sides, the players to move next choose what is best for them
+            by the same values with a depth of one less.
 
     Returns:
         float64 (n, num_actions): the reward if the action ends the game, otherwise what the position that follows is
@@ -59,7 +69,17 @@ def action_values(
         answers = np.empty((len(going), game.num_actions), np.bool_)
         game.loops.observe_rows(children, answering, observations)
         game.loops.mask_rows(children, answering, answers)
-        expected = worth(observations, answers, answering)
+        if depth > 1:
+            below = stream_seeds(seeds[parents[owners[going]]], Stream.FUTURE, depth)
+            deeper = action_values(game, children, answers, below, worth, outcomes, depth - 1)
+            expected = for_all_players(game, np.nanmax(deeper, axis=1, keepdims=True), answering)
+        elif outcomes > 1:
+            # Different rolls before a claim lead to the same positions after the next one.
+            rows = np.concatenate([answering[:, None].astype(np.int8), observations], axis=1)
+            _, once, which = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
+            expected = worth(observations[once], answers[once], answering[once])[which]
+        else:
+            expected = worth(observations, answers, answering)
         found[going] = expected[np.arange(len(going)), movers[going]]
     values = np.full(masks.shape, np.nan)
     values[parents, actions] = np.bincount(owners, chances * found, minlength=len(parents))
