@@ -141,21 +141,26 @@ class Trained(Agent):
     def agent_for(self, game: Game) -> Agent:
         """The agent that plays `game`: of those that can, the one whose options differ in the fewest.
 
-        Raises ValueError if none can, with the reason of the one that comes next.
+        One for single rounds plays those of a match. Raises ValueError if none can, with the reason of the one that
+        comes next.
         """
         if self._latest is None or self._latest[0] is not game:
             self._latest = game, self._find(game)
         return self._latest[1]
 
     def _find(self, game: Game) -> Agent:
+        # Imported here: it asks the loader of agents, which stands above this module.
+        from ttt_envs.agents.rounds import Rounds
+
         refusals = []
         for _, agent in sorted(self.choices, key=lambda choice: _differences(game, choice[0])):
-            try:
-                agent.check(game)
-            except ValueError as error:
-                refusals.append(error)
-            else:
-                return agent
+            for plays in (agent, Rounds(agent)):
+                try:
+                    plays.check(game)
+                except ValueError as error:
+                    refusals.append(error)
+                else:
+                    return plays
         raise refusals[0]
 
     def check(self, game: Game) -> None:
