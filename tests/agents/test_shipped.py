@@ -16,6 +16,14 @@ from ttt_envs.core import jit
 CARDS = cards()
 each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game}/{card.name}")
 
+#: Agents whose games and searches are compiled for no other quick test.
+LONG = {
+    "martian_tic_tac_toe/ntuple_4x4",
+    "martian_tic_tac_toe/alphazero_5x5_3",
+    "big_tic_tac_dice/values",
+    "tic_tac_super_dice/values",
+}
+
 
 def view_for(card: Card) -> ttt_envs.View:
     game = ttt_envs.load(card.game, **card.options)
@@ -33,7 +41,14 @@ def test_some_agents_are_shipped():
     assert {f"{card.game}/{card.name}" for card in CARDS} <= set(ship.recipes())
 
 
-@each_card
+@pytest.mark.parametrize(
+    "card",
+    [
+        pytest.param(card, marks=[pytest.mark.slow] if name in LONG else [], id=name)
+        for card in CARDS
+        for name in (f"{card.game}/{card.name}",)
+    ],
+)
 def test_it_plays(card):
     if jit.DISABLED:
         pytest.skip("too slow without the JIT")
@@ -84,7 +99,7 @@ def test_the_best_agent_is_the_one_for_the_options():
         if card.best:
             found = agents.load(f"trained:{card.game}").agent_for(ttt_envs.load(card.game, **card.options))
             assert found.name == card.agent.format(folder=folder() / card.game / card.name)
-    with pytest.raises(ValueError, match="was trained for super_tic_tac_toe"):
+    with pytest.raises(ValueError, match="plays only games without chance"):
         agents.load("trained:super_tic_tac_toe").check(ttt_envs.load("tic_tac_dice"))
 
 
