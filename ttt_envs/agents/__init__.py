@@ -53,6 +53,7 @@ AGENTS: dict[str, str] = {
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
     "mixed": "ttt_envs.agents.mixed:Mixed",
+    "rounds": "ttt_envs.agents.rounds:Rounds",
     "trained": "ttt_envs.agents.shipped:Trained",
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",

@@ -79,6 +79,9 @@ class Game:
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
+        current_round: (states (n,), none finished) -> (the game of a single round, states (n,) of it): in a match, the
+            rounds that are being played, each as a game by itself, with the same players, actions and masks. None where
+            a game is no match.
         factory: called with the options, gives this game again.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
@@ -123,6 +126,7 @@ class Game:
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
     ranges: Mapping[str, Range] | None = None
+    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray]] | None = None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
