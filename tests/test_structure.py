@@ -160,6 +160,7 @@ EXTRAS = {
         "ttt_envs.agents.policy",
         "ttt_envs.integrations.rllib",
         "ttt_envs.integrations.sb3",
+        "training.actors",
         "training.alphazero",
         "training.checkpoint",
         "training.dqn",
