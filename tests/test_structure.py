@@ -168,6 +168,7 @@ EXTRAS = {
         "training.both_sides",
         "training.loop",
         "training.magnets",
+        "training.actors",
         "training.nets",
         "training.ppo",
         "training.ntuple",

@@ -56,7 +56,7 @@ LEGEND = "\n".join(
         "Batch: many games, each step with observation, mask and a random action",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "tree search: from the opening",
-        "tournament, loop: every pair of agents, from all seats; beside the agents: without the time in their `act`",
+        "tournament, loop: every pair of agents, all seats, processor time; beside the agents: without their `act`",
         "learners: one process, own settings, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
         "Other work on this machine makes all of this slower.",

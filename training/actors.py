@@ -51,9 +51,9 @@ class WithActors(Settings):
         super().check()
         choice("engine", self.engine, ("threads", "ray"))
         if self.engine == "ray":
-            require("distributed", "ray")
             if not self.actors:
                 raise ValueError("engine='ray' needs actors: as many as the cluster has processors")
+            require("distributed", "ray")
         elif self.address is not None:
             raise ValueError(f"address={self.address!r} is that of a Ray cluster: it needs engine='ray'")
         if self.actors > self.num_envs:
