@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import ttt_envs
 from tools import ship
 from ttt_envs import agents
+from ttt_envs.agents import shipped
 from ttt_envs.agents.shipped import Card, cards, folder
 from ttt_envs.core import jit
 
@@ -18,10 +20,8 @@ each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game
 
 #: Agents whose games and searches are compiled for no other quick test.
 LONG = {
+    "martian_tic_tac_toe/ntuple",
     "martian_tic_tac_toe/ntuple_4x4",
-    "martian_tic_tac_toe/alphazero_5x5_3",
-    "big_tic_tac_dice/values",
-    "tic_tac_super_dice/values",
 }
 
 
@@ -101,6 +101,23 @@ def test_the_best_agent_is_the_one_for_the_options():
             assert found.name == card.agent.format(folder=folder() / card.game / card.name)
     with pytest.raises(ValueError, match="plays only games without chance"):
         agents.load("trained:super_tic_tac_toe").check(ttt_envs.load("tic_tac_dice"))
+
+
+def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(monkeypatch):
+    (card,) = (card for card in CARDS if card.best and card.game == "super_tic_tac_toe")
+
+    def made_for(depth, **options):
+        return replace(card, agent=f"alphabeta:depth={depth}", outcomes=(replace(card.outcomes[0], options=options),))
+
+    choices = [
+        made_for(1),
+        made_for(2, random_opening_plies=4),
+        made_for(3, random_opening_plies=4, won_boards="closed"),
+    ]
+    monkeypatch.setattr(shipped, "cards", lambda: choices)
+    agent = agents.load("trained:super_tic_tac_toe")
+    for options, depth in (({}, 1), ({"random_opening_plies": 4}, 2), ({"random_opening_plies": 2}, 1)):
+        assert agent.agent_for(ttt_envs.load(card.game, **options)).depth == depth
 
 
 def test_unknown_agents_are_refused_with_the_known_ones():
