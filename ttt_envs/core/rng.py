@@ -253,7 +253,7 @@ def first_episode_seed(seed: int | None) -> int:
 def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
     """Fill in one seed for each decision, uint64 (n,): of the episode's seed, the player and the ply."""
     for i in range(out.shape[0]):
-        out[i] = derive(seeds[i], _DECISION + players[i], plies[i])
+        out[i] = derive(seeds[i], _DECISION + players[i], np.int64(plies[i]))
 
 
 def settled(seed: int | None) -> int:
