@@ -86,6 +86,7 @@ def test_moves_are_taken_back_with_the_rounds_that_they_ended() -> None:
     assert live.rounds == rounds[:1]
     assert live.states == states[: rounds[1]]
     while (ply := live.last_decision([0])) is not None:
+        assert ply == max(k for k, joint in enumerate(live.actions) if joint[0] >= 0)
         live.take_back(ply)
         assert live.acting() == [0]
     assert not any(joint[0] >= 0 for joint in live.actions)
