@@ -209,8 +209,8 @@ def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
 @pytest.mark.parametrize(
     "game",
     [
-        # Two of one form are enough for the default run.
-        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k in (1, 3, 6) else [])
+        # Each is compiled anew for each agent.
+        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k else [])
         for k, game in enumerate(games())
     ],
 )
@@ -595,7 +595,14 @@ def test_mcts_of_1000_simulations_wins_99_of_100_against_random() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["random", "greedy", "mcts:simulations=50", "oracle", "oracle:fallback=mcts:simulations=20"]
+    "other",
+    [
+        "random",
+        "greedy",
+        pytest.param("mcts:simulations=50", marks=pytest.mark.slow),
+        "oracle",
+        "oracle:fallback=mcts:simulations=20",
+    ],
 )
 def test_oracle_as_x_wins_every_game(other: str) -> None:
     assert winners(ttt_envs.load("super_tic_tac_toe"), ["oracle", other], 1000).tolist() == [1, 0]

@@ -93,7 +93,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("how", list(FAULTS))
+@pytest.mark.parametrize(
+    "how", [pytest.param(each, marks=[] if each in ("crashes", "hangs") else [pytest.mark.slow]) for each in FAULTS]
+)
 def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None:
     """Games are asked about together; those of a question that fails are asked about one by one."""
     seconds = 1 if how == "hangs" else 60

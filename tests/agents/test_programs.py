@@ -422,7 +422,9 @@ evaluation.tournament(game, [agent, "random"], games=2, quiet=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of the death of its parent")
-@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL", "ends", "forks"])
+@pytest.mark.parametrize(
+    "how", ["SIGKILL", *(pytest.param(each, marks=pytest.mark.slow) for each in ("SIGINT", "SIGTERM", "ends", "forks"))]
+)
 def test_nothing_is_left_behind(how: str, tmp_path: Path) -> None:
     folders = [str(ROOT), str(ROOT / "tests" / "support")]
     process = subprocess.Popen(

@@ -386,7 +386,7 @@ FOUR = {
 }
 
 
-@pytest.mark.parametrize("facts", [TWO, FOUR], ids=["two", "a team"])
+@pytest.mark.parametrize("facts", [TWO, pytest.param(FOUR, marks=pytest.mark.slow)], ids=["two", "a team"])
 def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
     """And the team's win counts as a whole one, though its players share the reward."""
     players = len(facts["cards"].split())
@@ -407,9 +407,9 @@ def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
 SEATS = ({}, {"players": 4})
 
 
-def test_greedy_beats_random() -> None:
-    for options in SEATS:
-        assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
+@pytest.mark.parametrize("options", [SEATS[0], pytest.param(SEATS[1], marks=pytest.mark.slow)], ids=["two", "teams"])
+def test_greedy_beats_random(options: dict[str, int]) -> None:
+    assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
 
 
 @pytest.mark.slow

@@ -92,7 +92,9 @@ SHORT: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("game_id", SHORT)
+@pytest.mark.parametrize(
+    "game_id", [pytest.param(each, marks=[pytest.mark.slow] if each == "martian_tic_tac_toe" else []) for each in SHORT]
+)
 def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
     options, position = SHORT[game_id]
     child = spawn(game_id, "--option", *options, "--agents", "human", "random")

@@ -345,7 +345,7 @@ def test_intervals_shrink():
     assert one.per_game >= 0
 
 
-@pytest.mark.parametrize("opponent", [None, Takes()], ids=["itself", "another"])
+@pytest.mark.parametrize("opponent", [None, pytest.param(Takes(), marks=pytest.mark.slow)], ids=["itself", "another"])
 def test_intervals_cover(opponent):
     """About 95 of 100; among 200 runs of 100 games, 90 % to 99 % is three standard deviations."""
     truth = measure(pile(), RANDOM, games=8000, seed=99, opponent=opponent)

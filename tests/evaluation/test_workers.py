@@ -81,6 +81,7 @@ def test_a_killed_process_costs_nothing_but_time(tmp_path):
     assert rows == play(tmp_path / "one", ["random", agent, "greedy"])[1]
 
 
+@pytest.mark.slow
 def test_a_pairing_that_kills_each_process_is_named_and_the_others_are_played(tmp_path):
     agent = deadly(tmp_path / "d", kills=1000)
     words = (
@@ -173,6 +174,7 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told(tmp_path):
     """Its processes would start processes in turn; none begins."""
     script = tmp_path / "script.py"

@@ -306,7 +306,7 @@ def close(counts: np.ndarray, chance: float) -> None:
     assert np.abs(off).max() < 5
 
 
-@pytest.mark.parametrize("left", range(1, 9))
+@pytest.mark.parametrize("left", [1, *(pytest.param(left, marks=pytest.mark.slow) for left in range(2, 8)), 8])
 def test_every_offer_is_as_likely(load, left):
     """All triples of what is left, for each player, and independently of the other one's."""
     batch = Batch(load(), MANY, seed=left)

@@ -12,8 +12,7 @@ from ttt_envs.core import jit
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
 #: Those that are quick enough for the default run; the others run where their framework is installed.
-QUICK = {"cleanrl_ppo", "text_values"}
-
+QUICK = {"sb3_gymnasium", "text_values"}
 
 #: What `--tests` runs.
 USUAL = examples.TESTS

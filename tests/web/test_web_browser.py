@@ -118,8 +118,10 @@ class Person:
         """Click at random until an action is chosen, or the game is over."""
         log = self.page.locator(".log li")
         before = log.count()
+        # The move itself is waited for, too: after it the turn may be another person's, with nothing to click here.
+        what_follows = self.page.locator(f"{NEXT}, .log li:nth-child({before + 1})")
         while not self.over() and log.count() == before:
-            self.page.locator(NEXT).first.wait_for()
+            what_follows.first.wait_for(state="attached")
             following = self.page.locator(".banner:not([hidden]) button")
             if following.count():
                 following.click()
