@@ -29,19 +29,19 @@ def forward(net, seen, mask):
     for weights, bias in net[:-1]:
         seen = jax.nn.relu(seen @ weights + bias)
     out = seen @ net[-1][0] + net[-1][1]
-    return jnp.where(mask, out[:, :-1], -1e9), jnp.tanh(out[:, -1])
+    return {"prior_logits": jnp.where(mask, out[:, :-1], -1e9), "value": jnp.tanh(out[:, -1])}
 
 
 def recurrent(net, key, chosen, carried):
     after = play(carried, chosen)
-    logits, value = forward(net, after.observations, after.masks)
+    found = forward(net, after.observations, after.masks)
     discount = jnp.where(after.done, 0.0, -1.0)  # the next to move is the opponent, whose gain is a loss here
-    return mctx.RecurrentFnOutput(after.rewards, discount, logits, value), after.states
+    return mctx.RecurrentFnOutput(**found, reward=after.rewards, discount=discount), after.states
 
 
 @jax.jit
 def search(net, key, seen, mask, carried):
-    root = mctx.RootFnOutput(*forward(net, seen, mask), embedding=carried)
+    root = mctx.RootFnOutput(**forward(net, seen, mask), embedding=carried)
     found = mctx.gumbel_muzero_policy(net, key, root, recurrent, SIMULATIONS, ~mask, max_num_considered_actions=4)
     return found.action, found.action_weights, found.search_tree.summary().value
 
@@ -49,7 +49,7 @@ def search(net, key, seen, mask, carried):
 @jax.jit
 def learn(net, memory, seen, mask, weights, target):
     def loss(net):
-        logits, value = forward(net, seen, mask)
+        logits, value = forward(net, seen, mask).values()
         return optax.softmax_cross_entropy(logits, weights).mean() + jnp.square(value - target).mean()
 
     change, memory = optimizer.update(jax.grad(loss)(net), memory)

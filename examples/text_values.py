@@ -74,6 +74,6 @@ for game in range(GAMES):
 
 model.learning = False
 agent = agents.from_text(model, rules=False, name="text")
-report = evaluation.tournament(GAME, [agent, "random"], games=1000)
+report = evaluation.tournament(GAME, [agent, "random"], games=1000 if GAMES > 1 else 100)
 report.show()
 print(report.comparison("text", "random"))

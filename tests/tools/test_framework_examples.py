@@ -39,7 +39,9 @@ def test_an_example_runs(name, capfd):
     if not examples.satisfied(examples.requirements(path)):
         pytest.skip("needs an environment of its own: make examples")
     assert examples.main([name, "--short"]) == 0
-    assert re.search(r"scores [\d.]+ \([\d.]+ to [\d.]+\) against random in \d+ games", capfd.readouterr().out)
+    out = capfd.readouterr().out
+    assert re.search(r"scores [\d.]+ \([\d.]+ to [\d.]+\) against random in \d+ games", out)
+    assert " failed at ply " not in out, "a game that is lost by an error is rated too"
 
 
 def script(folder: Path, code: str, needs: str = '"ttt-envs"') -> Path:
