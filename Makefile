@@ -23,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-range mutants fuzz check format docs examples bench dist clean
+.PHONY: help demo test test-all test-range mutants fuzz check format docs examples test-frameworks bench dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -81,6 +81,9 @@ docs: $(READY) ## build the documentation as a site in build/docs; warnings are 
 
 examples: $(READY) ## train with each framework for a minute, in environments of their own; NAMES="cleanrl_ppo jax_ppo"
 	$(VPYTHON) -m tools.examples $(NAMES)
+
+test-frameworks: $(READY) ## the tests of frameworks, in the environments of the examples; NAMES="agilerl_dqn rllib_self_play"
+	$(VPYTHON) -m tools.examples --tests $(NAMES)
 
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark

@@ -64,7 +64,7 @@ class Mixed(Agent):
         self.agent.games_over(games, rewards)
 
     def counts(self) -> Mapping[str, float]:
-        """Those of the other agent."""
+        """The counts of the other agent."""
         return self.agent.counts()
 
     def close(self) -> None:

@@ -28,7 +28,6 @@ from ttt_envs.web.hall import MOST_PLIES, Hall, Room
 from ttt_envs.web.recorded import Records, frame
 from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
 from ttt_envs.web.store import Seat
-from ttt_envs.web.thoughts import named
 
 #: The page's files. No other file is ever sent.
 STATIC = {
@@ -206,27 +205,27 @@ class App:
     async def position(self, request: Request) -> Response:
         """An earlier position, as the browser may see it."""
         room, browser, player = await self._room(request)
-        ply = digits(request.path_params["ply"], "ply", room.table.ply)
+        ply = digits(request.path_params["ply"], "ply", room.live.ply)
         return JSONResponse(shown.past(room, ply, room.viewer(browser, player)))
 
     async def thoughts(self, request: Request) -> Response:
-        """What the oracle, a search or an agent thinks of the actions in a position."""
+        """The thoughts of the oracle, a search or an agent on the actions in a position."""
         room, browser, player = await self._room(request)
-        ply = digits(request.path_params["ply"], "ply", room.table.ply)
+        ply = digits(request.path_params["ply"], "ply", room.live.ply)
         if not shown.may_think(room, browser):
             raise Refused(403, "while people play each other, nobody is told what the oracle thinks")
-        state = room.table.states[ply][0]
+        state = room.live.states[ply][0]
         thinkers = shown.thinkers(room, browser, player, ply)
-        found = [named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
+        found = [shown.named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
         return JSONResponse(
             {"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)}
         )
 
     async def review(self, request: Request) -> Response:
-        """What the decisions of a finished game have lost."""
+        """The judgements of the decisions of a finished game."""
         room, _, _ = await self._room(request)
-        if not room.table.over:
+        if not room.live.over:
             raise Refused(409, "the game is not over")
         return JSONResponse(shown.judged(room.game, await self.hall.review(room)))
 
@@ -245,7 +244,7 @@ class App:
         name = text(given["action"], "action")
         if player not in room.held_by(browser):
             raise Refused(403, "this seat is not yours")
-        if ply != room.table.ply:
+        if ply != room.live.ply:
             raise Refused(409, "the game has gone on meanwhile")
         if name not in room.game.action_names:
             raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.action_format}")

@@ -34,7 +34,7 @@ class Field:
         default: its value if nothing else is chosen, as text.
         choices: the values that it may have, as texts; for "choice".
         low, high: the least and the greatest number; for "int".
-        optional: for "int", whether it may be none.
+        optional: for "int", True if it may be none.
         meaning: what it does.
     """
 
@@ -109,7 +109,7 @@ class Agents:
         self._known: dict[str, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
-        """Those that play the game with its options: trained ones, those of the server's owner, the library's own."""
+        """The agents that play the game with its options: trained ones, the server owner's, and the library's own."""
         key = repr(game)
         found = self._known.get(key)
         if found is None:
@@ -140,7 +140,7 @@ class Agents:
 
 
 def _plays(spec: str, game: Game) -> bool:
-    """Whether the agent of a text plays the game, without a person at a terminal and without building a table."""
+    """True if the agent of a text plays the game, without a person at a terminal and without building a table."""
     try:
         with without_building():
             agent = agents.load(spec)

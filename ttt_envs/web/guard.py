@@ -1,4 +1,4 @@
-"""Guard: what every request must pass before anything is done for it, and the headers of every answer.
+"""Guard: the checks that every request must pass before anything is done for it, and the headers of every answer.
 
 A page of another site must not use this server by way of the browser of somebody who may: neither by requests of its
 own (the checks of `Origin` and `Sec-Fetch-Site`), nor by pretending to be this server (DNS rebinding: the check of
@@ -113,7 +113,7 @@ class Guard:
         await self.app(scope, receive, send_with_headers)
 
     def _refusal(self, method: str, headers: Headers) -> str | None:
-        """Why a request is not answered; None if nothing speaks against it."""
+        """The reason why a request is not answered; None if nothing speaks against it."""
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "this server is not called by that name: open the address that it printed"
@@ -146,7 +146,7 @@ def _name_of(host: str) -> str:
 
 
 def _is_visit(method: str, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page."""
+    """True if somebody follows a link to the page."""
     return (
         method == "GET" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )

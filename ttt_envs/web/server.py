@@ -20,11 +20,19 @@ def default_data() -> Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """True if only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    """True for 0.0.0.0 and ::, all addresses of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def serve(
@@ -83,11 +91,13 @@ def serve(
                 hall.close()
                 await super().shutdown(sockets)
 
-        shown = f"[{host}]" if ":" in host else host
+        here = host if not _is_any(host) else "::1" if ":" in host else "127.0.0.1"
+        shown = f"[{here}]" if ":" in here else here
         print(f"Play at http://{shown}:{number}/ (Ctrl-C ends the server; its games are kept in {path})", flush=True)
         if not is_loopback(host):
+            where = f" at http://ADDRESS:{number}/, with its address" if _is_any(host) else ""
             print(
-                "Everybody who can reach this machine's port can play, and let agents think on it. The connection is "
+                f"Everybody who can reach this machine{where} can play, and let agents think on it. The connection is "
                 "not encrypted: in a network that you do not trust, put a server with TLS before it.",
                 file=sys.stderr,
             )

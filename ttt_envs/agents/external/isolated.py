@@ -71,7 +71,7 @@ class Isolated(ProcessAgent):
         return [sys.executable, "-P", "-m", "ttt_envs.agents.external.runner"], variables
 
     def _hello(self, game: Game) -> dict[str, Any]:
-        # Of a game its factory and its options are pickled, nothing of its state. The other way round nothing is.
+        # A game is pickled as its factory and its options, nothing of its state. No answer is pickled.
         return {"protocol": PROTOCOL, "agent": self.agent, "game": base64.b64encode(pickle.dumps(game)).decode()}
 
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
@@ -94,6 +94,6 @@ class Isolated(ProcessAgent):
         for action in actions:
             if not isinstance(action, str) and not (is_whole(action) and 0 <= action <= most):
                 raise Broken(f"answered with the action {brief(repr(action))}, which is none from 0 to {most}")
-        # Of an action that the agent did not give, the reason.
+        # For an action that the agent did not give, there is the reason.
         stderr = self._process.stderr if self._process is not None else ""
         return [Fault(brief(printable(each), 500), stderr) if isinstance(each, str) else each for each in actions]

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, AgentFailed, Fault
+from ttt_envs.agents.base import Agent, Fault, gathered
 from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, brief, choice, within
@@ -136,20 +136,12 @@ class LanguageModel(Agent):
         """
         from anyio.from_thread import start_blocking_portal
 
-        actions, faults = np.full(len(view), -1), dict[int, Fault]()
-        rows = np.flatnonzero(view.masks.any(axis=1)).tolist()
+        rows, found = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
             # A loop of its own, in a thread: a notebook has one running. An interrupt cancels what is under way.
             with start_blocking_portal() as portal:
                 found = portal.call(self._decide_all, view, rows)
-            for row, each in found.items():
-                if isinstance(each, Fault):
-                    faults[row] = each
-                else:
-                    actions[row] = each
-        if faults:
-            raise AgentFailed(self.name, actions, faults)
-        return actions
+        return gathered(self.name, len(view), found)
 
     # --- requests ---
 
