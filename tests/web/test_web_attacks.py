@@ -123,7 +123,7 @@ def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):
     now, most, lock = 0, 0, threading.Lock()
     done = []
 
-    def slow(shelf, decided):
+    def slow(decided, **given):
         nonlocal now, most
         with lock:
             now, most = now + 1, max(most, now + 1)
