@@ -4,10 +4,12 @@
     python -m tools.ship --render
 
 What each agent is stands in tools/recipes.toml. Training runs go to RUNS/GAME/NAME/seed-K; those that are there already
-are continued, or taken as they are if they are finished. The weights of the first seed are shipped, as float16. Without
-names, and with --render alone, only docs/results.md, the table in README.md and the cards' pages are written anew.
+are continued, or taken as they are if they are finished; figures that were measured of the same weights before an
+interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. Without names,
+and with --render alone, only docs/results.md, the table in README.md and the cards' pages are written anew.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -87,10 +89,17 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
     form = facts.pop("format")
     write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
     run = json.loads((runs[0] / "config.json").read_text())
+    weights = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *runs])).hexdigest()
+    kept = config.runs / game_id / own / "measured.json"
+    known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     outcomes = []
     for wanted in recipe["outcomes"]:
-        console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
-        outcomes.append(measured(game_id, own, recipe, wanted, folder, runs, config.seed))
+        key = json.dumps([weights, recipe["agent"], wanted, config.seed])
+        if key not in known:
+            console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
+            known[key] = asdict(measured(game_id, own, recipe, wanted, folder, runs, config.seed))
+            write_whole(kept, json.dumps(known, indent=2) + "\n")
+        outcomes.append(Outcome(**{**known[key], "seeds": tuple(known[key]["seeds"])}))
         console.print(f"    {outcomes[-1].value:.4f} ({outcomes[-1].low:.4f} to {outcomes[-1].high:.4f})")
     card = Card(
         game=game_id,
@@ -179,7 +188,7 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 # --- pages ---
 
 _MEANING = {
-    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from both sides",
+    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
     "regret": "reward lost to best play in a game, {games} games",
     "exploitability": "what a best response wins against it in a game",
     "milliseconds": "milliseconds a move, median and quartiles",

@@ -133,7 +133,7 @@ def test_a_decision_depends_on_its_seed_alone():
     for i in range(0, len(view), 6):
         alone = AlphaBeta(agent.values, depth=4).action_values(view.take(np.array([i])))
         assert np.array_equal(alone[0], found[i], equal_nan=True)
-    # Of equal actions the seed takes one.
+    # The seed takes one of equal actions.
     start = ttt_envs.View(GAME, np.repeat(view_of(GAME, 1, 0).sample_worlds(), 30), 0, np.arange(30))
     assert len(set(AlphaBeta(depth=2).act(start).tolist())) > 3
 
@@ -187,5 +187,7 @@ def test_wrong_parameters_are_refused(tmp_path):
         AlphaBeta(network("policy"))
     with pytest.raises(FileNotFoundError):
         agents.load(f"alphabeta:{tmp_path}/nothing")
-    with pytest.raises(BadNetworkFile, match="which has none"):
+    with pytest.raises(BadNetworkFile, match=r"not for Game\('martian_tic_tac_toe'.*13 in a position"):
         AlphaBeta(ntuples()).check(ttt_envs.load("martian_tic_tac_toe"))
+    with pytest.raises(BadNetworkFile, match="which has none"):
+        ntuples().check(ttt_envs.load("tic_tac_dice"))

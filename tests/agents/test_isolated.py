@@ -83,6 +83,15 @@ def test_it_plays_as_it_does_here(spec: str, mine: Path) -> None:
     assert (found[0].moves == found[1].moves).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "error"), [([], ValueError), ({}, ValueError), (None, ValueError), ("OSError", ValueError)]
+)
+def test_a_refusal_of_any_kind_is_one(kind: object, error: type[Exception]) -> None:
+    """An agent could write to the pipe itself."""
+    with pytest.raises(error, match="reason"):
+        agents.load("isolated:random")._welcome(GAME, {"type": "refuse", "kind": kind, "reason": ["a reason"]})
+
+
 FAULTS = {
     "raises": "RuntimeError: lost its mind",
     "crashes": "was ended by SIGABRT",

@@ -23,6 +23,8 @@ from ttt_envs.agents.networks import (
     load_network,
     save_network,
 )
+from ttt_envs.core import jit
+from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
@@ -222,6 +224,48 @@ def test_a_second_turn_is_not_the_other_player_s():
     assert (values == -0.5).sum() > (values == 0.5).sum() > 0
 
 
+def test_enumerated_rolls_are_exact_where_none_is_repeated():
+    """After a claim by dice 1 and 2 every roll fits, so that there are 36 and nothing is sampled."""
+    states = np.repeat(DICE.new_state(0), 2)
+    states["rank"], states["dice"], states["to_move"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], (1, 2), 0
+    view = ttt_envs.View(DICE, states, 0, [3, 4])
+    agent = Lookahead(random_network(DICE), outcomes=36, worlds=1)
+    found = agent.values(view)
+    assert np.array_equal(found[0], found[1], equal_nan=True), "the seeds do not matter"
+    for action in range(3):
+        _, chances, after = chance_of(DICE).outcomes(states[:1], np.array([[action, 0]]))
+        observations, masks = DICE.observations(after), DICE.masks(after)
+        worth = agent.network.expected_rewards(DICE, observations, masks, after["to_move"].astype(np.int64))
+        assert found[0, action] == pytest.approx(chances @ worth[:, 0], abs=1e-12)
+    assert np.isnan(found[:, 3:]).all()
+
+
+def test_two_plies_are_the_best_answers_to_each_roll():
+    """By hand, from the enumerated outcomes of the first."""
+    states = DICE.new_state(0)
+    states["rank"], states["dice"], states["to_move"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], (1, 2), 1
+    agent = Lookahead(random_network(DICE), outcomes=36, worlds=1, depth=2)
+    deeper = Lookahead(agent.network, outcomes=36, worlds=1)
+    found = agent.values(ttt_envs.View(DICE, states, 1, [3]))[0]
+    for action in range(3):
+        _, chances, after = chance_of(DICE).outcomes(states, np.array([[0, action]]))
+        movers = after["to_move"].astype(np.int64)
+        answers = np.nanmax(deeper.values(ttt_envs.View(DICE, after, movers, np.arange(len(after)))), axis=1)
+        # Where the roll after the answer may have to be repeated the rest is sampled: a few in a hundred.
+        assert found[action] == pytest.approx(chances @ np.where(movers == 1, answers, -answers), abs=0.01)
+    assert np.nanstd(found) > 0.02
+
+
+def test_enumerated_rolls_are_the_mean_of_many_samples():
+    """Also where rolls are repeated until something fits, and the rest of a roll is sampled."""
+    view, network = view_of(DICE, 4 if jit.DISABLED else 30, 5), random_network(DICE)
+    sampled = Lookahead(network, worlds=20 if jit.DISABLED else 600).values(view)
+    found = Lookahead(network, worlds=5, outcomes=36).values(view)
+    assert np.array_equal(np.isnan(found), ~view.masks)
+    assert np.nanmax(np.abs(found - sampled)) < (0.9 if jit.DISABLED else 0.17)
+    assert np.nanstd(sampled) > 0.3
+
+
 def test_lookahead_wins_at_once_and_does_not_let_others_win():
     """Whatever the network says, as long as no position is worth a win."""
     small = Network(info_for(GAME), {name: tensor * 0.05 for name, tensor in random_tensors(info_for(GAME)).items()})
@@ -298,6 +342,7 @@ def test_a_policy_is_a_softmax(folder):
         ("network:{}/value.safetensors", "lookahead plays it"),
         ("lookahead:{}/policy.safetensors", "gives no values"),
         ("lookahead:{}/q.safetensors,worlds=0", "worlds must be a whole number from 1"),
+        ("lookahead:{}/q.safetensors,outcomes=0", "outcomes must be a whole number from 1 to 2,048"),
         ("lookahead:{}/value.safetensors,mix=0.5", "mix must be"),
         ("lookahead:{}/q.safetensors,temperature=-1", "temperature must be"),
         ("network:{}/q.safetensors,temperature=nan", "temperature"),
@@ -319,6 +364,12 @@ def test_other_games_are_refused(folder):
         Lookahead(random_network(at_once)).check(at_once)
     with pytest.raises(ValueError, match="temperature of 0"):
         Lookahead(random_network(at_once, "value"), temperature=0.1).check(at_once)
+    for wrong in ({"outcomes": 36}, {"depth": 2}):
+        with pytest.raises(ValueError, match="outcomes=1 and depth=1"):
+            Lookahead(random_network(at_once, "value"), **wrong).check(at_once)
+    info = replace(info_for(three, "value"), values=3)
+    with pytest.raises(ValueError, match="one ply ahead in games of more than two sides"):
+        Lookahead(Network(info, random_tensors(info)), depth=2).check(three)
     with pytest.raises(ValueError, match="two players and nothing else hidden"):
         check_two_players(toy_coin.make(), "x")
     wrong = replace(info_for(GAME), actions=80)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,15 +11,22 @@ import pytest
 import ttt_envs
 from tools import ship
 from ttt_envs import agents
+from ttt_envs.agents import shipped
 from ttt_envs.agents.shipped import Card, cards, folder
 from ttt_envs.core import jit
 
 CARDS = cards()
 each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game}/{card.name}")
 
+#: Agents whose games and searches are compiled for no other quick test.
+LONG = {
+    "martian_tic_tac_toe/ntuple",
+    "martian_tic_tac_toe/ntuple_4x4",
+}
+
 
 def view_for(card: Card) -> ttt_envs.View:
-    game = ttt_envs.load(card.game, **card.outcomes[0].options)
+    game = ttt_envs.load(card.game, **card.options)
     batch, other = ttt_envs.Batch(game, 6, seed=0), agents.load("random")
     if not game.simultaneous:
         for _ in range(3):
@@ -29,11 +37,18 @@ def view_for(card: Card) -> ttt_envs.View:
 
 def test_some_agents_are_shipped():
     assert CARDS
-    assert max(Counter(card.game for card in CARDS if card.best).values()) == 1
+    assert max(Counter((card.game, *sorted(card.options.items())) for card in CARDS if card.best).values()) == 1
     assert {f"{card.game}/{card.name}" for card in CARDS} <= set(ship.recipes())
 
 
-@each_card
+@pytest.mark.parametrize(
+    "card",
+    [
+        pytest.param(card, marks=[pytest.mark.slow] if name in LONG else [], id=name)
+        for card in CARDS
+        for name in (f"{card.game}/{card.name}",)
+    ],
+)
 def test_it_plays(card):
     if jit.DISABLED:
         pytest.skip("too slow without the JIT")
@@ -77,6 +92,32 @@ def test_playing_needs_no_torch():
     code = f"import sys; from ttt_envs import agents; [agents.load(n) for n in {names}]; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_best_agent_is_the_one_for_the_options():
+    for card in CARDS:
+        if card.best:
+            found = agents.load(f"trained:{card.game}").agent_for(ttt_envs.load(card.game, **card.options))
+            assert found.name == card.agent.format(folder=folder() / card.game / card.name)
+    with pytest.raises(ValueError, match="plays only games without chance"):
+        agents.load("trained:super_tic_tac_toe").check(ttt_envs.load("tic_tac_dice"))
+
+
+def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(monkeypatch):
+    (card,) = (card for card in CARDS if card.best and card.game == "super_tic_tac_toe")
+
+    def made_for(depth, **options):
+        return replace(card, agent=f"alphabeta:depth={depth}", outcomes=(replace(card.outcomes[0], options=options),))
+
+    choices = [
+        made_for(1),
+        made_for(2, random_opening_plies=4),
+        made_for(3, random_opening_plies=4, won_boards="closed"),
+    ]
+    monkeypatch.setattr(shipped, "cards", lambda: choices)
+    agent = agents.load("trained:super_tic_tac_toe")
+    for options, depth in (({}, 1), ({"random_opening_plies": 4}, 2), ({"random_opening_plies": 2}, 1)):
+        assert agent.agent_for(ttt_envs.load(card.game, **options)).depth == depth
 
 
 def test_unknown_agents_are_refused_with_the_known_ones():

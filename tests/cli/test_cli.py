@@ -540,6 +540,7 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "greedy",
         "ismcts",
         "mixed",
+        "rounds",
         "trained",
         "network",
         "lookahead",

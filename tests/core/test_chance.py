@@ -238,6 +238,70 @@ def test_the_same_without_the_jit():
     assert "draws again until something fits" in answers[0]
 
 
+# --- the first draws alone ---
+
+
+def claimed_to_the_last_three():
+    """A round of dice, in which three cards of ranks 7 and 8 are left when X has claimed a 1 with dice 1 and 6."""
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    states = game.new_state(0)
+    states["rank"], states["dice"] = [1, 7, 8, 8, 2, 2, 3, 3, 4], (1, 6)
+    states["owner"], states["to_move"] = [0, 0, 0, 0, 1, 2, 2, 1, 2], 0
+    return game, states
+
+
+def test_stratified_sampling_enumerates_the_first_roll_alone():
+    """The 11 of 36 rolls with a sum of 7 or 8 are dice of the next turn; the others pass the dice on, and are drawn."""
+    game, states = claimed_to_the_last_three()
+    rows, probabilities, after = chance_of(game).stratified(states, np.array([[0, 0]]), most=36)
+    assert (rows == 0).all()
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert len({each.tobytes() for each in after}) == len(after)
+    assert (after["rng"] == 0).all()
+    sums = after["dice"].sum(axis=1)
+    assert set(sums) == {7, 8}
+    # 25 continuations are drawn: 6 in 11 of those that fit are sevens, and all start with the other player.
+    assert 6 / 36 < probabilities[sums == 7].sum() < 31 / 36
+    # With fewer outcomes than rolls one die is enumerated, with one outcome none.
+    for most, least in ((35, 6), (5, 1)):
+        _, probabilities, _ = chance_of(game).stratified(states, np.array([[0, 0]]), most)
+        assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+        shares = probabilities * least
+        assert np.abs(shares - shares.round()).max() < 1e-9
+        assert len(probabilities) <= least
+
+
+def test_stratified_means_are_those_of_ordinary_steps():
+    game, states = claimed_to_the_last_three()
+    found = []
+    for seed in range(40 if jit.DISABLED else 400):
+        rng.start(states[0], np.uint64(seed))
+        _, probabilities, after = chance_of(game).stratified(states, np.array([[0, 0]]), most=36)
+        found.append([probabilities @ (after["dice"].sum(axis=1) == 7), probabilities @ (after["to_move"] == 0)])
+    copies = np.repeat(states, 20_000)
+    for k, copy in enumerate(copies):
+        rng.start(copy, np.uint64(k))
+    game.loops.step_rows(copies, np.arange(len(copies)), np.zeros((len(copies), 1), np.int64))
+    drawn = np.stack([copies["dice"].sum(axis=1) == 7, copies["to_move"] == 0], axis=1)
+    # The 25 of 36 that are drawn have at most the variance of a coin, a 36th of the weight each, and are independent.
+    error = 6 * np.sqrt(25 / 4 / 36**2 / len(found) + 0.25 / len(copies))
+    assert np.abs(np.mean(found, axis=0) - drawn.mean(axis=0)).max() < error
+    assert np.std(found, axis=0).max() < 3 * np.sqrt(25 / 4 / 36**2)
+
+
+def test_stratified_outcomes_are_all_where_few_are_drawn():
+    game = toy_coin.make(tosses=1)
+    states = chance_of(game).starts()[1]
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+    for one, other in zip(
+        chance_of(game).stratified(states, joint, 2), chance_of(game).outcomes(states, joint), strict=True
+    ):
+        assert one.tobytes() == other.tobytes()
+    with pytest.raises(ValueError, match="most must be a whole number from 1 to 2,048"):
+        chance_of(game).stratified(states, joint, 0)
+
+
 # --- ways to draw ---
 
 
@@ -298,7 +362,7 @@ def test_every_game_follows_a_script(id):
         states["script"] = rng.SCRIPT | np.uint64(7919 * tape)
         prototype = states.copy()
         game.loops.reset_one(states, 0, prototype, tape)
-        assert states["rng"][0] == 0 or states["script"][0] == rng.BROKEN
+        assert states["rng"][0] == 0 or states["script"][0] & rng.BROKEN
     batch = ttt_envs.Batch(game, 8 if jit.DISABLED else 200, seed=2)
     joint = np.empty((game.num_players, batch.n), np.int64)
     seeds = np.arange(batch.n, dtype=np.uint64)
@@ -309,7 +373,7 @@ def test_every_game_follows_a_script(id):
         scripted["script"] = rng.SCRIPT | (seeds * np.uint64(7919 + ply))
         game.loops.step_rows(scripted, np.arange(batch.n), joint.T.copy())
         kept = scripted["rng"] == batch.states["rng"]
-        assert (kept | (scripted["script"] == rng.BROKEN)).all()
+        assert (kept | (scripted["script"] & rng.BROKEN > 0)).all()
         batch.step(joint.T)
 
 

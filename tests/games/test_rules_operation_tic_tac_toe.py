@@ -395,7 +395,7 @@ def scenes(load: Callable[..., Game]) -> dict[str, Scene]:
 
 @pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
 def test_who_does_not_act_cannot_submit(load, phase):
-    """In Parallel he can only wait, in AEC it is not his turn; a batch does not look at what he is said to play."""
+    """In Parallel they can only wait, in AEC it is not their turn; a batch ignores the action given for them."""
     here = scenes(load)[phase]
     game = here.game
     packed = pack_state(game, here.states[0], np.full(2, -1), np.uint64(0))

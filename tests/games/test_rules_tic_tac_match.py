@@ -219,7 +219,7 @@ def check_deals(game: Game) -> None:
 
 
 def check_starts(game: Game) -> None:
-    """The centre's symbol is that of the dealer's side, and the player to his left begins."""
+    """The centre's symbol is that of the dealer's side, and the player to the dealer's left begins."""
     states = Batch(game, 20 if jit.DISABLED else 1000, seed=6).states
     dealers = {2: [0], 4: [0, 2]}[game.num_players] if game.options["teams"] else [0]
     assert game.teams[0] == tuple(dealers)
@@ -415,10 +415,10 @@ def check_new_pile(game: Game) -> None:
 
 
 def check_wipe_out(game: Game) -> None:
-    """The mover draws first, then the victim; he may be a team-mate; he plays next, then clockwise from him.
+    """The mover draws first, then the victim, who may be a team-mate and plays next; then it goes on clockwise.
 
-    The pile has one card, so that the mover gets that one, and the victim's cards come from a new pile in which his old
-    ones are not yet, but the Wipe-Out is. With four players.
+    The pile has one card, so that the mover gets that one, and the victim's cards come from a new pile in which the
+    victim's old ones are not yet, but the Wipe-Out is. With four players.
     """
     hands, one = ("4 gX", "3 rO, 1 W", "4 bO", "4 yO"), np.eye(11, dtype=int)
     for k in (1, 2, 3):
@@ -521,7 +521,7 @@ def test_ends_are_read_back():
 
 # --- what a player cannot know ---
 
-#: Decks so small that all hands can be listed, and in which the mover's hand tells that he can play.
+#: Decks so small that all hands can be listed, and in which the mover's hand tells that they can play.
 SMALL = {"colours": 1, "max_turns": 2}
 LISTED = [
     {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 1, "double_plays": 2, "hand_size": 2},
@@ -595,9 +595,9 @@ def test_worlds_are_uniform_over_what_is_not_known(case):
 
 @pytest.mark.parametrize("game", [TWO, compiled_late(FOUR), compiled_late(ALONE)])
 def test_worlds_of_the_default_deck(game):
-    """All that the player sees stays; the others' cards are drawn from all that he does not see, and from nothing else.
+    """All that the player sees stays; the others' cards are drawn from all that they do not see, and from nothing else.
 
-    Who has other hidden cards before him gets the same worlds for the same seed, to the byte.
+    A player before whom other cards are hidden gets the same worlds for the same seed, to the byte.
     """
     n = MANY // 20
     states = positions(game, 40)

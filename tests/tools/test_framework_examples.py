@@ -11,8 +11,9 @@ from ttt_envs.core import jit
 
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
-#: Those that are quick enough for the default run; the others run where their framework is installed.
-QUICK = {"sb3_gymnasium", "text_values"}
+#: The one that is quick enough for the default run; the others run where their framework is installed.
+QUICK = {"text_values"}
+
 
 #: What `--tests` runs.
 USUAL = examples.TESTS

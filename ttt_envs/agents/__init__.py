@@ -53,6 +53,7 @@ AGENTS: dict[str, str] = {
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
     "mixed": "ttt_envs.agents.mixed:Mixed",
+    "rounds": "ttt_envs.agents.rounds:Rounds",
     "trained": "ttt_envs.agents.shipped:Trained",
     "network": "ttt_envs.agents.network:NetworkAgent",
     "lookahead": "ttt_envs.agents.network:Lookahead",
@@ -193,7 +194,7 @@ def _find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Of the module's own things those that could be agents, not what it imports.
+        # Only the module's own things that could be agents, not what it imports.
         names = [
             each
             for each, thing in vars(module).items()

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ttt_envs.agents.networks import for_all_players
+from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Stream, stream_seeds
 
 #: What each player will get: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the
 #: players to move, -> float (n, num_players).
@@ -17,7 +20,15 @@ def check_full_width(game: Game, name: str) -> None:
         raise ValueError(f"{name} needs a game in which one player moves at a time; {game!r} does not fit")
 
 
-def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.ndarray, worth: Worth) -> np.ndarray:
+def action_values(
+    game: Game,
+    states: np.ndarray,
+    masks: np.ndarray,
+    seeds: np.ndarray,
+    worth: Worth,
+    outcomes: int = 1,
+    depth: int = 1,
+) -> np.ndarray:
     """The value of every legal action to the player to move, from one sample of what they cannot know.
 
     Args:
@@ -27,17 +38,28 @@ def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.n
         seeds: uint64 (n,); by them chance and hidden information are redrawn, the same for all actions of a position,
             so that the actions are compared in one world.
         worth: values the positions that follow, for all players.
+        outcomes: the first draws of each action are enumerated as far as they have at most so many outcomes, see
+            `core.chance.Chance.stratified`; 1: none.
+        depth: plies; with more than one, in a game of two sides, the players to move next choose what is best for them
+            by the same values with a depth of one less.
 
     Returns:
         float64 (n, num_actions): the reward if the action ends the game, otherwise what the position that follows is
-        worth to the player; NaN for illegal actions.
+        worth to the player, in the mean over the outcomes; NaN for illegal actions.
     """
     parents, actions = np.nonzero(masks)
     children = states[parents]
     movers = children["to_move"].astype(np.int64)
     if game.stochastic or game.hidden_information:
         game.loops.resample_rows(children, movers, seeds[parents])
-    game.loops.step_rows(children, np.arange(len(children)), actions[:, None])
+    owners, chances = np.arange(len(children)), np.ones(len(children))
+    if outcomes > 1 and len(children):
+        joint = np.zeros((len(children), game.num_players), np.int64)
+        joint[owners, movers] = actions
+        owners, chances, children = chance_of(game).stratified(children, joint, outcomes)
+        movers = movers[owners]
+    else:
+        game.loops.step_rows(children, owners, actions[:, None])
     found = children["rewards"][np.arange(len(children)), movers].astype(np.float64)
     going = np.flatnonzero(~children["done"])
     if len(going):
@@ -47,8 +69,18 @@ def action_values(game: Game, states: np.ndarray, masks: np.ndarray, seeds: np.n
         answers = np.empty((len(going), game.num_actions), np.bool_)
         game.loops.observe_rows(children, answering, observations)
         game.loops.mask_rows(children, answering, answers)
-        expected = worth(observations, answers, answering)
+        if depth > 1:
+            below = stream_seeds(seeds[parents[owners[going]]], Stream.FUTURE, depth)
+            deeper = action_values(game, children, answers, below, worth, outcomes, depth - 1)
+            expected = for_all_players(game, np.nanmax(deeper, axis=1, keepdims=True), answering)
+        elif outcomes > 1:
+            # Different rolls before a claim lead to the same positions after the next one.
+            rows = np.concatenate([answering[:, None].astype(np.int8), observations], axis=1)
+            _, once, which = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
+            expected = worth(observations[once], answers[once], answering[once])[which]
+        else:
+            expected = worth(observations, answers, answering)
         found[going] = expected[np.arange(len(going)), movers[going]]
     values = np.full(masks.shape, np.nan)
-    values[parents, actions] = found
+    values[parents, actions] = np.bincount(owners, chances * found, minlength=len(parents))
     return values

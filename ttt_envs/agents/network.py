@@ -9,6 +9,7 @@ from ttt_envs.agents.full_width import action_values, check_full_width
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots
 from ttt_envs.core import jit
+from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
@@ -108,6 +109,10 @@ class NetworkAgent(Agent):
         return found / len(self.networks)
 
 
+# Plies that a look ahead of full width may have: each is a factor of ten or a hundred.
+_DEEPEST = 8
+
+
 class Lookahead(Agent):
     """Tries every legal action by the rules, and takes the one after which a network values the position highest.
 
@@ -124,6 +129,8 @@ class Lookahead(Agent):
         temperature: float = 0.0,
         symmetric: bool = False,
         iterations: int = 1000,
+        outcomes: int = 1,
+        depth: int = 1,
     ) -> None:
         """Load the network.
 
@@ -135,6 +142,10 @@ class Lookahead(Agent):
                 choose at once.
             symmetric: average the network over the board's symmetries: stronger, and slower by their number.
             iterations: iterations of regret matching+ in a matrix game, where two players choose at once.
+            outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
+                of one sample, as far as they have at most so many outcomes: 36 for two dice.
+            depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
+                as the player who looks ahead. Each ply multiplies the time by actions and outcomes.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -145,12 +156,14 @@ class Lookahead(Agent):
         if self.network.info.kind == "policy":
             raise ValueError(f"{path} gives no values to look ahead with; network plays it")
         within(1, 10**6, worlds=worlds, iterations=iterations)
+        within(1, MOST_STRATA, outcomes=outcomes)
+        within(1, _DEEPEST, depth=depth)
         within(0.0, 1.0, mix=mix)
         within(0.0, 1e6, temperature=temperature)
         if mix < 1 and self.network.info.kind != "q":
             raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
         self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
-        self.iterations = iterations
+        self.iterations, self.outcomes, self.depth = iterations, outcomes, depth
         # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
         self._known: dict[bytes, float] = {}
 
@@ -166,13 +179,16 @@ class Lookahead(Agent):
             raise ValueError(
                 f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
             )
+        if self.depth > 1 and len(game.teams) != 2:
+            raise ValueError(f"{self.name} looks one ply ahead in games of more than two sides: {game!r}")
         if not game.simultaneous:
             return
         check_two_players(game, self.name)
-        if self.network.info.kind == "q" or self.temperature:
+        if self.network.info.kind == "q" or self.temperature or self.outcomes > 1 or self.depth > 1:
             raise ValueError(
-                f"{self.name} needs, where players choose at once, a network that gives values of positions, and a "
-                f"temperature of 0: not one of kind {self.network.info.kind} and {self.temperature}"
+                f"{self.name} needs, where players choose at once, a network that gives values of positions, a "
+                f"temperature of 0, outcomes=1 and depth=1: not one of kind {self.network.info.kind}, "
+                f"{self.temperature}, {self.outcomes} and {self.depth}"
             )
 
     def values(self, view: View) -> np.ndarray:
@@ -188,10 +204,10 @@ class Lookahead(Agent):
             return self.network.expected_rewards(game, observations, masks, players, self.symmetric)
 
         masks, total = view.masks, np.zeros(view.masks.shape)
-        worlds = self._worlds(game)
+        worlds, outcomes = self._worlds(game), self.outcomes if game.stochastic else 1
         for world in range(worlds):
             seeds = stream_seeds(view.seeds, Stream.FUTURE, world)
-            total += action_values(game, view.sample_worlds(world), masks, seeds, worth)
+            total += action_values(game, view.sample_worlds(world), masks, seeds, worth, outcomes, self.depth)
         total /= worlds
         if self.mix < 1:
             own = self.network.evaluate(game, view.observations, self.symmetric)["q"]

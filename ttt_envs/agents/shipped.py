@@ -58,7 +58,7 @@ class Card:
         game: id of the game.
         name: its name among the agents of the game.
         title: what it is, in some words.
-        best: whether it is the agent that "trained:GAME" gives; one of each game is.
+        best: whether it is the agent that "trained:GAME" gives for the options that it was made for.
         agent: text for `agents.load`, in which {folder} stands for the agent's folder.
         method: how it was trained, and what it does at play.
         weaknesses: what it is bad at.
@@ -86,6 +86,11 @@ class Card:
     machine: str
     outcomes: tuple[Outcome, ...]
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that it was made for; those of its first figure."""
+        return self.outcomes[0].options
+
 
 def read_card(path: Path) -> Card:
     """The card in an agent's folder; ValueError if it cannot be read."""
@@ -112,29 +117,68 @@ class Trained(Agent):
         """Load the agent.
 
         Args:
-            name: id of a game, for its best agent; or GAME/NAME, as `docs/results.md` lists them.
+            name: id of a game, for the best agent for its options; or GAME/NAME, as `docs/results.md` lists them.
 
         Raises:
             ValueError: there is no such agent; the known ones are named.
         """
-        found = {f"{card.game}/{card.name}": card for card in cards()}
-        found.update({card.game: card for card in cards() if card.best})
+        found: dict[str, list[Card]] = {}
+        for card in cards():
+            found.setdefault(f"{card.game}/{card.name}", []).append(card)
+            if card.best:
+                found.setdefault(card.game, []).append(card)
         if name not in found:
             raise ValueError(unknown("trained agent", name, list(found)))
-        self.card = card = found[name]
         # Imported here: the loader of agents stands above this module.
         from ttt_envs.agents import load
 
-        self.agent = load(card.agent.format(folder=folder() / card.game / card.name))
+        #: The agents that may be meant, and what they were made for.
+        self.choices = [
+            (card, load(card.agent.format(folder=folder() / card.game / card.name))) for card in found[name]
+        ]
+        self._latest: tuple[Game, Agent] | None = None
+
+    def agent_for(self, game: Game) -> Agent:
+        """The agent that plays `game`: of those that can, the one whose options differ in the fewest.
+
+        One for single rounds plays those of a match. Raises ValueError if none can, with the reason of the one that
+        comes next.
+        """
+        if self._latest is None or self._latest[0] is not game:
+            self._latest = game, self._find(game)
+        return self._latest[1]
+
+    def _find(self, game: Game) -> Agent:
+        # Imported here: it asks the loader of agents, which stands above this module.
+        from ttt_envs.agents.rounds import Rounds
+
+        refusals = []
+        for _, agent in sorted(self.choices, key=lambda choice: _differences(game, choice[0])):
+            for plays in (agent, Rounds(agent)):
+                try:
+                    plays.check(game)
+                except ValueError as error:
+                    refusals.append(error)
+                else:
+                    return plays
+        raise refusals[0]
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the agent cannot play `game`."""
-        self.agent.check(game)
+        self.agent_for(game)
 
     def act(self, view: View) -> np.ndarray:
         """One legal action a position, int64 (n,); -1 where the player has none."""
-        return self.agent.act(view)
+        return self.agent_for(view.game).act(view)
 
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions)."""
-        return self.agent.policy(view)
+        return self.agent_for(view.game).policy(view)
+
+
+def _differences(game: Game, card: Card) -> int:
+    """The number of options in which a game differs from the one that an agent was made for."""
+    if game.id != card.game:
+        return len(game.options)
+    made_for = game.factory(**card.options).options
+    return sum(made_for[option] != value for option, value in game.options.items())

@@ -1,4 +1,4 @@
-"""Enumeration of chance: all outcomes of a start or of a step, each with its probability.
+"""Enumeration of chance: the outcomes of a start or of a step, each with its probability.
 
 A game draws its dice and cards by `rng.below` and `rng.pick` and need not list them. Here its kernels `reset` and
 `step` run on states with a script (see `core.rng`); running them with one script after the other shows every outcome.
@@ -6,11 +6,13 @@ A game draws its dice and cards by `rng.below` and `rng.pick` and need not list 
     chance = chance_of(game)
     probabilities, states = chance.starts()
     rows, probabilities, states = chance.outcomes(states, joint)
+    rows, probabilities, states = chance.stratified(states, joint, most=36)
 
 Outcomes that are the same state are one. The generator is no part of it: the field `rng` of all states here is 0.
 
 What cannot be enumerated is refused with a ValueError: drawing again until something fits, which never ends with
-certainty, and draws other than by `below` and `pick`.
+certainty, and draws other than by `below` and `pick`. `stratified` enumerates the first draws alone and refuses
+nothing.
 """
 
 # ruff: noqa: F821
@@ -26,9 +28,13 @@ import numpy as np
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.options import within
 
 #: One start or step must lead to fewer different states.
 MOST_STATES = 1 << 20
+
+#: The most outcomes of first draws that are enumerated where others follow: a script tells so many numbers apart.
+MOST_STRATA = 2048
 
 # No outcome is less likely than 1 / MOST_OUTCOMES, and float64 adds up that many of them far more exactly than this.
 _NOTHING = 0.5 / rng.MOST_OUTCOMES
@@ -48,7 +54,7 @@ def begin(state, seed):
     reset(state, seed[0])
 
 
-def outcomes_rows(states, joint, found, words, chances, owners, slots):
+def outcomes_rows(states, joint, most, found, words, chances, owners, slots):
     """Write to `found` what joint[k] in states[k] may lead to, for each k in turn, each state once.
 
     A template, in which `play` stands for `begin` or for `loops.advance` with a game's kernels.
@@ -56,6 +62,8 @@ def outcomes_rows(states, joint, found, words, chances, owners, slots):
     Args:
         states: structured (n,).
         joint: int64 (n, players); for `begin` the seeds.
+        most: the first draws are enumerated as far as they have at most so many outcomes, and those that follow are
+            the generator's; 0: all are enumerated.
         found: structured (room,), out.
         words: uint64 (room, words of a state), the same memory.
         chances: float64 (room,), out: the probability of each.
@@ -66,6 +74,8 @@ def outcomes_rows(states, joint, found, words, chances, owners, slots):
         The number of rows for which there was room, and of outcomes found for these. Raises NotEnumerable.
     """
     end = 0
+    # A script that has said much already breaks the sooner.
+    said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
     for row in range(states.shape[0]):
         first, tape, left = end, _ZERO, 1.0
         while left > _NOTHING:
@@ -73,16 +83,20 @@ def outcomes_rows(states, joint, found, words, chances, owners, slots):
                 return row, first
             found[end] = states[row]
             state = found[end]
-            state["script"] = rng.SCRIPT | tape
+            state["script"] = rng.SCRIPT * said | tape
+            if most:
+                state["rng"] = rng.fold(state["rng"], tape)  # what follows two outcomes is independent
             play(state, joint[row])
-            chance = rng.script_chance(state)
-            if chance < 0:
-                raise NotEnumerable("there are too many outcomes, or it draws again until something fits")
-            if state["rng"] != states[row]["rng"]:
-                raise NotEnumerable("it draws otherwise than by rng.below(state, n) and rng.pick(state, mask)")
+            product = rng.script_product(state)
+            if not most:
+                if state["script"] & rng.BROKEN:
+                    raise NotEnumerable("there are too many outcomes, or it draws again until something fits")
+                if state["rng"] != states[row]["rng"]:
+                    raise NotEnumerable("it draws otherwise than by rng.below(state, n) and rng.pick(state, mask)")
             tape += _ONE
-            if chance == 0:
+            if product == 0:
                 continue  # the tape has more digits than this outcome: it was met with a shorter one
+            chance = np.float64(said) / product
             left -= chance
             state["rng"] = state["script"] = _ZERO
             place = seek(words, slots, first, end)
@@ -157,20 +171,34 @@ class Chance:
         Raises:
             ValueError: a game is finished, or the outcomes cannot be enumerated; the message says why.
         """
-        if states["done"].any():
-            raise ValueError("a finished game has no outcomes")
         return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64))
 
+    def stratified(self, states: np.ndarray, joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outcomes of n steps by stratified sampling: all of the first draws, and a sample of what follows each.
+
+        Args:
+            states: structured (n,), none of them finished; their generators draw what is not enumerated.
+            joint: int64 (n, players), as for `outcomes`.
+            most: from 1 to `MOST_STRATA`; the first draws are enumerated as long as they have at most so many outcomes.
+
+        Returns what `outcomes` does, and raises ValueError for a finished game. A mean over the outcomes is an unbiased
+        estimate of the expectation, exact where the steps have no more draws.
+        """
+        within(1, MOST_STRATA, most=most)
+        return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64), most)
+
     def _enumerate(
-        self, start: bool, states: np.ndarray, joint: np.ndarray
+        self, start: bool, states: np.ndarray, joint: np.ndarray, most: int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if states["done"].any():
+            raise ValueError("a finished game has no outcomes")
         kernel, n, done, room = _rows_for(self.game.rules, start), len(states), 0, max(4 * len(states), 256)
         parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while done < n or not parts:
             found, chances, owners = np.empty(room, states.dtype), np.empty(room), np.empty(room, np.int64)
             words, slots = found.view(np.uint64).reshape(room, -1), np.zeros(2 << int(room).bit_length(), np.int64)
             try:
-                rows, end = kernel(states[done:], joint[done:], found, words, chances, owners, slots)
+                rows, end = kernel(states[done:], joint[done:], most, found, words, chances, owners, slots)
             except NotEnumerable as error:
                 raise self._refusal(str(error)) from None
             if rows or not n:

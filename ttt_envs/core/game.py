@@ -14,7 +14,7 @@ from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
-from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
@@ -79,6 +79,9 @@ class Game:
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
+        current_round: (states (n,), none finished) -> (the game of a single round, states (n,) of it): in a match, the
+            rounds that are being played, each as a game by itself, with the same players, actions and masks. None where
+            a game is no match.
         factory: called with the options, gives this game again.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
@@ -123,6 +126,7 @@ class Game:
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
     ranges: Mapping[str, Range] | None = None
+    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray]] | None = None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
@@ -378,8 +382,7 @@ class Game:
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
         states = self.prototype.copy()
-        first = np.zeros(1, np.uint64)
-        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_key(seed), first, first)[0])
+        self.loops.reset_one(states, 0, self.prototype, np.uint64(first_episode_seed(seed)))
         return states
 
 

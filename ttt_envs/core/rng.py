@@ -12,7 +12,8 @@ what they return from the script and leave the generator alone, so that `core.ch
 that may be drawn. A script holds:
 
 - bits 0 to 31, the tape: what is to be drawn, in a mixed radix, the first draw its lowest digit;
-- bits 32 to 55, the product of the sizes of all draws so far: the outcome has one chance in that many.
+- bits 32 to 55, the product of the sizes of all draws so far: the outcome has one chance in that many;
+- bit 63: the product would have become too large. This draw and all that follow are the generator's.
 """
 
 import secrets
@@ -37,8 +38,8 @@ MOST_OUTCOMES = 1 << 24
 
 _TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
 
-#: A script whose outcome has a smaller chance. What follows is drawn from the generator, so that it comes to an end.
-BROKEN = np.uint64(2**64 - 1)
+#: Set in a script whose outcome has a smaller chance: what follows is drawn, so that it comes to an end.
+BROKEN = np.uint64(1) << np.uint64(63)
 
 
 @jit.wrapping_kernel
@@ -91,8 +92,8 @@ def read_script(state, n):  # type: ignore[no-untyped-def]
         return np.int64(0)
     size = np.uint64(n)
     product = (state["script"] >> _S32) * size
-    if product > _LARGEST:
-        state["script"] = BROKEN
+    if product > _LARGEST:  # once broken, it always is
+        state["script"] |= BROKEN
         return scale(draw(state), n)
     tape = state["script"] & _TAPE
     state["script"] = product << _S32 | tape // size
@@ -100,13 +101,11 @@ def read_script(state, n):  # type: ignore[no-untyped-def]
 
 
 @jit.kernel
-def script_chance(state):  # type: ignore[no-untyped-def]
-    """The chance of what a state's script led to; 0 if some of its tape is left, -1 if it is broken."""
-    if state["script"] == BROKEN:
-        return -1.0
+def script_product(state):  # type: ignore[no-untyped-def]
+    """The product of the sizes of the draws that a state's script told, float; 0 if some of its tape is left."""
     if state["script"] & _TAPE:
         return 0.0
-    return 1.0 / np.float64(state["script"] >> _S32)
+    return np.float64((state["script"] & ~BROKEN) >> _S32)
 
 
 @jit.kernel
@@ -241,6 +240,12 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     out = np.empty(len(games), np.uint64)
     episode_rows(key, games, episodes, out)
     return out
+
+
+def first_episode_seed(seed: int | None) -> int:
+    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as from `new_key`."""
+    first = np.zeros(1, np.uint64)
+    return int(episode_seeds(new_key(seed), first, first)[0])
 
 
 @jit.kernel

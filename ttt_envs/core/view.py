@@ -108,10 +108,21 @@ class View:
 
     def take(self, rows: np.ndarray) -> "View":
         """The view of some of the positions; rows int or bool (n,)."""
+        return self._part(self.game, self._states[rows], rows)
+
+    def current_round(self) -> "View":
+        """The rounds that are being played, each as a game by itself, with the same seeds.
+
+        Raises ValueError if the game is no match.
+        """
+        if self.game.current_round is None:
+            raise ValueError(f"{self.game!r} is no match of several rounds")
+        return self._part(*self.game.current_round(self._states), np.arange(len(self)))
+
+    def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
+        """The view of states (k,) of `game` as the players of these rows see them, with their seeds and games."""
         part: View = object.__new__(View)
-        part.game = self.game
-        part._states = self._states[rows]
-        part._players = self._players[rows]
+        part.game, part._states, part._players = game, states, self._players[rows]
         part.players, part.seeds = read_only(part._players), read_only(self.seeds[rows])
         part.games = None if self.games is None else read_only(self.games[rows])
         return part

@@ -152,7 +152,7 @@ class TextGame:
 
     @property
     def done(self) -> bool:
-        """Whether the game is over."""
+        """True once the game is over."""
         return self._live and not self._pending
 
     def render(self) -> str:

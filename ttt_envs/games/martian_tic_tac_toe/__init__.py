@@ -24,6 +24,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
+from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.martian_tic_tac_toe.drawing import clicks, draw, spots
@@ -107,6 +108,7 @@ def make(
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
+        make_patterns=partial(_patterns, size, pieces) if players == 2 else None,
         make_solve_commands=_solve_commands,
     )
 
@@ -115,6 +117,13 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     from ttt_envs.games.martian_tic_tac_toe.solver import oracle_for
 
     return oracle_for(**options)
+
+
+def _patterns(size: int, pieces: int) -> Patterns:
+    # Imported here: the tables of all boards take a while.
+    from ttt_envs.games.martian_tic_tac_toe.patterns import patterns_for
+
+    return patterns_for(size, pieces)
 
 
 def _solve_commands() -> Mapping[str, type[SolveCommand]]:

@@ -99,6 +99,7 @@ def _make(
         player_names=tuple(text.MARKS[1:]),
         text_styles=text.STYLES,
         finished_round=text.finished_round,
+        current_round=partial(_current_round, factory, {**options, "rounds": "single"}) if target else None,
         factory=factory,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
@@ -106,6 +107,16 @@ def _make(
         make_oracle=partial(_oracle, options),
         make_solve_commands=_solve_commands,
     )
+
+
+def _current_round(
+    factory: Callable[..., Game], options: dict[str, Any], states: np.ndarray
+) -> tuple[Game, np.ndarray]:
+    new = states.copy()
+    new["target"] = new["points"] = new["drawn"] = 0
+    new["last"] = rules.NO_ROUND
+    new["ply"] = (new["owner"] != rules.EMPTY).sum(axis=1)
+    return factory(**options), new
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:

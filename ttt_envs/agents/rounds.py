@@ -1,0 +1,50 @@
+"""Rounds: an agent for single rounds that plays a match."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ttt_envs.agents import load
+from ttt_envs.agents.base import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import View
+
+
+class Rounds(Agent):
+    """Plays each round of a match as another agent plays single rounds, whatever the score is.
+
+    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`.
+    """
+
+    name = "rounds"
+    takes_rest = "agent"
+
+    def __init__(self, agent: str | Agent) -> None:
+        """Choose the agent.
+
+        Args:
+            agent: the other agent, such as lookahead:runs/x, with all that follows; or an agent.
+
+        Raises ValueError if the agent is a person.
+        """
+        self.agent = load(agent)
+        if self.agent.interactive:
+            raise ValueError(f"agent {self.name} cannot play as {agent!r}: people see the whole match")
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError if the game is no match of several rounds, or the other agent cannot play one of them."""
+        if game.current_round is None:
+            raise ValueError(f"agent {self.name} plays matches of several rounds; {game!r} does not fit")
+        self.agent.check(game.current_round(game.prototype[:0])[0])
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
+        return self.agent.act(view.current_round())
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions). Raises ValueError as `check`."""
+        return self.agent.policy(view.current_round())
+
+    def counts(self) -> Mapping[str, float]:
+        """Those of the other agent."""
+        return self.agent.counts()

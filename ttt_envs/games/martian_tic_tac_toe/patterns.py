@@ -1,0 +1,103 @@
+"""Patterns of Martian Tic-Tac-Toe with two players, for n-tuple networks.
+
+In each position these are found, as the player sees them who has just moved:
+
+- the pieces in each rectangle of two by three cells, lying or standing;
+- the pieces on each line that wins;
+- the pieces of each size in both players' stashes: 1 pattern.
+
+Places that the symmetries of the square turn into each other share their patterns, and so do the ways to read a place
+that they turn into itself.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from functools import cache
+
+import numpy as np
+
+from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.lines import lines
+from ttt_envs.core.patterns import Patterns
+from ttt_envs.core.symmetry import dihedral
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, relation
+
+_BOARDS = range(3, 9)
+# What a cell may hold, see `rules.relation`.
+_CONTENTS = 2 * SIZES + 1
+_MOST_CELLS = 6
+
+
+def _places(size: int) -> list[list[int]]:
+    """The cells of a lying rectangle in each place, and of each line, in an order to read them in."""
+    rectangles = [
+        [(row + k // 3) * size + column + k % 3 for k in range(6)]
+        for row in range(size - 1)
+        for column in range(size - 2)
+    ]
+    return rectangles + [[int(cell) for cell in line] for line in lines(size, size, min(size, 5))]
+
+
+@cache
+def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """How the places of a board are read.
+
+    Returns:
+        Cells int8 (places, 2, 6), two ways to read each place, -1 behind the last cell, and at the beginning of a
+        second way that there is not; the number that each place's patterns begin with, int64 (places,); the number
+        behind the last.
+    """
+    found: dict[frozenset[int], tuple[int, list[list[int]]]] = {}
+    begin = 0
+    for place in _places(size):
+        if frozenset(place) in found:
+            continue
+        for turn in dihedral(size).values():
+            turned = [int(turn[cell]) for cell in place]
+            ways = found.setdefault(frozenset(turned), (begin, []))[1]
+            if turned not in ways:
+                ways.append(turned)
+        begin += _CONTENTS ** len(place)
+    cells = np.full((len(found), 2, _MOST_CELLS), -1, np.int8)
+    for k, (_, ways) in enumerate(found.values()):
+        for j, way in enumerate(ways):
+            cells[k, j, : len(way)] = way
+    return cells, np.array([first for first, _ in found.values()]), begin
+
+
+# Those of all boards in one, so that one kernel finds them.
+_CELLS = np.full((len(_BOARDS), max(len(_table(size)[0]) for size in _BOARDS), 2, _MOST_CELLS), -1, np.int8)
+_BEGINS = np.zeros((len(_BOARDS), _CELLS.shape[1] + 1), np.int64)
+for _board, _size in enumerate(_BOARDS):
+    _cells, _begins, _end = _table(_size)
+    _CELLS[_board, : len(_cells)], _BEGINS[_board, : len(_cells)], _BEGINS[_board, len(_cells)] = _cells, _begins, _end
+
+
+@kernel
+@allocates_nothing
+def find(state, player, out):
+    """See `core.patterns.Patterns`."""
+    board, places = np.int64(state["size"]) - 3, out.shape[0] - 1
+    for k in range(places):
+        lowest = np.int64(-1)
+        for way in range(2):
+            number, first = np.int64(0), _CELLS[board, k, way, 0]
+            for j in range(_MOST_CELLS):
+                cell = _CELLS[board, k, way, j]
+                if cell < 0:
+                    break
+                number = _CONTENTS * number + np.int64(relation(state["piece"][cell], player))
+            if first >= 0 and (lowest < 0 or number < lowest):
+                lowest = number
+        out[k] = _BEGINS[board, k] + lowest
+    number = np.int64(0)
+    for whose in (player, 1 - player):
+        for size in range(SIZES):
+            number = number * (state["pieces"] + 1) + state["stash"][whose, size]
+    out[places] = _BEGINS[board, places] + number
+
+
+def patterns_for(size: int, pieces: int) -> Patterns:
+    """The patterns of the game of two players on a board of this size, with so many pieces of each size."""
+    cells, _, end = _table(size)
+    return Patterns(end + (pieces + 1) ** (2 * SIZES), len(cells) + 1, find)
