@@ -168,7 +168,6 @@ EXTRAS = {
         "training.both_sides",
         "training.loop",
         "training.magnets",
-        "training.actors",
         "training.nets",
         "training.ppo",
         "training.ntuple",
