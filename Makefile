@@ -15,7 +15,7 @@ WORKERS = -n 2 --dist worksteal
 
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
 RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not slow" \
-	tests/games/test_rules_*.py tests/games/test_conformance.py
+	tests/games/test_rules_*.py tests/games/test_conformance.py tests/games/test_blocks.py
 
 # Written so that any Python, however old, can refuse in words.
 CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
@@ -23,7 +23,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-range mutants fuzz check format docs examples bench dist clean
+.PHONY: help demo test test-all test-range mutants fuzz check format docs examples test-frameworks bench dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -40,7 +40,7 @@ test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
-mutants: $(READY) ## break the sources in 350 places, one at a time, and see that tests notice each; PARTS="core wrappers"
+mutants: $(READY) ## break the sources in 360 places, one at a time, and see that tests notice each; PARTS="core wrappers"
 	$(VPYTHON) -m tools.mutants $(PARTS)
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
@@ -81,6 +81,9 @@ docs: $(READY) ## build the documentation as a site in build/docs; warnings are 
 
 examples: $(READY) ## train with each framework for a minute, in environments of their own; NAMES="cleanrl_ppo jax_ppo"
 	$(VPYTHON) -m tools.examples $(NAMES)
+
+test-frameworks: $(READY) ## the tests of frameworks, in the environments of the examples; NAMES="agilerl_dqn rllib_self_play"
+	$(VPYTHON) -m tools.examples --tests $(NAMES)
 
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark

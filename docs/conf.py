@@ -39,7 +39,7 @@ toc_object_entries = False  # contents name the modules, and not each class in e
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # Large, and in no extra that the site needs.
-autodoc_mock_imports = [name for name in ("openenv", "pyspiel", "ray") if find_spec(name) is None]
+autodoc_mock_imports = [name for name in ("jax", "openenv", "pyspiel", "ray") if find_spec(name) is None]
 # A package's names are documented where they are defined.
 autodoc_default_options = {"members": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False

@@ -14,12 +14,12 @@ so that no step is left out of the loss; see `autoreset_mode` of `make_vec`.
 import sys
 
 import torch
-from torch import nn
+from torch.nn import Linear, Sequential, Tanh
 
 import ttt_envs
 from ttt_envs import agents, evaluation
 
-GAME = "super_tic_tac_toe"
+GAME = ttt_envs.load("super_tic_tac_toe")
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 500_000
 GAMES, LENGTH, EPOCHS, PARTS = 256, 32, 4, 4  # games side by side; decisions between updates
 GAMMA, LAMBDA, CLIP, ENTROPY, RATE = 0.99, 0.95, 0.2, 0.01, 1e-3
@@ -27,22 +27,20 @@ GAMMA, LAMBDA, CLIP, ENTROPY, RATE = 0.99, 0.95, 0.2, 0.01, 1e-3
 torch.set_num_threads(1)
 torch.manual_seed(0)
 envs = ttt_envs.make_vec(GAME, GAMES, opponent=["random", "greedy"])
-features = envs.single_observation_space["observation"].shape[0]
-actions = envs.single_action_space.n
 
 
-def network(outputs: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(features, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, outputs))
+def network(outputs):
+    return Sequential(Linear(GAME.observation_size, 128), Tanh(), Linear(128, 128), Tanh(), Linear(128, outputs))
 
 
 def distribution(observations, masks):
     return torch.distributions.Categorical(logits=actor(observations).masked_fill(~masks, -1e9))
 
 
-actor, critic = network(actions), network(1)
+actor, critic = network(GAME.num_actions), network(1)
 optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=RATE, eps=1e-5)
-seen = torch.zeros(LENGTH + 1, GAMES, features)
-masks = torch.zeros(LENGTH + 1, GAMES, actions, dtype=torch.bool)
+seen = torch.zeros(LENGTH + 1, GAMES, GAME.observation_size)
+masks = torch.zeros(LENGTH + 1, GAMES, GAME.num_actions, dtype=torch.bool)
 chosen, logs, rewards, ends = (torch.zeros(LENGTH, GAMES) for _ in range(4))
 observation, _ = envs.reset(seed=0)
 for _ in range(max(STEPS // (GAMES * LENGTH), 1)):
@@ -74,7 +72,7 @@ for _ in range(max(STEPS // (GAMES * LENGTH), 1)):
             loss = loss - ENTROPY * policy.entropy().mean() + 0.5 * (critic(o).squeeze(-1) - target).pow(2).mean()
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_([*actor.parameters(), *critic.parameters()], 0.5)
+            torch.nn.utils.clip_grad_norm_([*actor.parameters(), *critic.parameters()], 0.5)
             optimizer.step()
 
 report = evaluation.tournament(GAME, [agents.from_torch(actor, name="ppo"), "random", "greedy"], games=400)

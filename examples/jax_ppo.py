@@ -2,8 +2,8 @@
 
     python examples/jax_ppo.py [learner's decisions]
 
-After purejaxrl (Lu et al., 2022). The environments keep their state on the host: `io_callback(ordered=True)` is right
-and `pure_callback` is not, as JAX may repeat or drop a pure call. For pure steps of states see `mctx_gumbel.py`.
+After purejaxrl (Lu et al., 2022). The environments keep their state on the host, so that no step may be repeated or
+dropped: `step_of` sees to it. For pure steps of states see `mctx_gumbel.py`.
 """
 
 # /// script
@@ -15,23 +15,16 @@ import sys
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from jax.experimental import io_callback
 
 import ttt_envs
 from ttt_envs import evaluation
+from ttt_envs.integrations.jax import CompiledAgent, step_of
 
-GAME, GAMES, LENGTH, EPOCHS = "super_tic_tac_toe", 256, 32, 8
+GAME, GAMES, LENGTH, EPOCHS = ttt_envs.load("super_tic_tac_toe"), 256, 32, 8
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 500_000
 envs = ttt_envs.make_vec(GAME, GAMES, opponent=["random", "greedy"])
-features, actions = envs.single_observation_space["observation"].shape[0], int(envs.single_action_space.n)
-kinds = [((GAMES, features), jnp.int8), ((GAMES, actions), jnp.int8), ((GAMES,), jnp.float32), ((GAMES,), jnp.bool_)]
-
-
-def play(action):
-    observation, reward, ended, _, _ = envs.step(np.asarray(action))
-    return observation["observation"], observation["action_mask"], reward, ended
+play, optimizer = step_of(envs), optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-3, eps=1e-5))
 
 
 def forward(net, seen, mask):  # log-probabilities and value
@@ -44,7 +37,7 @@ def forward(net, seen, mask):  # log-probabilities and value
 def step(carry, key):
     net, seen, mask = carry
     action = jax.random.categorical(key, forward(net, seen, mask)[0])
-    *following, reward, ended = io_callback(play, [jax.ShapeDtypeStruct(*k) for k in kinds], action, ordered=True)
+    *following, reward, ended = play(action)
     return (net, *following), (seen, mask, action, reward, 1 - ended)
 
 
@@ -74,21 +67,14 @@ def update(net, memory, seen, mask, key):
     return net, memory, *last
 
 
-optimizer = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-3, eps=1e-5))
+sizes = [(GAME.observation_size, 128), (128, 128), (128, GAME.num_actions + 1)]
 keys = jax.random.split(jax.random.key(0), 3 + STEPS // (GAMES * LENGTH))
-sizes = [(features, 128), (128, 128), (128, actions + 1)]
 net = [(jax.random.normal(k, s) * s[0] ** -0.5, jnp.zeros(s[1])) for k, s in zip(keys, sizes, strict=False)]
-first = envs.reset(seed=0)[0]
-state = (net, optimizer.init(net), jnp.asarray(first["observation"]), jnp.asarray(first["action_mask"]))
+state = (net, optimizer.init(net), *envs.reset(seed=0)[0].values())  # observation and mask
 for key in keys[3:]:
     state = update(*state, key)
 
-
-@jax.jit
-def jax_ppo(observation, mask):
-    return forward(state[0], observation, mask)[0].argmax()
-
-
-report = evaluation.tournament(GAME, [jax_ppo, "random", "greedy"], games=400)
+agent = CompiledAgent(jax.jit(lambda seen, mask, _: forward(state[0], seen, mask)[0].argmax(-1)), name="jax_ppo")
+report = evaluation.tournament(GAME, [agent, "random", "greedy"], games=400)
 report.show()
 print(report.comparison("jax_ppo", "random"))

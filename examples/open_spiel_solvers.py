@@ -1,4 +1,4 @@
-"""OpenSpiel: its CFR+ solves a small game exactly, and its tree search plays a large one.
+"""OpenSpiel: its CFR+ solves a small game exactly, and its tree search plays a larger one.
 
     python examples/open_spiel_solvers.py [iterations of CFR+]
 
@@ -31,10 +31,10 @@ for _ in range(ITERATIONS):
     solver.evaluate_and_update_policy()
 print(f"after {ITERATIONS} iterations of CFR+: {exploitability.exploitability(game, solver.average_policy()):.4f}")
 
-large = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
+large = pyspiel.load_game("ttt_envs_martian_tic_tac_toe(size=3)")
 rollouts = mcts.RandomRolloutEvaluator(1, np.random.RandomState(0))
 bot = mcts.MCTSBot(large, 1.4, 5 if sys.argv[1:] else 20, rollouts, random_state=np.random.RandomState(0))
 agent = open_spiel.BotAgent(large, bot, name="mcts")
-report = evaluation.tournament(large.game, [agent, "random"], games=2 if sys.argv[1:] else 10)
+report = evaluation.tournament(large.game, [agent, "random"], games=2 if sys.argv[1:] else 40)
 report.show()
 print(report.comparison("mcts", "random"))

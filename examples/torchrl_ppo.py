@@ -71,12 +71,6 @@ for _ in range(max(STEPS // LENGTH, 1)):
             nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
             optimizer.step()
 
-
-class WithoutWait(nn.Module):
-    def forward(self, observation):
-        return net(observation)[:, :-1]
-
-
-report = evaluation.tournament(GAME, [agents.from_torch(WithoutWait(), name="torchrl"), "random", "greedy"], games=2000)
+report = evaluation.tournament(GAME, [agents.from_torch(net, name="torchrl"), "random", "greedy"], games=2000)
 report.show()
 print(report.comparison("torchrl", "random"))

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,9 +30,16 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, lazy: bool = True) -> Iterator[str]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's syntax tree."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path, lazy: bool = True) -> list[str]:
     """What a file imports; `lazy`: also within functions. What is for type checkers alone is left out."""
-    tree = ast.parse(path.read_text())
+    tree, found = tree_of(path), []
     skipped: set[ast.AST] = set()
     for node in ast.walk(tree):
         typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
@@ -42,10 +49,11 @@ def imports(path: Path, lazy: bool = True) -> Iterator[str]:
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
 def ours(path: Path, lazy: bool = True) -> list[str]:
@@ -152,6 +160,7 @@ EXTRAS = {
         "ttt_envs.agents.policy",
         "ttt_envs.integrations.rllib",
         "ttt_envs.integrations.sb3",
+        "training.actors",
         "training.alphazero",
         "training.checkpoint",
         "training.dqn",
@@ -169,9 +178,10 @@ EXTRAS = {
     "sb3_contrib": {"training.both_sides", "training.magnets", "training.ppo"},
     "matplotlib": {"training.compare", "training.curves", "ttt_envs.solvers.cfr"},
     "pygame": {"ttt_envs.drawing"},
+    "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},
     "anyio": {"ttt_envs.agents.external.llm"},
-    "ray": {"ttt_envs.evaluation.ray_cluster", "ttt_envs.integrations.rllib"},
+    "ray": {"training.actors", "ttt_envs.evaluation.ray_cluster", "ttt_envs.integrations.rllib"},
     "pyspiel": {"ttt_envs.integrations.open_spiel", "tools"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
@@ -229,7 +239,7 @@ def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
     """The default of a field, an example in a docstring, or the key of a table at the top of the file."""
     pattern = spellings(game_id)
     for path in modules("training", "tools"):
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         allowed: set[ast.AST | None] = set()
         for node in tree.body:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):

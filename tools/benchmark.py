@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
+from tools.arena import bench_arena
 from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_wrappers
 from tools.timings import Timing, alternate, rate, skipped
 from training import alphazero, dqn, ntuple, ppo, tabular, value_learning
@@ -39,7 +40,7 @@ from ttt_envs.registry import parse_options
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
-#: Of the batches below, that which is timed with `step_unchecked` too: games, threads, option.
+#: The one of the batches below that is timed with `step_unchecked` too: games, threads, option.
 UNCHECKED = (1024, 1, "")
 
 BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
@@ -55,19 +56,20 @@ LEGEND = "\n".join(
         "Batch: many games, each step with observation, mask and a random action",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "tree search: from the opening",
+        "tournament, loop: every pair of agents, all seats, processor time; beside the agents: without their `act`",
         "learners: one process, own settings, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
         "Other work on this machine makes all of this slower.",
     )
 )
 
-Section = Literal["aec", "wrappers", "batch", "search", "training", "start"]
-SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "search", "training", "start")
+Section = Literal["aec", "wrappers", "batch", "search", "arena", "training", "start"]
+SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "search", "arena", "training", "start")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Measure speed and compare it with its goals; about a minute a game."""
+    """Measure speed and compare it with its goals; about two minutes a game."""
 
     games: tuple[str, ...] = ("all",)
     """Ids of games, or all."""
@@ -254,6 +256,7 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "wrappers": lambda game_id, config: bench_wrappers(game_id, config, GOALS["games"].get(game_id, {})),
     "batch": bench_batch,
     "search": bench_search,
+    "arena": lambda game_id, config: bench_arena(game_id, config, GOALS["games"].get(game_id, {})),
     "training": bench_training,
     "start": bench_start,
 }

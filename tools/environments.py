@@ -1,4 +1,7 @@
-"""Speed of the environments, beside those of PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`."""
+"""Speed of the environments, beside those of PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`.
+
+All run in one thread, and times are those of the processor: waiting for others on the machine does not count.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,8 +34,8 @@ def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
     """Random play through an AEC environment for so long; moves a second, resets included."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
-    moves, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    moves, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         env.reset()
         for agent in env.agent_iter():
             observation, _, termination, truncation, info = env.last()
@@ -42,7 +45,7 @@ def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
                 env.step(choose(_mask(observation, info), rng))
                 moves += 1
             del agent
-    return moves / (time.perf_counter() - start)
+    return moves / (time.process_time() - start)
 
 
 def _mask(observation: Any, info: Any) -> np.ndarray:
@@ -52,15 +55,15 @@ def _mask(observation: Any, info: Any) -> np.ndarray:
 def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
     """Random play of an OpenSpiel game with observation and legal actions at each move; moves a second."""
     rng = np.random.default_rng(seed)
-    moves, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    moves, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         state = game.new_initial_state()
         while not state.is_terminal():
             state.observation_tensor(state.current_player())
             legal = state.legal_actions()
             state.apply_action(legal[int(rng.random() * len(legal))])
             moves += 1
-    return moves / (time.perf_counter() - start)
+    return moves / (time.process_time() - start)
 
 
 def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
@@ -96,15 +99,15 @@ def play_single(env: Any, seconds: float, seed: int = 0) -> float:
     """Random play through a Gymnasium environment for so long; steps a second, resets included."""
     generator = np.random.default_rng(seed)
     env.reset(seed=seed)
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         observation, _ = env.reset()
         done = False
         while not done:
             observation, _, terminated, truncated, _ = env.step(choose(observation["action_mask"], generator))
             done = terminated or truncated
             steps += 1
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
@@ -114,8 +117,8 @@ def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
     """
     generator, agent = np.random.default_rng(seed), load("random")
     env.reset(seed=seed)
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         env.reset()
         learner = env.possible_agents[0]
         for name in env.agent_iter():
@@ -125,7 +128,7 @@ def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
             observation, _, termination, _, _ = env.last()
             env.step(None if termination else choose(observation["action_mask"], generator))
             steps += name == learner and not termination
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 class Chooser:
@@ -147,25 +150,25 @@ def play_vector(env: Any, seconds: float) -> float:
     observation, _ = env.reset(seed=0)
     choose_all, everything = Chooser(env.num_envs), np.ones((env.num_envs, env.single_action_space.n), np.bool_)
     masked = isinstance(observation, dict)
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         for _ in range(10):
             masks = observation["action_mask"].view(np.bool_) if masked else everything
             observation, *_ = env.step(choose_all(masks))
             steps += env.num_envs
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 def play_sb3(env: Any, seconds: float) -> float:
     """Random play through Stable-Baselines3's form, with its call for the masks; steps of a game a second."""
     env.reset()
     choose_all = Chooser(env.num_envs)
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         for _ in range(10):
             env.step(choose_all(env.env_method("action_masks")[0]))
             steps += env.num_envs
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 def bench_wrappers(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:

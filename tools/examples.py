@@ -1,6 +1,7 @@
 """Run the examples, each in an environment that has what it needs. `make examples` runs this.
 
     python -m tools.examples sb3_vectorised cleanrl_ppo --short
+    python -m tools.examples --tests
 
 An example names what it needs in a block of inline metadata (PEP 723), which tools such as uv read too. It runs in this
 environment where that has all of it in these versions; else in one of its own, which is made at the first time and kept
@@ -30,6 +31,9 @@ FOLDER = ROOT / "examples"
 ENVIRONMENTS = ROOT / ".cache" / "examples"
 OURS = "ttt-envs"
 
+#: What is tested of frameworks; each test is skipped where its framework is not.
+TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "open_spiel"))
+
 #: The argument of a short run: every example makes at least one update.
 SHORT = "1"
 
@@ -44,6 +48,8 @@ class Config:
     """Train for one update only."""
     here: bool = False
     """Leave out those that need an environment of their own."""
+    tests: bool = False
+    """In the place of the examples run the tests of frameworks, once in each environment."""
 
 
 def examples() -> dict[str, Path]:
@@ -93,18 +99,17 @@ def python_for(needed: Sequence[str]) -> Path:
         # torch first: it is the largest download and decides what the rest may be.
         torch = [each for each in needed if Requirement(each).name == "torch"]
         rest = [each for each in needed if Requirement(each).name != OURS]
-        for some in filter(None, (torch, ["-e", str(ROOT), *rest])):
+        for some in filter(None, (torch, ["-e", str(ROOT), "pytest", *rest])):
             subprocess.run([*install, *some], check=True)
         ready.touch()
     return python
 
 
-def run(path: Path, short: bool = False) -> str:
-    """Run an example, showing what it prints; returns the last line.
+def run(*command: str | Path) -> str:
+    """Run a command in the root of the checkout, showing what it prints; returns the last line.
 
-    Raises subprocess.CalledProcessError if it fails, or its environment cannot be made.
+    Raises subprocess.CalledProcessError if it fails.
     """
-    command = [str(python_for(requirements(path))), str(path), *([SHORT] if short else [])]
     last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -125,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in known:
             Console(stderr=True).print(f"error: {unknown('example', name, [*known, 'all'])}", style="red")
             return 2
-    rows, failed = [], False
+    rows, failed, tested = [], False, set[Path]()
     for name in names:
         if config.here and not satisfied(requirements(known[name])):
             rows.append([name, "", "left out: it needs an environment of its own"])
@@ -133,7 +138,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.rule(name)
         start = time.monotonic()
         try:
-            last = run(known[name], config.short)
+            python = python_for(requirements(known[name]))
+            if config.tests and python in tested:
+                continue
+            tested.add(python)
+            what = ["-m", "pytest", "-q", *TESTS] if config.tests else [known[name], *([SHORT] if config.short else [])]
+            last = run(python, *what)
         except subprocess.CalledProcessError as error:
             last, failed = f"FAILED: status {error.returncode}", True
         rows.append([name, f"{time.monotonic() - start:.0f} s", last])

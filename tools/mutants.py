@@ -130,8 +130,8 @@ def _read(path: Path) -> Iterable[Mutant]:
 class Places:
     """Folders in which copies of the checkout are tested, as many as there are workers.
 
-    A folder keeps its machine code from one mutant to the next: it is found again at the same path, and not for sources
-    that differ (see `ttt_envs.core.jit`).
+    A folder keeps its machine code and its byte code from one mutant to the next: they are found again at the same
+    path, and not for sources that differ (see `ttt_envs.core.jit`).
     """
 
     def __init__(self, root: Path, folder: Path, number: int) -> None:
@@ -154,6 +154,9 @@ class Places:
             environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a good part of the time that a quick test takes
             # Not in the user's caches: a mutant's tables stay with it.
             environment |= {"NUMBA_CACHE_DIR": str(place / "numba"), "TTT_ENVS_CACHE": str(copy / ".cache")}
+            # Beside the copy, so that the next one finds it: compiling everything takes as long as a quick test.
+            environment["PYTHONPYCACHEPREFIX"] = str(place / "bytecode")
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
             command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", *arguments]
             return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=seconds)
         finally:

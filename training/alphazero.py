@@ -7,7 +7,8 @@ latest networks, gives an improved policy, a value for each player, and the acti
 learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward, so
 that games that go on for long are learned from before they end. Some games start with random plies, for variety.
 
-For games of perfect information in which one player moves at a time, with any chance, for two to four players. The run
+For games of perfect information in which one player moves at a time, with any chance, for two to four players. With
+`--actors` the games are played while the network learns, by threads or on a Ray cluster; see `training.actors`. The run
 folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
@@ -27,17 +28,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 import ttt_envs
-from training import checkpoint, seeds
+from training import actors, checkpoint, seeds
+from training.actors import WithActors
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.settings import Result, Settings, check_sizes
+from training.settings import Result, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
@@ -53,11 +55,11 @@ _ILLEGAL = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Settings):
+class Config(WithActors):
     """Settings of a run of AlphaZero; the defaults are tuned for one core."""
 
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
+        **WithActors.RANGES,
         "num_envs": (1, 2**20),
         "simulations": (1, MOST_SIMULATIONS),
         "simulations_final": (1, MOST_SIMULATIONS),
@@ -82,8 +84,6 @@ class Config(Settings):
 
     out: Path = Path("runs/alphazero")
     """Run folder."""
-    num_envs: int = 512
-    """Games that run side by side; each round searches in a position of each."""
     simulations: int = 16
     """Simulations of a search, to learn from."""
     simulations_final: int | None = None
@@ -203,6 +203,36 @@ class Games:
             batch.reset_rows(over)
 
 
+class Searcher:
+    """The actor of AlphaZero: games that go on, and the search in the positions they come to."""
+
+    def __init__(self, game: Game, config: Config, info: NetworkInfo, generator: np.random.Generator) -> None:
+        self.games, self.info, self.generator = Games(game, config, generator), info, generator
+        self._search: GumbelSearch | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_search": None}  # only memory that is used again
+
+    def play(self, net: Net, done: float) -> Rows:
+        """Search in a position of each game, and play on."""
+        games, generator = self.games, self.generator
+        config, game, n = games.config, games.game, games.batch.n
+        final = config.simulations_final or config.simulations
+        if self._search is None:
+            most = max(config.simulations, final)
+            self._search = GumbelSearch(game, n, most, config.considered, c_scale=config.c_scale)
+
+        def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            with torch.inference_mode():
+                found = net(torch.from_numpy(observations).float())
+                return found["policy"].numpy(), for_all_players(game, found["value"].numpy(), players)
+
+        draws = generator.integers(0, 2**64, n, np.uint64)
+        noise = generator.gumbel(size=(n, game.num_actions)).astype(np.float32)
+        simulations = round(config.simulations + done * (final - config.simulations))
+        return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
+
+
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
     """The returns that the values of plies are regressed on: of the plies that follow, and of what stands at the end.
 
@@ -256,29 +286,20 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    games = Games(game, config, generator)
-    final = config.simulations_final or config.simulations
-    search = GumbelSearch(
-        game, config.num_envs, max(config.simulations, final), config.considered, c_scale=config.c_scale
-    )
+    players = [
+        Searcher(game, replace(config, num_envs=games, actors=0, eval_agents=()), info, own)
+        for games, own in actors.shares(config, start, generator)
+    ]
     buffer, turns, owed = Buffer(config.buffer), turns_of(game), 0.0
     latest: dict[str, float] = {}
-
-    def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with torch.inference_mode():
-            found = average(torch.from_numpy(observations).float())
-            return found["policy"].numpy(), for_all_players(game, found["value"].numpy(), players)
 
     def one_round(steps: int) -> int:
         """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
         nonlocal owed
         done = min((steps + config.num_envs) / config.steps, 1.0)
-        draws = generator.integers(0, 2**64, config.num_envs, np.uint64)
-        noise = generator.gumbel(size=(config.num_envs, game.num_actions)).astype(np.float32)
-        simulations = round(config.simulations + done * (final - config.simulations))
-        new = games.play(search.search(games.batch.states, draws, evaluate, noise, simulations))
-        buffer.add(new)
-        owed += config.reuse * len(new["values"])
+        for rows in crew.round(average, done):
+            buffer.add(rows)
+            owed += config.reuse * len(rows["values"])
         while buffer.added >= config.warm_up and owed >= config.batch:
             learn(done)
             owed -= config.batch
@@ -309,9 +330,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """The agent that is measured."""
         return Guided(Network(*network(steps)), config.eval_simulations, considered=config.considered)
 
-    return train_rounds(
-        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided", numbers=lambda: latest
-    )
+    with actors.crew_of(players, config) as crew:
+        return train_rounds(
+            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided", numbers=lambda: latest
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from ttt_envs.agents import as_agent
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import locked_folder, write_whole
 from ttt_envs.core.options import as_text, command_line, within
+from ttt_envs.core.outside import read_json
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
@@ -206,8 +207,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")
     try:
-        found = json.loads(path.read_text())
-    except (RecursionError, ValueError) as error:
+        found = read_json(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it must have settings, names with values")

@@ -8,6 +8,7 @@ from typing import Any
 
 from training.checkpoint import Run
 from ttt_envs.core.files import write_whole
+from ttt_envs.core.outside import read_json
 
 #: Name of the file in a run folder; each line is an object with "steps", "seconds" (wall time) and numbers by name.
 FILE = "log.jsonl"
@@ -86,10 +87,10 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     found = []
     for number, text in enumerate(lines, 1):
         try:
-            line = json.loads(text)
+            line = read_json(text)
             if not isinstance(line, dict) or not all(isinstance(line[name], (int, float)) for name in _MUST):
                 raise ValueError(f"it must be an object with {' and '.join(_MUST)}")
-        except (KeyError, RecursionError, ValueError) as error:
+        except (KeyError, ValueError) as error:
             raise ValueError(f"{path} is damaged in line {number}: {error}") from None
         found.append(line)
     return found

@@ -14,7 +14,8 @@ that of the game:
 - Two players choose at once (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions make a
   matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
 
-For games of two sides, with any chance; with hidden information where players move one at a time. The run folder holds:
+For games of two sides, with any chance; with hidden information where players move one at a time. With `--actors` the
+games are played while the network learns, by threads or on a Ray cluster; see `training.actors`. The run folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
     network.safetensors    the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x"
@@ -40,10 +41,11 @@ import torch
 from torch.nn import functional
 
 import ttt_envs
-from training import checkpoint, seeds
+from training import actors, checkpoint, seeds
+from training.actors import WithActors
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
-from training.settings import Result, Settings, check_sizes
+from training.settings import Result, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
@@ -56,12 +58,12 @@ NAME = "training.value_learning"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Settings):
+class Config(WithActors):
     """Settings of a run of value learning; the defaults are tuned for one core."""
 
     UNIT: ClassVar[str] = "positions"
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
+        **WithActors.RANGES,
         "num_envs": (1, 2**20),
         "buffer": (1, 10**9),
         "warm_up": (1, 10**9),
@@ -79,8 +81,6 @@ class Config(Settings):
 
     out: Path = Path("runs/value")
     """Run folder."""
-    num_envs: int = 512
-    """Games that run side by side; each round labels a position of each."""
     buffer: int = 200_000
     """Latest positions that are learned from; where players choose at once, each player's view counts."""
     warm_up: int = 10_000
@@ -170,7 +170,8 @@ class MatrixGames:
     def __init__(self, config: Config, game: Game) -> None:
         """Raise ValueError for a game that does not fit."""
         check_two_players(game, NAME)
-        self.game, self.config = game, config
+        self.game, self.gamma = game, config.gamma
+        self.iterations, self.policy_weight = config.iterations, config.policy_weight
         self.exploration = 0.5 if config.exploration is None else config.exploration
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
@@ -180,9 +181,9 @@ class MatrixGames:
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
         def values(observations: np.ndarray) -> np.ndarray:
-            return self.config.gamma * evaluate(average, observations, "value")[:, 0]
+            return self.gamma * evaluate(average, observations, "value")[:, 0]
 
-        found = equilibria(self.game, batch.states, seeds, from_both_seats(values), self.config.iterations)
+        found = equilibria(self.game, batch.states, seeds, from_both_seats(values), self.iterations)
         masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration
@@ -207,7 +208,27 @@ class MatrixGames:
         logits = found["policy"].masked_fill(target.isnan(), -1e9)
         cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
         squared = functional.mse_loss(found["value"][:, 0], torch.from_numpy(rows["values"]))
-        return squared + self.config.policy_weight * cross_entropy
+        return squared + self.policy_weight * cross_entropy
+
+
+@dataclass
+class Labeller:
+    """The actor of value learning: games that go on, and the backup that labels the positions they come to."""
+
+    backup: ActionValues | MatrixGames
+    batch: ttt_envs.Batch
+    generator: np.random.Generator
+
+    @property
+    def info(self) -> NetworkInfo:
+        """As `actors.Actor.info`."""
+        return self.backup.info
+
+    def play(self, net: Net, done: float) -> Rows:
+        """Label a position of each game, and play on."""
+        rows, actions = self.backup.label(net, self.batch, self.generator)
+        self.batch.step(actions)
+        return rows
 
 
 def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
@@ -252,21 +273,24 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
+    players = [
+        Labeller(backup, ttt_envs.Batch(game, games, seed=int(own.integers(2**63)), auto_reset=True), own)
+        for games, own in actors.shares(config, start, generator)
+    ]
     buffer = Buffer(config.buffer)
     turns, latest = turns_of(game), dict[str, float]()
 
     def one_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
-        rows, actions = backup.label(average, batch, generator)
-        buffer.add(rows)
-        batch.step(actions)
-        rate = config.learning_rate * max(1 - (steps + batch.n) / config.steps, 0.01)
+        done = (steps + config.num_envs) / config.steps
+        for rows in crew.round(average, done):
+            buffer.add(rows)
+        rate = config.learning_rate * max(1 - done, 0.01)
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
             turn = turns[generator.integers(len(turns))]
             loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
             latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
-        return batch.n
+        return config.num_envs
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
@@ -283,9 +307,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         found = Network(*network(steps))
         return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
-    return train_rounds(
-        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
-    )
+    with actors.crew_of(players, config, config.precision) as crew:
+        return train_rounds(
+            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Other people's players as agents: functions, objects with `act`, Stable-Baselines3 models, torch modules."""
+"""Other people's players as agents: functions, models of text, objects with `act`, SB3 models, torch modules."""
 
 import subprocess
 import sys
@@ -14,6 +14,7 @@ from stable_baselines3 import A2C, DQN, PPO, SAC
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.agents.base import AgentFailed
 from ttt_envs.core.view import View
 
 GAME = "super_tic_tac_toe"
@@ -117,6 +118,55 @@ def test_a_function_of_something_else_is_refused() -> None:
     # More than two is all right where the rest has defaults; of some functions nothing is known.
     assert agents.load(lambda observation, mask, greed=1: 0).name == "<lambda>"
     assert agents.load(max).name == "max"
+
+
+# --- models of text ---
+
+
+def last_legal(prompt: str) -> str:
+    """What a model might say: the last legal action, in a sentence."""
+    legal = prompt.partition("YOUR LEGAL ACTIONS")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+    return f"There are {len(legal)}.\nI play {legal[-1]}."
+
+
+def test_a_model_of_text_is_asked_by_prompts() -> None:
+    view = some_view(20)
+    agent = agents.from_text(last_legal, name="talker")
+    check_contract(agent, view)
+    answered = agent.counts()["answers"]
+    acting = np.flatnonzero(view.masks.any(axis=1))
+    assert (agent.act(view)[acting] == [np.flatnonzero(view.masks[i])[-1] for i in acting]).all()
+    assert agent.counts() == {"answers": answered + len(acting)}
+    asked: list[str] = []
+    agents.from_text(lambda prompt: asked.append(prompt) or "[4/4]", rules=False, retries=0).act(start())
+    assert asked[0].splitlines()[2] == "YOUR SIDE"
+
+
+def start() -> View:
+    game = ttt_envs.load(GAME)
+    return View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
+
+
+def test_a_model_of_text_is_told_why_it_is_asked_again() -> None:
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return "[4/4]" if "YOUR LAST ANSWER could not be used. The last line, 'Hm', names no action" in prompt else "Hm"
+
+    agent = agents.from_text(model)
+    assert agent.act(start()).tolist() == [40]
+    assert len(asked) == 2
+    assert asked[1].startswith(asked[0])
+    assert agent.counts() == {"answers": 2, "invalid answers": 1}
+    with pytest.raises(AgentFailed, match="agent 'text' named no legal action in 1 answers; the last one: 'Hm'"):
+        agents.from_text(model, retries=0).act(start())
+    with pytest.raises(TypeError, match="agent text must answer text, not 40"):
+        agents.from_text(lambda prompt: 40).act(start())
+    with pytest.raises(TypeError, match="from_text takes a function from a prompt to an answer, not 'llm'"):
+        agents.from_text("llm")
+    with pytest.raises(ValueError, match="retries must be a whole number from 0"):
+        agents.from_text(model, retries=-1)
 
 
 # --- objects with act ---
@@ -302,11 +352,18 @@ def test_a_module_of_planes() -> None:
     check_contract(agent, some_view())
 
 
+def test_a_module_of_the_parallel_form_is_not_asked_whether_to_wait() -> None:
+    module = torch.nn.Linear(190, 82)
+    with torch.no_grad():
+        module.bias[81] = 1e6
+    check_contract(agents.from_torch(module), some_view())
+
+
 def test_a_module_that_does_not_fit_is_refused() -> None:
     game, view = ttt_envs.load(GAME), some_view()
     for module, words in (
         (torch.nn.Linear(189, 81), "cannot take the 190 features"),
-        (torch.nn.Linear(190, 82), r"gives an array of shape \(\d+, 82\) .* it must be \(\d+, 81\)"),
+        (torch.nn.Linear(190, 83), r"gives an array of shape \(\d+, 83\) .* it must be \(\d+, 81\), or \(\d+, 82\)"),
         (torch.nn.Linear(190, 80), r"gives an array of shape \(\d+, 80\)"),
         (torch.nn.Sequential(torch.nn.Linear(190, 81), torch.nn.Flatten(0)), r"gives an array of shape \(\d+,\)"),
     ):

@@ -13,6 +13,7 @@ import toy_coin
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.agents.base import AgentFailed, Fault
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Game
 from ttt_envs.core.jit import kernel
@@ -209,8 +210,8 @@ def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
 @pytest.mark.parametrize(
     "game",
     [
-        # Two of one form are enough for the default run.
-        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k in (1, 3, 6) else [])
+        # Each is compiled anew for each agent.
+        pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if k else [])
         for k, game in enumerate(games())
     ],
 )
@@ -595,7 +596,14 @@ def test_mcts_of_1000_simulations_wins_99_of_100_against_random() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["random", "greedy", "mcts:simulations=50", "oracle", "oracle:fallback=mcts:simulations=20"]
+    "other",
+    [
+        "random",
+        "greedy",
+        pytest.param("mcts:simulations=50", marks=pytest.mark.slow),
+        "oracle",
+        "oracle:fallback=mcts:simulations=20",
+    ],
 )
 def test_oracle_as_x_wins_every_game(other: str) -> None:
     assert winners(ttt_envs.load("super_tic_tac_toe"), ["oracle", other], 1000).tolist() == [1, 0]
@@ -673,3 +681,30 @@ def test_a_mixed_agent_takes_the_whole_text_of_its_agent() -> None:
     nested = agents.load("oracle:mixed:greedy:samples=3,random=0.4")
     assert nested.fallback.agent.samples == 3
     assert nested.fallback.random == 0.4
+
+
+def test_a_mixture_passes_on_what_its_agent_is_told(monkeypatch):
+    told = []
+
+    class Inner(agents.Agent):
+        def act(self, view):
+            actions = np.full(len(view), -1)
+            raise AgentFailed("inner", actions, {k: Fault(str(view.seeds[k])) for k in range(len(view))})
+
+        def games_over(self, games, rewards):
+            told.append((games.tolist(), rewards.tolist()))
+
+        def close(self):
+            told.append("closed")
+
+    mixed = agents.load("mixed:random,random=0.5")
+    mixed.agent = Inner()
+    mixed.games_over(np.array([7]), np.array([1.0]))
+    mixed.close()
+    assert told == [([7], [1.0]), "closed"]
+    view = ttt_envs.Batch(toy_coin.make(), 30, seed=0).view(0)
+    with pytest.raises(AgentFailed) as failed:
+        mixed.act(view)
+    assert 5 < len(failed.value.faults) < 25
+    assert all(fault.reason == str(view.seeds[row]) for row, fault in failed.value.faults.items())
+    assert set(np.flatnonzero(failed.value.actions < 0)) == set(failed.value.faults)

@@ -133,7 +133,7 @@ def test_a_decision_depends_on_its_seed_alone():
     for i in range(0, len(view), 6):
         alone = AlphaBeta(agent.values, depth=4).action_values(view.take(np.array([i])))
         assert np.array_equal(alone[0], found[i], equal_nan=True)
-    # Of equal actions the seed takes one.
+    # The seed takes one of equal actions.
     start = ttt_envs.View(GAME, np.repeat(view_of(GAME, 1, 0).sample_worlds(), 30), 0, np.arange(30))
     assert len(set(AlphaBeta(depth=2).act(start).tolist())) > 3
 

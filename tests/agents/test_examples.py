@@ -134,6 +134,7 @@ def test_the_table_s_policy_does_not_depend_on_the_batch(table: Path) -> None:
 # --- the model ---
 
 
+@pytest.mark.slow
 def test_the_model_is_trained_and_plays(tmp_path: Path) -> None:
     run("sb3_model.py", "tic_tac_dice", "--steps", "1024", "--out", "new/model.zip", folder=tmp_path)
     agent = agents.load(f"{FOLDER}/sb3_model.py:Model:path={tmp_path}/new/model.zip")

@@ -14,8 +14,8 @@ from ttt_envs.core.game import Game
 
 SUPER = ttt_envs.load("super_tic_tac_toe")
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
-#: Games of three that end in a draw soon, unless somebody has a line.
-SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=15, repetition_limit=None)
+#: A game of three.
+SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=60)
 
 
 def positions(game: Game, n: int, plies: int, seed: int = 3) -> np.ndarray:
@@ -177,7 +177,9 @@ def test_sequential_halving():
     assert considered_visits(16, 5).tolist() == [0] * 5
 
 
-@pytest.mark.parametrize(("game", "plies"), [(SUPER, 40), (SHORT_OF_THREE, 6)], ids=["two", "three"])
+@pytest.mark.parametrize(
+    ("game", "plies"), [(SUPER, 40), pytest.param(SHORT_OF_THREE, 6, marks=pytest.mark.slow)], ids=["two", "three"]
+)
 def test_it_is_the_search_of_the_paper(game, plies):
     """The same visits, policies and values as a slow version, with noise at the root."""
     states, evaluate, simulations = positions(game, 6, plies), some_idea(game), 40

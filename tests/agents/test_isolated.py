@@ -83,6 +83,15 @@ def test_it_plays_as_it_does_here(spec: str, mine: Path) -> None:
     assert (found[0].moves == found[1].moves).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "error"), [([], ValueError), ({}, ValueError), (None, ValueError), ("OSError", ValueError)]
+)
+def test_a_refusal_of_any_kind_is_one(kind: object, error: type[Exception]) -> None:
+    """An agent could write to the pipe itself."""
+    with pytest.raises(error, match="reason"):
+        agents.load("isolated:random")._welcome(GAME, {"type": "refuse", "kind": kind, "reason": ["a reason"]})
+
+
 FAULTS = {
     "raises": "RuntimeError: lost its mind",
     "crashes": "was ended by SIGABRT",
@@ -93,7 +102,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("how", list(FAULTS))
+@pytest.mark.parametrize(
+    "how", [pytest.param(each, marks=[] if each in ("crashes", "hangs") else [pytest.mark.slow]) for each in FAULTS]
+)
 def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None:
     """Games are asked about together; those of a question that fails are asked about one by one."""
     seconds = 1 if how == "hangs" else 60

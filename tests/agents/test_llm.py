@@ -115,6 +115,7 @@ def test_after_its_retries_a_model_forfeits_or_moves_at_random(game: Game) -> No
         ("down,server_retries=0", "failed: InternalServerError: .* out of order, Bearer \\.\\.\\."),
         ("garbage", "its answer is no chat completion"),
         ("text", "the server at http.* failed: .*Error"),
+        ("control,server_retries=0", "failed: InternalServerError: .* \\[2J out of order$"),
         ("hangs,seconds=0.2", "gave no answer within 0.2 s"),
     ],
 )
@@ -142,6 +143,9 @@ def test_tokens_and_cost(game: Game) -> None:
     uncounted = agents.load("llm:model=uncounted")
     uncounted.act(view_of(game, 1))
     assert uncounted.counts()["requests without token counts"] == 1
+    boasting = agents.load("llm:model=boasts,input_price=2")
+    boasting.act(view_of(game, 1))
+    assert boasting.counts() == {"requests": 1, "repeated requests": 0, "requests without token counts": 1, "cost": 0}
 
 
 def test_a_model_is_checked_before_any_game(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,6 +229,7 @@ def test_a_program_that_starts_no_more_is_given_up(tmp_path: Path) -> None:
         ("program", ValueError, "agent program needs command, such as 'program:command=...'"),
         ("program: ", ValueError, "needs a command, such as 'program:./engine --fast'"),
         ("program:./nothing --fast", FileNotFoundError, "no program at ./nothing"),
+        (f"program:{'x' * 5000}", FileNotFoundError, "no program 'xxx"),
         ("program:no-such-engine", FileNotFoundError, "no program 'no-such-engine' on the path"),
         ("program:second=1,sh", FileNotFoundError, "limits stand before it, such as program:seconds=1,memory=512,"),
         (f"program:{ROOT}/README.md", PermissionError, "README.md cannot be executed; chmod +x"),
@@ -422,7 +423,9 @@ evaluation.tournament(game, [agent, "random"], games=2, quiet=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of the death of its parent")
-@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL", "ends", "forks"])
+@pytest.mark.parametrize(
+    "how", ["SIGKILL", *(pytest.param(each, marks=pytest.mark.slow) for each in ("SIGINT", "SIGTERM", "ends", "forks"))]
+)
 def test_nothing_is_left_behind(how: str, tmp_path: Path) -> None:
     folders = [str(ROOT), str(ROOT / "tests" / "support")]
     process = subprocess.Popen(

@@ -208,6 +208,7 @@ def make_peek() -> Game:
     )
 
 
+@pytest.mark.slow
 def test_what_comes_out_decides_what_to_do() -> None:
     """Either name of the coin is worth nothing on average: only who tells the outcomes apart has it tossed."""
     game = make_peek()
@@ -225,7 +226,7 @@ def test_what_comes_out_decides_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("rounds", ["single", "match"])
+@pytest.mark.parametrize("rounds", ["single", pytest.param("match", marks=pytest.mark.slow)])
 def test_a_decision_depends_on_the_view_alone(spec: str, rounds: str) -> None:
     game = dice(rounds=rounds, target_points=2)
     view = test_agents.some_view(game, 24, seed=3)
@@ -273,7 +274,7 @@ def test_a_row_is_claimed_at_once(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=400", "expectimax"])
-@pytest.mark.parametrize(("other", "pairs"), [("random", 250), ("greedy", 500)])
+@pytest.mark.parametrize(("other", "pairs"), [("random", 250), pytest.param("greedy", 500, marks=pytest.mark.slow)])
 def test_beats_random_and_greedy(spec: str, other: str, pairs: int) -> None:
     # Its mean reward is 0.23 and 0.14: this fails once in a thousand if it were nothing.
     mean, error = reward(dice(), spec, other, pairs)
@@ -358,7 +359,7 @@ def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
         agents.load(spec)
 
 
-@pytest.mark.parametrize("lucky", [False, True])
+@pytest.mark.parametrize("lucky", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_expectimax_with_three_players(lucky: bool) -> None:
     """Each looks after himself: against exact values."""
     game = test_agents.make_race(lucky=lucky)

@@ -55,7 +55,7 @@ def points(game: Game, one: str, other: str, pairs: int) -> np.ndarray:
 
 
 def lower_end(found: np.ndarray) -> float:
-    """Of the mean's 95 % interval."""
+    """The lower end of the mean's 95 % interval."""
     return float(found.mean() - 1.96 * found.std(ddof=1) / math.sqrt(len(found)))
 
 
@@ -109,7 +109,7 @@ def guess_step(state, actions):
 
 @kernel
 def guess_observe(state, player, out):
-    """The phase; the side, of the second player or if the first may see it before he names it."""
+    """The phase; the side, of the second player or if the first may see it before naming it."""
     out[:] = 0
     out[state["phase"]] = 1
     if state["side"] != NOBODY and (player == 1 or state["done"] or (state["shown"] and state["phase"] == 2)):
@@ -118,7 +118,7 @@ def guess_observe(state, player, out):
 
 @kernel
 def guess_resample(state, player, seed):
-    """The first player does not know the side, unless he sees it."""
+    """The first player does not know the side without seeing it."""
     rng.start(state, seed)
     seen = player == 1 or state["done"] or (state["shown"] and state["phase"] == 2)
     if state["side"] != NOBODY and not seen:
@@ -126,7 +126,7 @@ def guess_resample(state, player, seed):
 
 
 def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
-    """`shown`: the first player sees the side before he names it; `secret`: the second player sets it."""
+    """`shown`: the first player sees the side before naming it; `secret`: the second player sets it."""
     prototype = np.zeros(1, GUESS)
     prototype["shown"], prototype["secret"] = shown, secret
     return Game(
@@ -386,7 +386,7 @@ FOUR = {
 }
 
 
-@pytest.mark.parametrize("facts", [TWO, FOUR], ids=["two", "a team"])
+@pytest.mark.parametrize("facts", [TWO, pytest.param(FOUR, marks=pytest.mark.slow)], ids=["two", "a team"])
 def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
     """And the team's win counts as a whole one, though its players share the reward."""
     players = len(facts["cards"].split())
@@ -407,9 +407,9 @@ def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
 SEATS = ({}, {"players": 4})
 
 
-def test_greedy_beats_random() -> None:
-    for options in SEATS:
-        assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
+@pytest.mark.parametrize("options", [SEATS[0], pytest.param(SEATS[1], marks=pytest.mark.slow)], ids=["two", "teams"])
+def test_greedy_beats_random(options: dict[str, int]) -> None:
+    assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def loss(payoffs: np.ndarray, policies: np.ndarray, player: int) -> float:
     return float(-(policies @ payoffs).min(axis=1).mean() if player == 0 else (policies @ payoffs.T).max(axis=1).mean())
 
 
-@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("noisy", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrix_games_are_played_ever_closer_to_the_equilibrium(name: str, noisy: bool) -> None:
     payoffs, equilibrium = np.array(MATRICES[name][0]), MATRICES[name][1]
@@ -189,6 +189,7 @@ def test_who_acts_alone_knows_what_the_mix_is_worth(spec: str) -> None:
         assert np.abs(2 * values[:, PLAY] / visits[:, PLAY] - 1).max() < 0.1
 
 
+@pytest.mark.slow
 def test_three_at_once() -> None:
     """The two whose game it is mix as if they were alone, and the third does what is best against them."""
     game = make_matrix(payoffs=PENNIES[0], players=3)
@@ -270,7 +271,7 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
         ttt_envs.load("tic_tac_dice", rounds="single"),
         pytest.param(ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=40), marks=pytest.mark.slow),
         test_agents.make_race(),
-        test_agents.make_race(lucky=False),
+        pytest.param(test_agents.make_race(lucky=False), marks=pytest.mark.slow),
     ],
     ids=repr,
 )

@@ -1,15 +1,12 @@
 """`ttt play`: people at the terminal, and agents among themselves."""
 
-import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-import numpy as np
 import pexpect
 import pytest
 
@@ -17,12 +14,8 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.screen import say
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.cli import hints, main
-from ttt_envs.cli.hints import Adviser
-from ttt_envs.cli.live import LiveGame
+from ttt_envs.cli import main
 from ttt_envs.cli.play import default_agents, play
-from ttt_envs.core.game import Game
-from ttt_envs.core.tables import TableMissing
 
 ROOT = Path(__file__).resolve().parents[2]
 TTT = (sys.executable, "-m", "ttt_envs")
@@ -71,7 +64,7 @@ def test_a_person_plays_and_asks() -> None:
     child.expect(r"O \(random\): 4/\d")
     child.expect("last move: O 4/")
     child.sendline("HISTORY")
-    child.expect(r"1\. X 4/4\s+2\. O 4/\d")
+    child.expect(r"1\. X: 4/4\s+2\. O: 4/\d")
     child.sendline("undo")
     child.expect("Taken back.*X to move in board 4.*1: 4/0 +2: 4/1")
     for _ in range(81):
@@ -92,7 +85,9 @@ SHORT: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("game_id", SHORT)
+@pytest.mark.parametrize(
+    "game_id", [pytest.param(each, marks=[pytest.mark.slow] if each == "martian_tic_tac_toe" else []) for each in SHORT]
+)
 def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
     options, position = SHORT[game_id]
     child = spawn(game_id, "--option", *options, "--agents", "human", "random")
@@ -115,105 +110,6 @@ def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
     assert ended(child) == 0
 
 
-def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
-    """Have these lines typed, and then the end of the input."""
-    lines = iter(answers)
-
-    def read(question: str) -> str:
-        print(question, end="")
-        try:
-            return next(lines)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr("builtins.input", read)
-
-
-def test_a_game_is_saved_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved = tmp_path / "new" / "game.json"
-
-    def shown(*arguments: str) -> str:
-        with pytest.raises(SystemExit):
-            main(["play", *arguments])
-        return capsys.readouterr().out
-
-    def moves(text: str) -> list[str]:
-        return re.findall(r"^\d+\. .*$", text, re.MULTILINE)
-
-    typed(monkeypatch, "1", "1", f"save {saved}", "history", "1")
-    first = shown(DICE, "--option", "rounds=single", "--agents", "human", "random", "--seed", "1")
-    assert f"saved; `ttt play --load {saved}` goes on from here, and so can you" in first
-    assert len(moves(first)) >= 2
-    record = json.loads(saved.read_text())
-    assert record["agents"] == ["human", "random"]
-    load = ("--load", str(saved))
-    typed(monkeypatch, "history", "1")
-    second = shown(*load)
-    assert second.startswith("Tic-Tac-Dice: X (you), O (random)")
-    assert moves(second) == moves(first)
-    # The same dice, and the same answers of the other player.
-    assert second.split("your move (? for help): ")[-1] == first.split("your move (? for help): ")[-1]
-    # It is saved again to the same file, and to no other that is there.
-    typed(monkeypatch, "undo", f"save {saved}", f"save {tmp_path}", f"save {__file__}")
-    third = shown(DICE, *load)
-    assert third.count("saved;") == 1
-    assert third.count("exists: choose another name") == 2
-    assert len(json.loads(saved.read_text())["actions"]) < len(record["actions"])
-    typed(monkeypatch, "1")
-    assert "X (you), O (greedy)" in shown(*load, "--agents", "human", "greedy")
-
-    def refused(words: str, *arguments: str) -> None:
-        assert main(["play", *arguments]) == 2
-        assert words in capsys.readouterr().err
-
-    refused("leave out --window or --load", *load, "--window")
-    refused("leave out yours", *load, "--seed", "3")
-    refused("leave out yours", *load, "--option", "rounds=match")
-    refused(f"is a game of {DICE}, not of {SUPER}", SUPER, *load)
-    refused("no file of records at", "--load", str(tmp_path / "none.json"))
-    for change, words in (
-        ({"agents": ["human", "program:rm -rf x"]}, "was played by program:rm -rf x: if you want it to be run"),
-        ({"agents": ["human", "my_agent.py:Mine"]}, "was played by my_agent.py:Mine"),
-        ({"actions": [record["actions"][0]] * 2}, "cannot play"),
-        ({"digest": "0" * 16}, "its digest differs"),
-        ({"game": "os:system"}, "unknown game 'os:system'"),
-    ):
-        saved.write_text(json.dumps({**record, **change}))
-        refused(words, *load)
-    saved.write_text("no JSON")
-    refused("it is no JSON", *load)
-
-
-def test_saving_and_taking_back_at_once(tmp_path: Path) -> None:
-    """Two players choose at once, hands are hidden: a saved game is the same position, and so is one taken back."""
-    for game, people in (
-        (ttt_envs.load("operation_tic_tac_toe", mode="round", max_idle_turns=4), [1]),
-        (ttt_envs.load("tic_tac_match", max_turns=12), [0, 1]),
-    ):
-        live = LiveGame(game, ["random"] * 2, seed=3)
-        player = agents.load("random")
-        positions = [live.states.copy()]
-        while not live.done:
-            joint = np.full(2, -1)
-            for p in live.acting():
-                joint[p] = player.act(live.view(p))[0]
-            live.play(joint)
-            positions.append(live.states.copy())
-            path = tmp_path / f"{game.id}{len(live.past)}.jsonl"
-            live.save(path)
-            again = LiveGame.read(path)
-            assert again.states == live.states
-            assert again.seed == live.seed
-            assert list(again.moves()) == list(live.moves())
-        assert len(positions) == len(again.past) + 1 > 4
-        while again.take_back(people):
-            assert again.states == positions[len(again.past)]
-            assert set(again.acting()) & set(people)
-        assert not any(again.past[k][1][p] >= 0 for k in range(len(again.past)) for p in people)
-
-
 def test_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     game = ttt_envs.load(SUPER)
     shown = game.format_state(game.step(game.new_state(0), [40])[0], None)
@@ -230,83 +126,6 @@ def test_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("NO_COLOR", "1")
     say(shown, game=game)
     assert not re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)
-
-
-# --- hints ---
-
-
-def advice(game: Game, *moves: str) -> str:
-    states = game.new_state(2)
-    for move in moves:
-        states = game.step(states, [game.parse_action(move)])
-    player = max(int(states["to_move"][0]), 0)
-    view = ttt_envs.View(game, states, player, np.zeros(1, np.uint64))
-    return "\n".join(Adviser().hint(view, states))
-
-
-def test_a_hint_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
-    assert "Best play is worth +1.00 to you (from -1, a loss, to +1, a win; exact).\nBest: 4/4." in advice(
-        ttt_envs.load(SUPER)
-    )
-    told = advice(ttt_envs.load(DICE, rounds="single"))
-    assert re.search(r"Best play is worth [-+]0\.\d\d to you", told)
-    assert re.search(r"Others: [A-I] \([-+]0\.\d\d\)", told)
-
-
-@pytest.mark.slow
-def test_a_hint_of_the_oracle_where_players_choose_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
-    told = advice(ttt_envs.load("operation_tic_tac_toe", mode="round", specialists="none,none", max_idle_turns=2))
-    assert re.search(r"Draw your move at random, .*: (spy to|predict) [A-I] \d+%, ", told)
-
-
-def test_a_hint_where_the_oracle_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    game = ttt_envs.load(SUPER, won_boards="closed")
-    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
-    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
-    search = r"A search \(mcts, 60 simulations\) estimates, .*:\n  \d/\d: tried \d+ times, worth about "
-    assert re.search(f"There is none for this game with these options.\n{search}", advice(game))
-    usual = ttt_envs.load(SUPER)
-    assert re.search(f"It does not cover this position.\n{search}", advice(usual, "4/0", "0/1"))
-
-    def missing(self: Game) -> None:
-        raise TableMissing("no table")
-
-    monkeypatch.setattr(Game, "oracle", missing)
-    assert re.search(f"Its table is not built yet: `ttt solve` builds it.\n{search}", advice(usual))
-    # One that works long goes on, and the next hint waits for it.
-    monkeypatch.setattr(hints, "_PATIENCE", 0.05)
-    free = threading.Event()
-
-    def slow(self: Game) -> None:
-        free.wait(60)
-        raise NotImplementedError
-
-    monkeypatch.setattr(Game, "oracle", slow)
-    adviser, states = Adviser(), usual.new_state(0)
-    view = ttt_envs.View(usual, states, 0, np.zeros(1, np.uint64))
-    for _ in range(2):
-        assert "It is still at work; a later hint may have its answer." in list(adviser.hint(view, states))
-    free.set()
-    monkeypatch.setattr(hints, "_PATIENCE", 300.0)
-    assert "There is none for this game with these options." in list(adviser.hint(view, states))
-
-
-def test_a_hint_knows_no_more_than_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In worlds that the player cannot tell apart the same is advised."""
-    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
-    game = ttt_envs.load("tic_tac_match", max_turns=12)
-    states = game.new_state(2)
-    view = ttt_envs.View(game, states, 1, np.zeros(1, np.uint64))
-    told = set()
-    for world in (states, *(view.sample_worlds(seed) for seed in range(3))):
-        told.add("\n".join(Adviser().hint(ttt_envs.View(game, world, 1, np.zeros(1, np.uint64)), world)))
-    assert len(told) == 1
-    assert "A search (ismcts, 60 simulations)" in told.pop()
-
-
-# --- leaving, and several people ---
 
 
 def test_a_person_leaves() -> None:
@@ -379,6 +198,19 @@ def test_without_a_terminal_a_line_separates_the_players() -> None:
     done = subprocess.run(command, cwd=ROOT, input=answers, capture_output=True, text=True, timeout=60)
     assert "\x1b" not in done.stdout
     assert done.stdout.count("=" * 72) == 2
+
+
+def test_the_second_of_two_who_choose_at_once_takes_the_turn_before_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A choice that waits is not played yet: the last decision is that of the turn before."""
+    answers = iter(["1", "", "1", "", "undo", "q"])
+    monkeypatch.setattr("builtins.input", lambda question: next(answers))
+    with pytest.raises(SystemExit):
+        main(["play", "operation_tic_tac_toe", "--agents", "human", "human", "--seed", "1"])
+    before, _, after = capsys.readouterr().out.partition("Taken back.")
+    question = "You are X. You can play:\n  1: place first"
+    assert before.count(question) == after.count(question) == 1
 
 
 def test_the_finished_board_of_a_round_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

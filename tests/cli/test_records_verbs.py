@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from ttt_envs.evaluation import records
 from ttt_envs.evaluation.play import game_seeds, play_games
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
+FILM = ["film", "--record", "bad.jsonl", "--game", "0", "--out", "bad.svg"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +58,17 @@ def test_replay_shows_a_game_move_by_move(recorded, capsys, monkeypatch):
     stepped = capsys.readouterr().out
     assert stepped.count("Enter: ") == 3
     assert stepped.replace("Enter: ", "") == shown
+
+
+def test_names_in_a_file_do_not_control_the_terminal(recorded, capsys):
+    bad = "\x1b]52;c;aGk=\x07"
+    records.write("bad.jsonl", [replace(recorded[0], number=0, agents=(bad, "greedy"), library=bad)])
+    for words in (["replay", "bad.jsonl"], ["replay", "bad.jsonl", "--game", "0"], FILM):
+        assert cli.main(words) == 0
+        shown = capsys.readouterr().out
+        assert "]52;c;aGk=" in shown
+        assert not {"\x1b", "\x07"} & set(shown)
+    assert "\x1b" not in Path("bad.svg").read_text()
 
 
 def test_replay_refuses_what_it_cannot_show(capsys):

@@ -62,6 +62,7 @@ WRONG_OUT: dict[str, tuple[Callable[[tuple[int, int], Any], Any], type[Exception
     "one row for all": (lambda shape, kind: np.broadcast_to(np.empty(shape[1], kind), shape), ValueError, ONE_PIECE),
     "read-only": (lambda shape, kind: read_only(np.empty(shape, kind)), ValueError, ONE_PIECE),
     "a list": (lambda shape, kind: np.empty(shape, kind).tolist(), TypeError, "out must be an array, not list"),
+    "a matrix": (lambda shape, kind: np.empty(shape, kind).view(np.matrix), TypeError, "not matrix"),
 }
 
 

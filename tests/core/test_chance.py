@@ -449,10 +449,10 @@ def reset_with_many(state, seed):
     ("reset", "words"),
     [
         (reset_with_a_raw_number, "draws otherwise than by rng.below"),
-        (reset_with_a_scaled_number, "draws otherwise than by rng.below"),
-        (reset_with_a_number_unused, "draws otherwise than by rng.below"),
-        (reset_with_the_generator, "draws otherwise than by rng.below"),
-        (reset_with_the_generator_read, "depends on the seed"),
+        pytest.param(reset_with_a_scaled_number, "draws otherwise than by rng.below", marks=pytest.mark.slow),
+        pytest.param(reset_with_a_number_unused, "draws otherwise than by rng.below", marks=pytest.mark.slow),
+        pytest.param(reset_with_the_generator, "draws otherwise than by rng.below", marks=pytest.mark.slow),
+        pytest.param(reset_with_the_generator_read, "depends on the seed", marks=pytest.mark.slow),
         (reset_with_the_seed, "depends on the seed"),
         (reset_from_too_many, "too many outcomes"),
         pytest.param(

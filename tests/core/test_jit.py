@@ -277,7 +277,7 @@ def test_options_of_a_game_share_machine_code():
     first = ttt_envs.load("super_tic_tac_toe")
     assert first.loops is ttt_envs.load("super_tic_tac_toe", won_boards="closed").loops
     assert first.loops is not toy_coin.make().loops
-    for name in set(Loops._fields) - {"view_seeds"}:  # which calls none of a game's kernels
+    for name in Loops._fields:
         names = {getattr(loops, name).py_func.__qualname__ for loops in (first.loops, toy_coin.make().loops)}
         assert len(names) == 2, f"{name} of two games shares a name, and so a place in the cache"
 
@@ -296,7 +296,7 @@ def test_specialised_copies_do_not_mix():
 def test_the_loops_of_masks_and_observations_count_no_references(game_id):
     """Other kernels of the game, such as `step`, may allocate: these loops do not call them."""
     loops = ttt_envs.load(game_id).loops
-    for name in ("mask_one", "mask_rows", "observe_one", "observe_rows", "view_seeds"):
+    for name in ("mask_one", "mask_rows", "observe_one", "observe_rows"):
         assert getattr(loops, name).targetoptions.get("_nrt") is False, name
     assert loops.step_rows.targetoptions.get("_nrt", True), "makes an array, and so must count"
 

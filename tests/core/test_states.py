@@ -27,7 +27,7 @@ MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"
 
 def load(game_id: str) -> Game:
     """The game with the options that most tests use, so that nothing is compiled for this file alone."""
-    return ttt_envs.load(game_id, **OPTIONS[game_id][0])
+    return ttt_envs.load(game_id, **OPTIONS[game_id][:2][-1])
 
 
 def one_world(n: int) -> np.ndarray:

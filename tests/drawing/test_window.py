@@ -1,6 +1,6 @@
 """The window, headless: pictures of any size, the close button, and games played by clicks."""
 
-import time
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +10,9 @@ import toy_coin
 import ttt_envs
 from ttt_envs import cli
 from ttt_envs.cli.play_window import play_in_window
+from ttt_envs.cli.saving import SavedGame
 from ttt_envs.core.game import Game
+from ttt_envs.core.live import LiveGame
 from ttt_envs.drawing.choosing import Chooser
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
@@ -27,6 +29,7 @@ SUPER = ttt_envs.load("super_tic_tac_toe")
 def _headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr("ttt_envs.drawing.window._TIMES", 0.4)  # quicker to draw
+    monkeypatch.setattr("ttt_envs.drawing.window._LEAST", 0.0)
     yield
     pygame.display.quit()
 
@@ -62,6 +65,62 @@ def test_it_can_have_any_size_and_the_picture_keeps_its_shape() -> None:
     window.close()
 
 
+class Dense:
+    """A window on a screen of so many pixels a point: its size is in points, its surface in pixels."""
+
+    def __init__(self, title: str, size: tuple[int, int], resizable: bool, allow_high_dpi: bool) -> None:
+        assert allow_high_dpi
+        self.size = size
+        self.pixels = 2
+        self.surface = pygame.Surface((0, 0))
+
+    def get_surface(self):
+        size = tuple(self.pixels * side for side in self.size)
+        if self.surface.get_size() != size:
+            self.surface = pygame.Surface(size)
+        return self.surface
+
+    def flip(self) -> None:
+        pass
+
+    def destroy(self) -> None:
+        pass
+
+
+def test_on_a_high_dpi_screen_all_pixels_are_used_and_clicks_are_in_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pygame, "Window", Dense)
+    drawn = []
+    monkeypatch.setattr("ttt_envs.drawing.window.rasterise", lambda *given: drawn.append(given[1]) or rasterise(*given))
+    window = opened()
+    dense, (width, _) = window._window, split(picture()).size
+    for pixels in (2, 3, 1):  # moved from one screen to another
+        dense.pixels = pixels
+        pygame.event.post(pygame.event.Event(pygame.WINDOWDISPLAYCHANGED, window=dense, display_index=1))
+        points = dense.size[0] / width
+        at = round(100 * points), round(50 * points)
+        pygame.event.post(pygame.event.Event(pygame.MOUSEBUTTONDOWN, window=dense, pos=at, button=1))
+        assert window.click() == pytest.approx((100, 50), abs=2 / points)
+        assert drawn[-1] == pytest.approx(pixels * dense.size[0], abs=pixels)
+        shown = pygame.surfarray.array3d(dense.surface)
+        paper = np.array(pygame.Color(COLOURS["paper"][0])[:3])
+        inked = np.flatnonzero((shown != paper).any(axis=(1, 2)))
+        assert inked.max() > 0.9 * pixels * dense.size[0], "the picture fills the window"
+    assert "SDL_WINDOWS_DPI_SCALING" in os.environ
+    window.close()
+
+
+def test_a_new_window_fits_the_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr("ttt_envs.drawing.window.rasterise", lambda *_: np.zeros((1, 1, 3), np.uint8))
+    width, height = split(picture()).size
+    for desk, times in (((1920, 1080), 1.4), ((3840, 2160), 0.5 * 2160 / height), ((800, 480), 0.85 * 480 / height)):
+        monkeypatch.setattr(pygame.display, "get_desktop_sizes", lambda desk=desk: [desk])
+        window = opened()
+        assert window._window.size == pytest.approx((times * width, times * height), abs=1)
+        window.close()
+
+
 def test_resizing_draws_anew_without_a_new_picture() -> None:
     window = opened()
     window._window.size = (640, 360)
@@ -92,10 +151,16 @@ def test_the_button_of_one_window_leaves_the_other_open() -> None:
     assert two.closed
 
 
-def test_pictures_follow_each_other_slowly_but_cost_nothing_when_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn, waited, handle = [], [], Window._handle_events
-    monkeypatch.setattr("ttt_envs.drawing.window.rasterise", lambda *given: drawn.append(1) or rasterise(*given))
+def counted_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds for which windows are told to wait for events, from now on."""
+    waited, handle = [], Window._handle_events
     monkeypatch.setattr(Window, "_handle_events", lambda self, seconds: waited.append(seconds) or handle(self, seconds))
+    return waited
+
+
+def test_pictures_follow_each_other_slowly_but_cost_nothing_when_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, waited = [], counted_waits(monkeypatch)
+    monkeypatch.setattr("ttt_envs.drawing.window.rasterise", lambda *given: drawn.append(1) or rasterise(*given))
     window = opened(fps=1)
     assert (len(drawn), waited) == (1, [0])
     window.show(picture())
@@ -110,15 +175,15 @@ def test_pictures_follow_each_other_slowly_but_cost_nothing_when_nobody_looks(mo
         assert not any(waited)
 
 
-def test_an_environment_plays_on_when_its_window_is_closed() -> None:
+def test_an_environment_plays_on_when_its_window_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     env = ttt_envs.make_aec(SUPER, render_mode="human")
     env.reset(seed=0)
     env.render()
     pygame.event.post(pygame.event.Event(pygame.WINDOWCLOSE, window=env._renderer._window._window))
-    start = time.monotonic()
+    waited = counted_waits(monkeypatch)
     for _ in range(20):
         env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
-    assert time.monotonic() - start < 2
+    assert not any(waited)
     assert env._renderer._window.closed
     env.close()
 
@@ -176,19 +241,19 @@ def test_a_game_is_played_to_its_end_by_clicks(
     game_id: str, options: dict, agents: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = ttt_envs.load(game_id, **options)
-    robot = Robot(monkeypatch)
-    final = play_in_window(game, agents, 3, robot)
-    assert final["done"]
+    live, robot = LiveGame.begin(game, 3), Robot(monkeypatch)
+    play_in_window(live, agents, robot)
+    assert live.over
     assert robot.closed
-    assert robot._svg == game.draw(final, None), "the last position is shown to the end"
-    assert len(robot.clicked) >= final["ply"] // 2
+    assert robot._svg == game.draw(live.state[0], None), "the last position is shown to the end"
+    assert len(robot.clicked) >= live.ply // 2
     assert (robot.covers > 0) == (agents == ["human", "human"] and (game.hidden_information or game.simultaneous))
 
 
 def test_a_game_without_spots_is_played_by_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = Robot(monkeypatch)
-    final = play_in_window(toy_coin.make(players=2, tosses=1), ["human", "random"], 1, robot)
-    assert final["done"]
+    live, robot = LiveGame.begin(toy_coin.make(players=2, tosses=1), 1), Robot(monkeypatch)
+    play_in_window(live, ["human", "random"], robot)
+    assert live.over
     assert robot.clicked
 
 
@@ -196,7 +261,7 @@ def test_a_hidden_hand_is_not_shown_to_others(monkeypatch: pytest.MonkeyPatch) -
     game = ttt_envs.load("tic_tac_match", max_turns=6)
     for agents in (["random", "human"], ["human", "human"]):
         robot = Robot(monkeypatch)
-        play_in_window(game, agents, 3, robot)
+        play_in_window(LiveGame.begin(game, 3), agents, robot)
         asked = [svg for svg in robot.shown[:-1] if "takes the seat" not in svg]
         assert asked
         for svg in asked:
@@ -209,10 +274,10 @@ def test_closing_the_window_leaves_the_game(monkeypatch: pytest.MonkeyPatch, cap
     window = opened()
     pygame.event.post(pygame.event.Event(pygame.WINDOWCLOSE, window=window._window))
     with pytest.raises(SystemExit):
-        play_in_window(SUPER, ["human", "random"], 0, window)
+        play_in_window(LiveGame.begin(SUPER, 0), ["human", "random"], window)
     assert "game left" in capsys.readouterr().out
     with pytest.raises(ValueError, match="2 players and needs as many agents, not 1: human"):
-        play_in_window(SUPER, ["human"], 0, window)
+        play_in_window(LiveGame.begin(SUPER, 0), ["human"], window)
 
 
 def test_the_command_plays_in_a_window(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -220,7 +285,7 @@ def test_the_command_plays_in_a_window(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     def make(*_: object) -> Robot:
         robots.append(Robot(monkeypatch))
-        return robots[0]
+        return robots[-1]
 
     monkeypatch.setattr("ttt_envs.cli.play_window.Window", make)
     out = tmp_path / "final.svg"
@@ -228,6 +293,16 @@ def test_the_command_plays_in_a_window(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert cli.main([*arguments, "--window", "--seed", "1", "--out", str(out)]) == 0
     assert robots[0].clicked
     assert out.read_text() == robots[0]._svg
+    # A saved game goes on.
+    live = SavedGame.begin(ttt_envs.load("tic_tac_dice", rounds="single"), 1)
+    live.agents = ("random", "human")
+    live.choose(0, live.legal(0)[0])
+    assert live.asked() == [1]
+    live.save(tmp_path / "game.json")
+    out.unlink()
+    assert cli.main(["play", "--load", str(tmp_path / "game.json"), "--window", "--out", str(out)]) == 0
+    assert robots[1].shown[0] == live.game.draw(live.state[0], 1)
+    assert out.read_text() == robots[1]._svg
 
 
 # --- what a click means ---

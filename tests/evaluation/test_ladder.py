@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,25 +30,35 @@ def toy(monkeypatch):
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
-@pytest.fixture
-def table(toy, tmp_path):
-    """The file of a small ladder of the toy game."""
-    report = evaluation.calibrate("toy_coin", RUNGS, games=120, out=tmp_path / "calibration", quiet=True)
-    assert report.complete
-    path = tmp_path / "calibration" / "ladder.json"
-    data = json.loads(path.read_text())
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """The text of a small ladder of the toy game."""
+    folder = tmp_path_factory.mktemp("calibrated") / "calibration"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
+        assert evaluation.calibrate("toy_coin", RUNGS, games=120, out=folder, quiet=True).complete
+    data = json.loads((folder / "ladder.json").read_text())
     for rung in data["rungs"]:
         rung["seconds"] = 1e-4  # measured times would choose other opponents in each run
-    path.write_text(json.dumps(data))
+    return json.dumps(data)
+
+
+@pytest.fixture
+def table(toy, calibrated, tmp_path):
+    """The file of that ladder."""
+    path = tmp_path / "ladder.json"
+    path.write_text(calibrated)
     return path
 
 
 # --- the numbers ---
 
 
-def test_the_posterior_is_that_of_brute_force():
-    """Two rungs, whose ratings are integrated out on a grid of their own."""
+@pytest.mark.parametrize("more", [0.0, 100.0])
+def test_the_posterior_is_that_of_brute_force(more):
+    """Two rungs, whose ratings are integrated out on a grid of their own; `more`: what is not known of them besides."""
     ladder = planted_ladder([0, 150], 40, np.random.default_rng(1))
+    ladder = replace(ladder, covariance=ladder.covariance + more**2 * np.diag([1, 2]))
     records = [Record(np.array([2.0, 1, 2, 0, 1]), np.array([0.0, 1, 0, 2, 1])), Record(np.zeros(3), np.full(3, 2.0))]
     found = posterior(ladder, records, 1.0)
     values, vectors = np.linalg.eigh(ladder.covariance)
@@ -213,13 +224,19 @@ def test_a_ladder_is_read_as_it_was_written(table, toy):
         {"dispersion": 0},
         {"pairs": [{"rungs": [0, 7], "units": [], "seatings": [], "plies": 1}]},
         {"options": 3},
-        {"elo": None},
+        {"elo": float("nan")},
+        {"elo": 1e300},
+        {"elo": 10**400},
+        {"version": float("inf")},
+        {"pairs": [{"rungs": [0, 1], "units": [[1, 1, float("inf")]], "seatings": [], "plies": 1}]},
+        {"pairs": [{"rungs": [0, 1], "units": [[1, -1, 3]], "seatings": [], "plies": 1}]},
+        {"made": json.loads("[" * 900 + "]" * 900)},
     ],
 )
 def test_damaged_ladders_are_refused(table, change):
     data = {**json.loads(table.read_text()), **change}
     if "elo" in change:
-        data["rungs"][0]["elo"] = float("nan")
+        data["rungs"][0]["elo"] = change["elo"]
     table.write_text(json.dumps(data))
     with pytest.raises(ValueError, match=r"ladder\.json is no ladder, or damaged"):
         rungs.read(table)

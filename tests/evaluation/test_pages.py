@@ -224,6 +224,7 @@ def results(folder: Path, tmp_path: Path) -> Path:
         "e": {"verb": "exploitability", **shared, "measurements": [exploited]},
         "other": {"verb": "ladder", **shared, **ladder, "options": {"tosses": 1, "players": 3}},
         "bad": {"verb": "regret", **shared, "measurements": [{"agent": "x"}]},
+        "huge": {"verb": "ladder", **shared, **ladder, "rating": 10**400},
         "unknown": {"verb": "dance"},
         "config": [1, 2],
     }
@@ -240,7 +241,8 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
         "toy_coin (players=3 tosses=1)",
     ]
     left_out = dict(board.left_out)
-    assert set(left_out) == {"bad.json", "unknown.json", "config.json", "cut.json"}
+    assert set(left_out) == {"bad.json", "unknown.json", "config.json", "cut.json", "huge.json"}
+    assert "damaged: int too large" in left_out["huge.json"]
     assert left_out["bad.json"] == "the results of `ttt regret` are damaged: the key 'per_game' is missing"
     assert "its key 'verb' must be one of ladder, tournament" in left_out["unknown.json"]
     assert left_out["cut.json"].startswith("it is no JSON")

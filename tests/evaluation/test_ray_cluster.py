@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sessions import kill_session
+from tournaments import ROOT, TOY, begin, interrupted, resumed
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
@@ -17,8 +18,6 @@ from ttt_envs.evaluation.workers import Tally
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
 
-ROOT = Path(__file__).resolve().parents[2]
-TOY = "toy_coin:make"
 HEAD, PORT = "127.0.0.2", 6399  # of the ports that Ray keeps for workers, none; 127.0.0.1 would become another address
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the workers would be compiled all the same")
@@ -126,3 +125,21 @@ def test_a_cluster_is_started_for_the_purpose(tmp_path: Path) -> None:
     agents = ["random", "greedy"]
     assert play(tmp_path / "ray", agents, engine="ray", workers=1) == play(tmp_path / "one", agents)
     assert not ray.is_initialized()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joined", [False, True], ids=["own", "joined"])
+def test_ctrl_c_keeps_what_is_finished(joined: bool, tmp_path: Path, request, monkeypatch) -> None:
+    """On a cluster that is started for the purpose, which ends with it; and on one that goes on."""
+    folder, out = tmp_path / "d", tmp_path / "x"
+    folder.mkdir()
+    (folder / "slow").touch()
+    agents = ["random", "greedy", f"deadly:Deadly:{folder}"]
+    nodes = request.getfixturevalue("cluster") if joined else ()
+    where = ["--address", f"{HEAD}:{PORT}"] if joined else ["--workers", "1"]
+    interrupted(begin(out, agents, "--engine", "ray", *where), out)
+    assert all(node.process.poll() is None for node in nodes)
+    (folder / "slow").unlink()
+    assert resumed(out, monkeypatch) == play(tmp_path / "whole", agents, games=60)
+    if joined:
+        assert play(tmp_path / "again", agents, games=60, engine="ray", address=f"{HEAD}:{PORT}")

@@ -30,7 +30,7 @@ regret_module = importlib.import_module("ttt_envs.evaluation.regret")
 # From a pile of 5 to 8 stones each player in turn takes 1, 2 or 3. Who takes the last one wins. After each turn but the
 # last, a coin decides whether one more stone goes; if that was the last, nobody wins.
 
-#: Of two players, the value for who is to move after taking 1, 2, 3 of so many stones.
+#: Stones left -> the values of taking 1, 2, 3 of them, for the one of two players who is to move.
 BY_HAND = {
     1: (1.0,),
     2: (-0.5, 1.0),
@@ -345,7 +345,7 @@ def test_intervals_shrink():
     assert one.per_game >= 0
 
 
-@pytest.mark.parametrize("opponent", [None, Takes()], ids=["itself", "another"])
+@pytest.mark.parametrize("opponent", [None, pytest.param(Takes(), marks=pytest.mark.slow)], ids=["itself", "another"])
 def test_intervals_cover(opponent):
     """About 95 of 100; among 200 runs of 100 games, 90 % to 99 % is three standard deviations."""
     truth = measure(pile(), RANDOM, games=8000, seed=99, opponent=opponent)

@@ -12,7 +12,7 @@ from stubborn import Stubborn
 
 from ttt_envs import cli, evaluation
 from ttt_envs.core.files import InUse, locked_folder
-from ttt_envs.core.tensors import BadTensorFile
+from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.evaluation import parts as parts_module
 from ttt_envs.evaluation.parts import read_parts, write_parts
 from ttt_envs.evaluation.play import Failure
@@ -276,6 +276,18 @@ def test_damaged_and_foreign_parts_are_named(some):
     ):
         with pytest.raises(BadTensorFile, match=words):
             read_parts(path, agents, seatings, players)
+    for changes, words in (
+        ({"kept": np.arange(3)}, "its actions do not say which games"),
+        ({"kept": np.zeros((1, 3))}, "its actions do not say which games"),
+        ({"rewards": np.full((8, 2), np.nan, np.float32)}, "it holds numbers that are not finite"),
+    ):
+        facts, tensors = read_tensors(path, parts_module.FORM)
+        del facts["sha256"]
+        tensors |= changes
+        write_tensors(path, parts_module.FORM, {**facts, "sha256": parts_module._digest(facts, tensors)}, tensors)
+        with pytest.raises(BadTensorFile, match=words):
+            read_parts(path, ["random", "greedy"], 2, 2)
+        path.write_bytes(whole)
     write_parts(path, [first, replace(second, unit=Unit(1, 2, 5, 6))], ["random", "greedy"], 0.0)
     with pytest.raises(BadTensorFile, match="its units are not those of a tournament"):
         read_parts(path, ["random", "greedy"], 2, 2)

@@ -2,31 +2,24 @@
 
 import json
 import multiprocessing
-import os
 import pickle
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import toy_coin
-from sessions import session_of
 from stubborn import Stubborn
+from tournaments import TOY, begin, environment, interrupted, resumed, wait_for_the_end_of
 
-from ttt_envs import cli, evaluation
+from ttt_envs import evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.core import jit
 from ttt_envs.evaluation import workers
 from ttt_envs.evaluation.seating import line_up
 from ttt_envs.evaluation.units import Contest, Unit
 from ttt_envs.evaluation.workers import Failed, Recipe, Unfinished
-
-ROOT = Path(__file__).resolve().parents[2]
-TOY = "toy_coin:make"
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
 
@@ -81,6 +74,7 @@ def test_a_killed_process_costs_nothing_but_time(tmp_path):
     assert rows == play(tmp_path / "one", ["random", agent, "greedy"])[1]
 
 
+@pytest.mark.slow
 def test_a_pairing_that_kills_each_process_is_named_and_the_others_are_played(tmp_path):
     agent = deadly(tmp_path / "d", kills=1000)
     words = (
@@ -150,7 +144,7 @@ def test_what_cannot_be_made_in_a_worker_is_named():
 def test_other_sources_are_refused(monkeypatch):
     found = recipe(["random"])
     monkeypatch.setattr(workers, "sources", lambda: {**found.sources, "numpy": "0.1"})
-    with pytest.raises(ImportError, match=r"numpy is 0.1 in the worker, and \d.* where the tournament was begun"):
+    with pytest.raises(ImportError, match=r"numpy is 0.1 in the worker, and \d.* where the work was begun"):
         found.make()
 
 
@@ -173,6 +167,7 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told(tmp_path):
     """Its processes would start processes in turn; none begins."""
     script = tmp_path / "script.py"
@@ -190,61 +185,6 @@ def test_a_script_without_a_guard_is_told(tmp_path):
 # --- ends ---
 
 
-def environment():
-    """For commands: the checkout, and what the tests share."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
-
-
-def begin(out, agents, *words):
-    """A tournament in a process of its own, which has written something already; the agent must be slow."""
-    command = [
-        sys.executable,
-        "-m",
-        "ttt_envs",
-        "tournament",
-        TOY,
-        "--agents",
-        *agents,
-        "--games",
-        "60",
-        "--chunk",
-        "4",
-    ]
-    process = subprocess.Popen(
-        [*command, "--resamples", "10", "--out", str(out), *words],
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    latest = time.monotonic() + 100
-    while not list(out.glob("parts/*.safetensors")):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < latest
-        time.sleep(0.01)
-    return process
-
-
-def noted(monkeypatch):
-    """The units that this process plays from now on."""
-    found, usual = [], Contest.play
-
-    def play(contest, unit, tell=None):
-        found.append(unit)
-        return usual(contest, unit, tell)
-
-    monkeypatch.setattr(Contest, "play", play)
-    return found
-
-
-def seeds_of(units):
-    """The seeds of units, each once."""
-    found = [(*unit.pair, seed) for unit in units for seed in range(unit.start, unit.stop)]
-    assert len(found) == len(set(found)), "played twice"
-    return set(found)
-
-
 @pytest.mark.parametrize("words", [(), ("--workers", "2")], ids=["one", "two"])
 def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, capsys):
     agent, out = deadly(tmp_path / "d"), tmp_path / "x"
@@ -254,39 +194,21 @@ def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, 
     process.kill()
     process.communicate()
     (tmp_path / "d" / "slow").unlink()
-    units = noted(monkeypatch)
-    assert cli.main(["tournament", "--resume", "--out", str(out)]) == 0
-    again = seeds_of(units)
-    assert 0 < len(again) < 90, "some were kept"
-    assert (out / "games.npz").read_bytes() == play(tmp_path / "whole", lineup)[1]
+    _, rows = play(tmp_path / "whole", lineup)
+    assert resumed(out, monkeypatch) == rows
     assert not [path for path in out.rglob(".*") if path.is_file()]
     assert [path.name for path in (out / "parts").iterdir()] != []
     wait_for_the_end_of(process)
 
 
-def wait_for_the_end_of(process):
-    """The processes of a tournament end by themselves, soon after the one that began it."""
-    latest = time.monotonic() + 20
-    while session_of(process.pid):
-        assert time.monotonic() < latest, "they go on"
-        time.sleep(0.05)
-
-
-def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    agent, out = deadly(tmp_path / "d"), tmp_path / "x"
+def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
+    agent = deadly(tmp_path / "d")
     (tmp_path / "d" / "slow").touch()
-    process = begin(out, ["random", "greedy", agent], "--workers", "2")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in said, said
-    wait_for_the_end_of(process)
-    assert "**Partial: it was interrupted." in (out / "report.md").read_text()
-    kept = len(np.load(out / "games.npz")["length"])
-    assert 0 < kept < 180
+    process = begin(tmp_path / "x", ["random", "greedy", agent], "--workers", "2")
+    interrupted(process, tmp_path / "x")
     (tmp_path / "d" / "slow").unlink()
     _, rows = play(tmp_path / "whole", ["random", "greedy", agent])
-    assert play(out, ["random", "greedy", agent], resume=True)[1] == rows
+    assert resumed(tmp_path / "x", monkeypatch) == rows
 
 
 def test_units_do_not_depend_on_each_other():

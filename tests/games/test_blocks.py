@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from option_sets import OPTIONS
+from option_sets import OPTIONS, late
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
@@ -49,6 +49,7 @@ def wrong_feature(game: Game, states: np.ndarray, player: int) -> str | None:
     return None
 
 
+@late
 @pytest.mark.parametrize("game_id", OPTIONS)
 def test_every_feature_means_what_is_said_of_it(game_id):
     seen: dict[str, set[int]] = {}

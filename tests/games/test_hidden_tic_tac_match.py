@@ -43,7 +43,7 @@ def exchanged(options: dict, n: int) -> tuple:
 @pytest.mark.parametrize(
     "options",
     [
-        {"history": 4},
+        {},
         pytest.param({"players": 4}, marks=pytest.mark.slow),
         pytest.param({"players": 4, "teams": False}, marks=pytest.mark.slow),
     ],

@@ -33,9 +33,8 @@ def random_rounds(generator: np.random.Generator, hands: int) -> np.ndarray:
     return np.sort(generator.uniform(-1, 1, (hands, hands, 5)), axis=2)
 
 
-@pytest.mark.parametrize(
-    "exact", [pytest.param(True, id="overtime", marks=pytest.mark.slow), pytest.param(False, id="even race")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("exact", [True, False], ids=["overtime", "even race"])
 def test_values_of_matches_are_those_of_the_slow_solver(exact):
     """Made-up rounds; from the start of the sixth, with three specialists left, to the end of overtime."""
     generator = np.random.default_rng(11)
@@ -151,6 +150,7 @@ def test_finished_matches_are_worth_what_they_paid():
         assert np.array_equal(MATCH.oracle().value(states, player), states["rewards"][:, player])
 
 
+@pytest.mark.slow
 def test_the_value_of_a_match():
     oracle = MATCH.oracle()
     start = MATCH.new_state(0)

@@ -62,6 +62,7 @@ def random_positions(game: Game, games: int, seed: int) -> np.ndarray:
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 def test_the_table_is_the_slow_walk(walked: np.ndarray, known: set[Fingerprint]) -> None:
     # Two walks that share no code: the same positions, no more and no fewer.
     table, counts = strategy.positions()
@@ -76,6 +77,7 @@ def test_the_table_is_the_slow_walk(walked: np.ndarray, known: set[Fingerprint])
     assert len({tuple(key) for key in keys.tolist()}) == len(walked)
 
 
+@pytest.mark.slow
 def test_covers_the_strategy(game: Game, walked: np.ndarray) -> None:
     oracle = game.oracle()
     assert oracle.covers(walked).all()
@@ -87,6 +89,7 @@ def test_covers_the_strategy(game: Game, walked: np.ndarray) -> None:
         assert oracle.covers(start).all()
 
 
+@pytest.mark.slow
 def test_every_game_is_won_by_x_in_29_to_43_plies(walked: np.ndarray) -> None:
     ended = walked[walked["done"]]
     assert (ended["rewards"] == [1, -1]).all()
@@ -99,6 +102,7 @@ def test_the_walk_notices_rules_under_which_the_strategy_fails() -> None:
     assert not strategy.walk(starts, table, np.empty(5, np.int64))
 
 
+@pytest.mark.slow
 def test_x_plays_the_strategy(game: Game, walked: np.ndarray, moves: list[bytes]) -> None:
     rows = np.flatnonzero((walked["to_move"] == 0) & ~walked["done"])
     expected = np.array([strategy_move(SlowSuperTicTacToe(moves=tuple(moves[row]))) for row in rows])
@@ -123,6 +127,7 @@ def test_x_plays_the_strategy(game: Game, walked: np.ndarray, moves: list[bytes]
     assert (game.oracle().policy(states, 1) == 0).all()
 
 
+@pytest.mark.slow
 def test_every_reply_of_o_stays_on_the_strategy(game: Game, walked: np.ndarray) -> None:
     states = walked[(walked["to_move"] == 1) & ~walked["done"]]
     masks = np.empty((len(states), 81), np.bool_)
@@ -138,6 +143,7 @@ def test_every_reply_of_o_stays_on_the_strategy(game: Game, walked: np.ndarray) 
     assert (game.oracle().policy(states, 1) == masks / masks.sum(axis=1, keepdims=True)).all()
 
 
+@pytest.mark.slow
 def test_finished_games_have_a_value_and_no_move(game: Game, walked: np.ndarray) -> None:
     states = walked[walked["done"]]
     assert (game.oracle().value(states, 0) == 1).all()
@@ -166,6 +172,7 @@ def covers_or_refuses(game: Game, state: np.void) -> bool | None:
         return None
 
 
+@pytest.mark.slow
 def test_covers_nothing_near_the_strategy(game: Game, walked: np.ndarray, known: set[Fingerprint]) -> None:
     """Change one cell, owner, target, or turn: it is covered only if it is another known position, or refused."""
     generator = np.random.default_rng(1)

@@ -27,7 +27,8 @@ from ttt_envs.games.martian_tic_tac_toe.solver import command, positions, tables
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
 
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+# All of it asks the table, which takes most of a minute to make.
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")]
 
 GAME = ttt_envs.load("martian_tic_tac_toe")
 
@@ -109,7 +110,6 @@ def test_the_second_player_wins_after_any_other_opening(reply):
     assert batch.rewards[0].tolist() == [-1, 1]
 
 
-@pytest.mark.slow
 def test_with_same_size_swaps_every_opening_is_a_draw():
     game = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True)
     values = game.oracle().action_values(game.new_state(0), 0)[0]
@@ -165,7 +165,6 @@ def bellman(table, weights, wrong):
     return at
 
 
-@pytest.mark.slow
 def test_every_position_of_the_table_satisfies_its_bellman_equation():
     table, wrong = tables.load_table(False), np.zeros(3, np.int64)
     assert bellman(table, positions.weights_of_images(), wrong) == len(table.values) > 3_900_000
@@ -183,7 +182,6 @@ def table_boards(n: int, seed: int) -> np.ndarray:
     return np.take_along_axis(digits, turns, axis=1)
 
 
-@pytest.mark.slow
 def test_random_positions_against_successors_of_the_slow_rules():
     """The table's value of 100,000 positions, by the values of what the slow version of the rules leads to."""
     n = 100_000
@@ -406,7 +404,7 @@ ply 40, occurred 1
 
 
 @pytest.mark.parametrize("spec", ["greedy", "mcts:simulations=3000"])
-@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("players", [3, 4])
 def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spec):
     """Each goes after its own reward (max^n); the last in turn sees that red is next."""
     game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
@@ -418,7 +416,7 @@ def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spe
     assert game.action_names[agents.load(spec).act(batch.view())[0]] in {"e1=1", "a1=2", "b1=2", "c1=2", "d1=2"}
 
 
-@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("players", [3, 4])
 def test_four_players_rewards_sum_to_zero(players):
     game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
     seats = np.arange(players) % 2
@@ -430,16 +428,15 @@ def test_four_players_rewards_sum_to_zero(players):
 # --- everybody else ---
 
 
-def opponents() -> list:
-    """One of each agent of the collection that needs no file and nobody at the keyboard; most searches are slow."""
+def opponents() -> list[str]:
+    """One of each agent of the collection that needs no file and nobody at the keyboard."""
     fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
     names = [
         name
         for name in agents.AGENTS
         if name not in ("network", "lookahead", "tabular", "program", "isolated", "human", "oracle")
     ]
-    quick = "random", "greedy", "mcts"
-    return [pytest.param(fewer.get(name, name), marks=[] if name in quick else [pytest.mark.slow]) for name in names]
+    return [fewer.get(name, name) for name in names]
 
 
 @pytest.mark.parametrize("spec", opponents())
@@ -567,7 +564,6 @@ def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys
     assert len(table.values) > 3_000_000
 
 
-@pytest.mark.slow
 def test_the_table_is_built_in_minutes_and_little_memory(tmp_path):
     """In a fresh process, compiling included: under 3 minutes of processor time, and 1.5 GB."""
     code = (

@@ -65,10 +65,10 @@ def payoffs_of(placements: matrix.Placements, number: int, may_pass: bool) -> np
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("most", [1, 3], ids=["spies", "specialists"])
 def test_the_closed_form_is_the_linear_program(number, most):
-    """And both get from its strategies what it says. 2,000 turns, in 200 of which the Predictor may pass."""
+    """And both get from its strategies what it says. 600 turns, in 60 of which the Predictor may pass."""
     generator = np.random.default_rng(10 * number + most)
     reasons = {}
-    for k in range(500):
+    for k in range(150):
         may_pass = number == 1 and k % 5 == 0
         placements = random_placements(generator, most)
         payoffs = payoffs_of(placements, number, may_pass)
@@ -88,10 +88,10 @@ def test_the_closed_form_is_the_linear_program(number, most):
         covered = np.where(placements.room >= 0, cover[placements.room], 0)
         assert (placements.free + covered * (placements.blocked - placements.free)).max() < value + 1e-9
     # Every kind of condition has been met: a single placement, rooms, all lower bounds, all upper bounds.
-    assert reasons[-1] > 40
-    assert reasons[ROOMS] > 40
-    assert reasons[ROOMS + 1] > 4
-    assert sum(reasons.get(room, 0) for room in range(ROOMS)) > 20 or most == 1
+    assert reasons[-1] > 12
+    assert reasons[ROOMS] > 12
+    assert reasons[ROOMS + 1] > 0
+    assert sum(reasons.get(room, 0) for room in range(ROOMS)) > 3 or most == 1
 
 
 def test_any_cover_is_a_mix_of_pairs():
@@ -147,7 +147,7 @@ def test_all_pairs_are_solved_within_8_seconds(oracle):
     assert time.process_time() - start < 8
 
 
-@pytest.mark.parametrize(("options", "n"), [({}, 500), ({"allow_pass": True, "draw_offers": True}, 500)])
+@pytest.mark.parametrize(("options", "n"), [({}, 200), ({"allow_pass": True, "draw_offers": True}, 200)])
 def test_what_is_said_of_a_position_fits_together(options, n):
     game = ttt_envs.load(ID, mode="round", **options)
     oracle, states = game.oracle(), play(game, n, seed=1)

@@ -77,7 +77,10 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
     assert compared > 100
 
 
-@pytest.mark.parametrize(("win_length", "markers"), [(4, 13), pytest.param(4, 11, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("win_length", "markers"),
+    [(4, 14), *(pytest.param(4, k, marks=pytest.mark.slow) for k in (13, 11))],
+)
 def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
     """With so many markers the slow solver is quick."""
     ranks = deal_layouts(1, 16, seed=4)[0]
@@ -255,6 +258,7 @@ def test_the_table_of_a_match_is_sound():
     assert errors.max() < 0.001
 
 
+@pytest.mark.slow
 def test_a_smaller_table_of_other_layouts_agrees():
     """Within 5 standard errors of the difference in each of 6 entries."""
     *_, (_, made) = match.make_match_values(160, 8, seed=99, target=4, threads=2)

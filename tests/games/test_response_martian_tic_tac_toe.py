@@ -13,6 +13,8 @@ import ttt_envs
 from ttt_envs.evaluation import exploitability
 from ttt_envs.games.martian_tic_tac_toe.solver.response import PRECISION, Response
 
+pytestmark = pytest.mark.slow  # each walks through the whole game
+
 GAMES = {
     swap: ttt_envs.load("martian_tic_tac_toe", repetition_limit=None, same_size_swap=swap) for swap in (False, True)
 }
@@ -169,7 +171,6 @@ def test_what_cannot_be_answered_is_refused():
         Response(ttt_envs.load("martian_tic_tac_toe").new_state(0), uniform, 0)
 
 
-@pytest.mark.slow
 def test_nothing_beats_best_play():
     """The first player wins against anybody, the second loses against best play: minutes."""
     oracle = GAME.oracle()
@@ -216,7 +217,6 @@ def best_action(state, player):
     return legal[worth.argmax()]
 
 
-@pytest.mark.slow
 def test_random_play_loses_to_a_best_response():
     """Surely, up to the precision, in 300 plies: minutes."""
     oracle = GAME.oracle()

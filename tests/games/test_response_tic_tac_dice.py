@@ -90,6 +90,7 @@ def test_nothing_beats_best_play():
         assert found == pytest.approx(oracle.value(starts, player), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_exploitability_of_an_agent():
     best = measure(GAME, agents.load("oracle"), starts=2)
     assert abs(best.exploitability) < 1e-12

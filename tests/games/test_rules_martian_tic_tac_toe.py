@@ -43,7 +43,7 @@ def at_random(slow: SlowMartianTicTacToe, generator: random.Random, memory: dict
 
 
 def shuffling(slow: SlowMartianTicTacToe, generator: random.Random, memory: dict) -> int:
-    """Most often the player takes his last swap back, or goes on with the same cell."""
+    """Most often the player takes their last swap back, or goes on with the same cell."""
     legal, mover = slow.legal_actions(), slow.to_move
     action = generator.choice(legal)
     cell, undo = memory.get(mover, (None, None))
@@ -363,7 +363,7 @@ def test_other_rows_do_not_win(load, board):
 
 
 def rows_of_pieces(game: Game, rows: list[tuple[int, ...]], last: list[int], size: int) -> np.ndarray:
-    """States in which player 0 has all of a row but the cell `last`, which stands empty for him or one size lower."""
+    """States in which player 0 has all of a row but the cell `last`, which stands empty for them or one size lower."""
     states = np.repeat(game.prototype, len(rows))
     states["occurred"], states["ply"] = 1, 30
     states["stash"] = states["pieces"][0]
@@ -477,7 +477,7 @@ def test_without_a_limit_nothing_is_counted(load):
 
 
 def test_the_same_board_with_another_player_to_move_is_another_position(load):
-    """Red's piece comes back in three of his moves, blue's in two: the board returns after 5 plies, and after 10."""
+    """Red's piece comes back in three of red's moves, blue's in two: the board returns after 5 plies, and after 10."""
     found = position(load(repetition_limit=2), "R to move", CALM)
     found = found.play("a1=2", "c3=2", "a1=3", "c3=1", "a1=1")
     assert (found.says, found.board, found.occurred) == ("B to move", CALM, 1)
@@ -534,7 +534,7 @@ def test_who_cannot_move_is_passed_over(load):
 
 @late
 def test_who_alone_can_move_moves_again(load):
-    """And he repeats positions by himself: with himself to move."""
+    """A player who moves alone can repeat positions, with themselves to move."""
     found = position(load(**FULL), "R to move", BLUE_STUCK).play("a4=1")
     assert (found.says, found.occurred) == ("R to move", 1)
     found = found.play("a4=2")
@@ -555,7 +555,7 @@ def test_a_draw_where_nobody_can_move(load, cell):
 
 
 def crowded(game: Game, missing: tuple[int, ...], generator: random.Random) -> str:
-    """A random position, nobody's line: player k has all but `missing[k]` of his pieces on the board."""
+    """A random position, nobody's line: player k has all but `missing[k]` of their pieces on the board."""
     size = game.options["size"]
     pieces = []
     for player, less in enumerate(missing):

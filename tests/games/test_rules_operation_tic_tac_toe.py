@@ -306,7 +306,7 @@ def close(counts: np.ndarray, chance: float) -> None:
     assert np.abs(off).max() < 5
 
 
-@pytest.mark.parametrize("left", range(1, 9))
+@pytest.mark.parametrize("left", [1, *(pytest.param(left, marks=pytest.mark.slow) for left in range(2, 8)), 8])
 def test_every_offer_is_as_likely(load, left):
     """All triples of what is left, for each player, and independently of the other one's."""
     batch = Batch(load(), MANY, seed=left)
@@ -395,7 +395,7 @@ def scenes(load: Callable[..., Game]) -> dict[str, Scene]:
 
 @pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
 def test_who_does_not_act_cannot_submit(load, phase):
-    """In Parallel he can only wait, in AEC it is not his turn; a batch does not look at what he is said to play."""
+    """In Parallel they can only wait, in AEC it is not their turn; a batch ignores the action given for them."""
     here = scenes(load)[phase]
     game = here.game
     packed = pack_state(game, here.states[0], np.full(2, -1), np.uint64(0))

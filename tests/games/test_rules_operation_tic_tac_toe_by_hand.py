@@ -475,7 +475,7 @@ def test_who_decides_who_places_first(load, role, winner):
 
 
 def test_specialists_are_used_up_and_return(load):
-    """Three or what is left are offered for 8 rounds; the one picked does not come back, though he was not placed."""
+    """Three or what is left are offered for 8 rounds; the one picked does not come back, even if not placed."""
     game = load(max_idle_turns=2)
     here, left = Scene(game, game.new_state(seed=2)), [set(SPECIALISTS), set(SPECIALISTS)]
     for round_number in range(1, 9):

@@ -14,7 +14,7 @@ from ttt_envs.testing.positions import play_batch
 
 OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
 
-GAMES = 100 if jit.DISABLED else 10_000
+GAMES = 24 if jit.DISABLED else 10_000
 CHUNK = 500
 
 #: What the fast version's bytes mean in the slow one.

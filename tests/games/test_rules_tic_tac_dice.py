@@ -174,7 +174,7 @@ def test_fast_and_slow_agree(game_id, options, games, part):
 
 
 def play_against_rows(batch: Batch, steps: int) -> Play:
-    """Everybody spoils rows, his own too, so that most rounds are decided on count, or drawn."""
+    """All spoil rows, their own too, so that most rounds are decided on count, or drawn."""
     options = batch.game.options
     cells = np.arange(options["size"] ** 2)
     through = np.stack([np.isin(cells, line) for line in lines(options["size"], options["win_length"])])
@@ -531,7 +531,7 @@ def check_game_ends(game: Game, text: str, cell: str, over: str, rewards: tuple[
 
 
 def row_text(game: Game, line: tuple[int, ...], last: int) -> str:
-    """X has the line but for one cell, and the dice allow him to claim that one."""
+    """X has the line but for one cell, and the dice allow claiming that one."""
     size, target = game.options["size"], game.options["target_points"]
     ranks = [cell % 8 + 1 for cell in range(size * size)]
     low, high = {7: (3, 4), 8: (3, 5)}.get(ranks[last], (min(ranks[last], 6), 2 if ranks[last] != 2 else 1))

@@ -24,6 +24,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 
+@pytest.mark.slow
 def test_the_table_in_the_package_is_what_the_solver_says():
     single, pairs = tables.read_tables(tables.SHIPPED, *tables.DEFAULTS)
     assert tables.SHIPPED.stat().st_size < 500_000
@@ -63,6 +64,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 def test_a_table_is_made_once(folder, capsys):
     oracle = ttt_envs.load(ID, max_idle_turns=1).oracle()
     assert abs(oracle.start_value()) < 0.5

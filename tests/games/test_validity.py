@@ -18,12 +18,12 @@ from ttt_envs.testing.positions import play_batch
 
 GAMES: dict[str, Callable[[], Game]] = {
     "super": lambda: ttt_envs.load("super_tic_tac_toe"),
-    "martian": lambda: ttt_envs.load("martian_tic_tac_toe", **OPTIONS["martian_tic_tac_toe"][0]),
+    "martian": lambda: ttt_envs.load("martian_tic_tac_toe", **OPTIONS["martian_tic_tac_toe"][1]),
     "martian without limit": lambda: ttt_envs.load("martian_tic_tac_toe", repetition_limit=None),
     "dice": lambda: ttt_envs.load("tic_tac_dice"),
     "single dice": lambda: ttt_envs.load("tic_tac_dice", rounds="single"),
-    "match": lambda: ttt_envs.load("tic_tac_match", **OPTIONS["tic_tac_match"][0]),
-    "operation": lambda: ttt_envs.load("operation_tic_tac_toe", **OPTIONS["operation_tic_tac_toe"][0]),
+    "match": lambda: ttt_envs.load("tic_tac_match", **OPTIONS["tic_tac_match"][1]),
+    "operation": lambda: ttt_envs.load("operation_tic_tac_toe", **OPTIONS["operation_tic_tac_toe"][1]),
     "operation round": lambda: ttt_envs.load("operation_tic_tac_toe", mode="round"),
 }
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def _run(command: list[str], folder: Path, given: str | None = None) -> str:
         input=given,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
     )
     assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -57,26 +58,44 @@ def test_every_block_is_of_a_language_that_is_run() -> None:
         assert found - directives <= {"python", "console", "bibtex"}, page
 
 
-#: Runs each Python block of a page, with names and a folder of its own; the imports are shared.
+#: Pages whose examples ask an oracle that solves its game first, for a minute.
+SOLVING = {"martian_tic_tac_toe.md", "operation_tic_tac_toe.md"}
+
+
+def _groups(found: dict[Path, list[str]]) -> list[Any]:
+    """The pages as two parameters of a test, each of which runs in one process, as most of their time is imports."""
+    quick = {page: blocks for page, blocks in found.items() if page.name not in SOLVING}
+    long = {page: blocks for page, blocks in found.items() if page.name in SOLVING}
+    return [pytest.param(quick, id="quick"), pytest.param(long, id="solving", marks=pytest.mark.slow)]
+
+
+def _place(page: Path, k: int) -> str:
+    """The folder that a block of a page runs in; it names the block, too."""
+    return f"{page.relative_to(ROOT).with_suffix('')}/{k}"
+
+
+#: Runs Python blocks, each with names and a folder of its own; the imports are shared.
 RUN_BLOCKS = """
 import json, os, sys
-for k, code in enumerate(json.loads(sys.stdin.read())):
-    print(f"--- block {k}", flush=True)
-    os.makedirs(f"block{k}")
-    os.chdir(f"block{k}")
-    exec(compile(code, f"block {k}", "exec"), {"__name__": "__main__"})
-    os.chdir("..")
+for name, code in json.loads(sys.stdin.read()):
+    print(f"--- {name}", flush=True)
+    os.makedirs(name)
+    here = os.getcwd()
+    os.chdir(name)
+    exec(compile(code, name, "exec"), {"__name__": "__main__"})
+    os.chdir(here)
 """
 
 
-@pytest.mark.parametrize("blocks", [pytest.param(blocks, id=page.name) for page, blocks in _by_page("python").items()])
-def test_python_blocks(blocks: list[str], tmp_path: Path) -> None:
-    _, *printed = re.split(r"^--- block \d+$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(blocks)), flags=re.M)
+@pytest.mark.parametrize("pages", _groups(_by_page("python")))
+def test_python_blocks(pages: dict[Path, list[str]], tmp_path: Path) -> None:
+    codes = [(_place(page, k), code) for page, blocks in pages.items() for k, code in enumerate(blocks)]
+    _, *printed = re.split(r"^--- .*$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(codes)), flags=re.M)
     # A comment behind a print says what it prints.
-    for code, text in zip(blocks, printed, strict=True):
+    for (name, code), text in zip(codes, printed, strict=True):
         for line in code.splitlines():
             if line.startswith("print(") and "  # " in line:
-                assert line.split("  # ", 1)[1] in text.splitlines()
+                assert line.split("  # ", 1)[1] in text.splitlines(), name
 
 
 def test_the_game_of_the_readme_is_the_same_each_time(tmp_path: Path) -> None:
@@ -86,14 +105,16 @@ def test_the_game_of_the_readme_is_the_same_each_time(tmp_path: Path) -> None:
     assert first.startswith("over:")
 
 
-#: Runs each command of a page's console blocks, a block with a folder of its own; the imports are shared.
+#: Runs the commands of console blocks, each block in a folder of its own; the imports are shared.
 RUN_COMMANDS = """
 import json, os, runpy, sys
 from ttt_envs.cli import main
-for k, block in enumerate(json.loads(sys.stdin.read())):
-    os.makedirs(f"block{k}/runs/x")
-    os.chdir(f"block{k}")
-    os.symlink(sys.argv[1], "agents")  # commands name the files of a checkout
+agents = sys.argv[1]
+for name, block in json.loads(sys.stdin.read()):
+    os.makedirs(f"{name}/runs/x")
+    here = os.getcwd()
+    os.chdir(name)
+    os.symlink(agents, "agents")  # commands name the files of a checkout
     for words in block:
         print("$", *words, flush=True)
         status = 0
@@ -102,25 +123,28 @@ for k, block in enumerate(json.loads(sys.stdin.read())):
                 status = main(words[1:])
             else:
                 kind, place = (runpy.run_module, 2) if words[1] == "-m" else (runpy.run_path, 1)
-                before, sys.argv = sys.argv, words[place:]
+                sys.argv = words[place:]
                 kind(words[place], run_name="__main__")
-                sys.argv = before
         except SystemExit as stopped:
             status = stopped.code
         if status:
-            sys.exit(f"exit status {status}: {' '.join(words)}")
-    os.chdir("..")
+            sys.exit(f"exit status {status}: {' '.join(words)}, on page {name}")
+    os.chdir(here)
 """
 
 
-@pytest.mark.parametrize("texts", [pytest.param(texts, id=page.name) for page, texts in _by_page("console").items()])
-def test_console_blocks(texts: list[str], tmp_path: Path) -> None:
-    blocks = [[shlex.split(line) for line in commands.splitlines()] for commands in texts]
-    for commands in blocks:
-        assert {words[0] for words in commands} <= {"python", "ttt"}, "console blocks hold commands of python and ttt"
+@pytest.mark.parametrize("pages", _groups(_by_page("console")))
+def test_console_blocks(pages: dict[Path, list[str]], tmp_path: Path) -> None:
+    blocks = [
+        (_place(page, k), [shlex.split(line) for line in commands.splitlines()])
+        for page, texts in pages.items()
+        for k, commands in enumerate(texts)
+    ]
+    for name, commands in blocks:
+        assert {words[0] for words in commands} <= {"python", "ttt"}, f"{name}: commands are of python and ttt"
         words = [word for command in commands for word in command]
         uses = any(word.startswith("network:runs/x") for word in words)
-        assert not uses or "runs/x" in words, "a block that uses a run must make it"
+        assert not uses or "runs/x" in words, f"{name}: a block that uses a run must make it"
     _run(["-c", RUN_COMMANDS, str(ROOT / "agents")], tmp_path, json.dumps(blocks))
 
 
@@ -163,8 +187,8 @@ def test_pages_name_no_path_of_a_machine() -> None:
         assert not re.search(r"(?<![\w./])/(home|root|tmp|usr|work)/", page.read_text())
 
 
-#: Notebooks that measure for minutes, however short they train.
-LONG = {"02_exploitability"}
+#: Notebooks that solve, compile, or measure for long, however short they train.
+LONG = {"01_quickstart", "02_exploitability", "03_ppo_to_alphazero"}
 
 #: Numbers in notebooks that say how long is trained, or how much is played; the tests take a part of them.
 SIZES = re.compile(r"^(STEPS|POSITIONS|PLIES|GAMES) = ([\d_]+)$", re.MULTILINE)

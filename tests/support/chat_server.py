@@ -92,12 +92,16 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send(200, {"object": "nothing"})
         if model == "text":
             return self.send(200, None)
+        if model == "control":
+            return self.send(500, {"error": {"message": "\x1b[2J\x07\ud800 out of order"}})
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
         }.get(model, f"Let me think.\nI play {first}.")
         usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
+        if model == "boasts":
+            usage["prompt_tokens"] = 10**400
         return self.send(
             200,
             {

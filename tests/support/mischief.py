@@ -63,7 +63,7 @@ DEEDS = {
     "late": lambda m: (time.sleep(3), answer(m)),
     "garbage": lambda m: write(b"resign \x1b[31m\n"),
     "bytes": lambda m: write(b"\xff\xfe\x00\n"),
-    "deep": lambda m: write(b"[" * 50_000 + b"\n"),
+    "deep": lambda m: write(b'{"type": ' + b"[" * 900 + b"]" * 900 + b"}\n"),
     "number": lambda m: write(b"7\n"),
     "digits": lambda m: write(b"9" * 10_000 + b"\n"),
     "empty line": lambda m: write(b"\n"),

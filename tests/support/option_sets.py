@@ -1,6 +1,5 @@
 """The option sets that each game is tested with."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,51 +14,47 @@ from ttt_envs.core.game import Game
 #: Game id -> the option sets it is tested with. Every game of the registry has an entry.
 OPTIONS: dict[str, list[dict]] = {
     "super_tic_tac_toe": [
-        {"first_move": "center_board", "won_boards": "open"},
         {"first_move": "center_board", "won_boards": "closed"},
+        {"first_move": "center_board", "won_boards": "open"},
         {"first_move": "anywhere", "won_boards": "open"},
         {"first_move": "anywhere", "won_boards": "closed"},
         {"random_opening_plies": 6},
     ],
     "martian_tic_tac_toe": [
-        {"size": 5, "players": 3, "max_plies": 60},
         {"size": 3, "players": 2, "repetition_limit": 3, "max_plies": 300, "same_size_swap": False},
+        {"size": 5, "players": 3, "max_plies": 60},
         {"size": 6, "players": 4, "max_plies": 40, "same_size_swap": True, "repetition_limit": None},
         {"size": 4, "repetition_limit": 2, "max_plies": 80},
     ],
     "tic_tac_dice": [
-        {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},
         {"rounds": "single"},
+        {"size": 3, "win_length": 3, "target_points": 5, "rounds": "match"},
         {"size": 5, "win_length": 4, "target_points": 3},
     ],
     "big_tic_tac_dice": [
         {"size": 4, "win_length": 3, "target_points": 2, "rounds": "match"},
     ],
     "tic_tac_super_dice": [
-        {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
         {"rounds": "single"},
+        {"size": 4, "win_length": 4, "target_points": 1, "rounds": "match"},
     ],
     "tic_tac_match": [
-        {"players": 4, "teams": True, "history": 3},
         {"players": 2},
+        {"players": 4, "teams": True, "history": 3},
         {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9, "history": 3},
         {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 4},
         {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "history": 1, "max_turns": 40},
     ],
     "operation_tic_tac_toe": [
+        {"mode": "round"},
         # Rounds 9 and 10 are overtime.
         {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3},
-        {"mode": "round"},
         {"rounds_to_win": 1, "max_rounds": 2, "max_idle_turns": 6, "allow_pass": True, "draw_offers": True},
         {"mode": "round", "specialists": (("mole", "hacker"), ("courier", "pusher")), "first_placer": 1},
     ],
 }
 
 TOYS = [{"players": 2, "tosses": 1}, {"players": 3, "tosses": 2}]
-
-
-#: Option sets of each game that are tested in the default run: each form of record is compiled anew, for a long time.
-USUAL = 2
 
 
 def compiled_late(*values: Any) -> Any:
@@ -73,21 +68,30 @@ def late(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def marked_games() -> list[Any]:
-    """The games of `all_games` as parameters of a test; the later option sets of a game are marked slow."""
-    count: Counter[str] = Counter()
+    """The games with each of their option sets, and the toys, as parameters of a test.
+
+    By default the first set of a game is compiled, and the second one is run without the JIT: each form of record takes
+    many seconds to compile. The others, and these the other way round, are slow.
+    """
     found = []
-    for game in all_games():
-        count[game.id] += 1
-        late = game.id in OPTIONS and count[game.id] > USUAL
-        found.append(pytest.param(game, id=repr(game), marks=[pytest.mark.slow] if late else []))
-    return found
+    for game_id, option_sets in OPTIONS.items():
+        default = min(1, len(option_sets) - 1) if jit.DISABLED else 0
+        for k, options in enumerate(option_sets):
+            marks = [] if k == default else [pytest.mark.slow]
+            found.append(pytest.param(game := ttt_envs.load(game_id, **options), id=repr(game), marks=marks))
+    return found + [pytest.param(game, id=repr(game)) for game in toys()]
 
 
 def all_games() -> Iterator[Game]:
-    """The registry's games with each of their option sets, without the JIT with the first one; and the toys."""
+    """The registry's games with each of their option sets, and the toys."""
     for game_id, option_sets in OPTIONS.items():
-        for options in option_sets[:1] if jit.DISABLED else option_sets:
+        for options in option_sets:
             yield ttt_envs.load(game_id, **options)
+    yield from toys()
+
+
+def toys() -> Iterator[Game]:
+    """Small games with choices at once and hidden cards."""
     for options in TOYS:
         yield toy_coin.make(**options)
     yield toy_kuhn.make()

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from tools import benchmark
+import ttt_envs
+from tools import arena, benchmark
 from ttt_envs import registry
 
 SUPER = "super_tic_tac_toe"
@@ -39,6 +41,34 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
     assert all(m.value > 0 for m in found) == (part != "search")
     if part == "search":
         assert "skipped: agent mcts:simulations=1000 plays only games" in found[0].note
+
+
+def test_benchmark_of_tournaments(toy, monkeypatch):
+    """The loop plays every pair from all seats, as the tournament does."""
+    game = ttt_envs.load("toy_coin")
+    loop = arena.play_loop(game, ["random", "greedy", "mixed:random"], 0.001)
+    assert loop.games % 6 == 0
+    assert loop.games >= 6
+    assert loop.moves >= 2 * loop.games
+    assert 0 < loop.thinking < loop.seconds
+    asked = []
+    usual = arena.tournament
+
+    def tournament(*given, workers=None, **settings):
+        asked.append((settings["games"], workers))
+        return usual(*given, **settings)
+
+    monkeypatch.setattr(arena, "tournament", tournament)
+    monkeypatch.setattr(arena, "find", lambda game: SimpleNamespace(rungs=("random", "greedy")))
+    found = {m.what: m for m in arena.bench_arena("toy_coin", QUICK, {"arena / ladder": 1e9})}
+    assert all(m.value > 0 for m in found.values())
+    assert [workers for _, workers in asked[-2:]] == [2, None]
+    assert asked[-1][0] == asked[-2][0] == arena.MORE * asked[-3][0]
+    whole, several = found["ladder: tournament"], found["ladder: loop over make_aec"]
+    ratio = found["ladder: tournament / loop"]
+    assert ratio.value == pytest.approx(whole.value / several.value)
+    assert ratio.met is False
+    assert found["random, greedy: tournament / loop"].met is None
 
 
 def test_benchmark_of_training(monkeypatch):

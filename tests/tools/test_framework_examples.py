@@ -11,14 +11,18 @@ from ttt_envs.core import jit
 
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
-#: Those that are quick enough for the default run; the others run where their framework is installed.
-QUICK = {"cleanrl_ppo", "sb3_gymnasium"}
+#: The one that is quick enough for the default run; the others run where their framework is installed.
+QUICK = {"text_values"}
+
+
+#: What `--tests` runs.
+USUAL = examples.TESTS
 
 
 def test_every_example_is_short_on_the_page_and_says_what_it_needs():
     assert set(examples.examples()) > QUICK
     for name, path in examples.examples().items():
-        assert len(path.read_text().splitlines()) <= 110
+        assert len(path.read_text().splitlines()) <= 80
         needed = examples.requirements(path)
         assert needed[0] == "ttt-envs"
         assert all(re.fullmatch(r"[\w.\[\]-]+==[\d.]+", each) for each in needed[1:]), "tested versions"
@@ -35,7 +39,9 @@ def test_an_example_runs(name, capfd):
     if not examples.satisfied(examples.requirements(path)):
         pytest.skip("needs an environment of its own: make examples")
     assert examples.main([name, "--short"]) == 0
-    assert re.search(r"scores [\d.]+ \([\d.]+ to [\d.]+\) against random in \d+ games", capfd.readouterr().out)
+    out = capfd.readouterr().out
+    assert re.search(r"scores [\d.]+ \([\d.]+ to [\d.]+\) against random in \d+ games", out)
+    assert " failed at ply " not in out, "a game that is lost by an error is rated too"
 
 
 def script(folder: Path, code: str, needs: str = '"ttt-envs"') -> Path:
@@ -84,12 +90,24 @@ def test_what_is_not_installed_gets_an_environment_of_its_own(tmp_path, monkeypa
     assert python != Path(sys.executable)
     assert [call[1:3] for call in calls] == [["-m", "venv"], ["-m", "pip"], ["-m", "pip"]]
     assert calls[1][-1] == "torch==0.0.1"
-    assert calls[2][-4:] == ["-e", str(examples.ROOT), "other==1.0", "torch==0.0.1"]
+    assert calls[2][-5:] == ["-e", str(examples.ROOT), "pytest", "other==1.0", "torch==0.0.1"]
     assert examples.python_for(needed) == python
     assert len(calls) == 3, "it is made once"
     script(tmp_path, "print(1)", '"ttt-envs", "other==1.0"')
     assert examples.main(["--here"]) == 0
     assert "left out" in capfd.readouterr().out
+
+
+def test_tests_run_once_in_each_environment(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(examples, "FOLDER", tmp_path)
+    monkeypatch.setattr(examples, "TESTS", ["--version"])
+    script(tmp_path, "raise SystemExit(3)").rename(tmp_path / "first.py")
+    script(tmp_path, "raise SystemExit(3)")
+    assert examples.main(["--tests"]) == 0
+    out = capfd.readouterr().out
+    assert re.search(r"first +\d+ s +pytest \d", out)
+    assert not re.search(r"mine +\d+ s", out)
+    assert all((examples.ROOT / each).exists() for each in USUAL)
 
 
 def test_an_example_without_metadata_is_named(tmp_path):

@@ -35,7 +35,7 @@ TINY: dict[str, Any] = {
 
 THREE: dict[str, Any] = {
     "game": "martian_tic_tac_toe",
-    "options": {"size": 5, "players": 3, "max_plies": 15, "repetition_limit": None},
+    "options": {"size": 5, "players": 3, "max_plies": 60},
 }
 
 
@@ -190,6 +190,7 @@ def test_long_games_are_learned_from_before_they_end():
     assert games.values[:, :3, 0] == pytest.approx(np.tile([0.010, 0.011, 0.012], (30, 1)))
 
 
+@pytest.mark.slow
 def test_three_players_have_values_of_their_own(tmp_path):
     config = Config(
         **{**TINY, **THREE, "steps": 160, "num_envs": 4, "horizon": 8, "eval_every": 160}, out=tmp_path / "x"

@@ -257,6 +257,7 @@ def _steps(out: Path) -> int:
         return -1
 
 
+@pytest.mark.slow
 def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollout(tmp_path: Path) -> None:
     out = tmp_path / "x"
     process = _start(out)

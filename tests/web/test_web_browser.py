@@ -1,14 +1,23 @@
 """The page of `ttt serve` in Debian's chromium: games played by clicks and keys, and what a browser is sent."""
 
+import hashlib
 import json
 import random
 import re
+import secrets
 import shutil
 
+import numpy as np
 import pytest
 
+import ttt_envs
 from tools.serving import Served
+from ttt_envs import agents
 from ttt_envs.core import jit
+from ttt_envs.core.live import LiveGame
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.web.store import Saved, Seat, Store
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
@@ -30,12 +39,27 @@ KINDS = {
     "operation_tic_tac_toe": {"mode": "round"},
 }
 
+#: Games that take long even so, each with a seed of a shorter one.
+LONG = {"super_tic_tac_toe": 1, "martian_tic_tac_toe": 7}
+
 NEXT = "button.spot:not(.chosen), .banner:not([hidden]) button, h1[data-state=over]"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Served(tmp_path_factory.mktemp("serve") / "games.sqlite")
+def folder(tmp_path_factory):
+    """A folder with the file of the server's games, and with a file of two recorded games."""
+    folder = tmp_path_factory.mktemp("serve")
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    names, seeds = ["random", "greedy"], game_seeds(0, 2)
+    games = play_games(game, [agents.load(name) for name in names], (0, 1), seeds, keep=range(2))
+    (folder / "records").mkdir()
+    records.write(folder / "records" / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    server = Served(folder / "games.sqlite", "--records", str(folder / "records"))
     yield server
     assert server.stop() == 0
 
@@ -55,7 +79,7 @@ class Person:
         self.context = chromium.new_context(**settings)
         self.server = server
         self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(180_000)  # much may have to be compiled, on a busy machine
         self.faults: list[str] = []
         self.received: list[str] = []
         self.page.on("console", lambda message: self.faults.append(message.text))
@@ -118,8 +142,10 @@ class Person:
         """Click at random until an action is chosen, or the game is over."""
         log = self.page.locator(".log li")
         before = log.count()
+        # The move itself is waited for, too: after it the turn may be another person's, with nothing to click here.
+        what_follows = self.page.locator(f"{NEXT}, .log li:nth-child({before + 1})")
         while not self.over() and log.count() == before:
-            self.page.locator(NEXT).first.wait_for()
+            what_follows.first.wait_for(state="attached")
             following = self.page.locator(".banner:not([hidden]) button")
             if following.count():
                 following.click()
@@ -131,6 +157,45 @@ class Person:
                     spots.nth(rng.randrange(count)).click(timeout=2000)
                 except api.TimeoutError:  # the spots have changed meanwhile
                     continue
+
+    def gone_on_with(self, file, game: str) -> list[list[str]]:
+        """Open a game against `random` shortly before its end, which was kept in the server's file; the clicks left.
+
+        Seeds make it certain: `random` answers the clicks so that the game ends as it ended before.
+        """
+        (token,) = (each["value"] for each in self.context.cookies() if each["name"].startswith("ttt_envs_"))
+        me, other, rng = hashlib.sha256(token.encode()).hexdigest(), agents.load("random"), np.random.default_rng(0)
+        live = LiveGame.begin(ttt_envs.load(game, **KINDS[game]), LONG[game])
+        clicks, mine = [], []
+        while not live.over:
+            (player,) = live.asked()
+            if player == 0:
+                action = int(rng.choice(live.legal(0)))
+                clicks.append(list(live.game.clicks(live.state[0], action)))
+                mine.append(live.ply)
+            else:
+                action = int(other.act(live.view(player))[0])
+            live.choose(player, action)
+        live.take_back(mine[-3])
+        ident, seats = secrets.token_urlsafe(16), [Seat(None, me), Seat("random")]
+        store = Store(file)
+        store.add(
+            Saved(
+                id=ident,
+                game=game,
+                options=KINDS[game],
+                seed=LONG[game],
+                library=ttt_envs.__version__,
+                creator=me,
+                seats=seats,
+                actions=live.actions,
+            )
+        )
+        store.close()
+        self.page.reload()
+        self.page.locator(f".own a[href='#/g/{ident}']").click()
+        self.page.locator(".board img").wait_for()
+        return clicks[-3:]
 
     def close(self) -> None:
         self.context.close()
@@ -150,12 +215,27 @@ def people(chromium, server):
         each.close()
 
 
-@pytest.mark.parametrize("game", KINDS)
-def test_a_game_of_every_kind_is_played_to_its_end_by_clicks(people, game):
+@pytest.mark.parametrize("game", [pytest.param(each, marks=pytest.mark.slow if each in LONG else ()) for each in KINDS])
+def test_a_game_of_every_kind_is_played_from_start_to_end_by_clicks(people, game):
     me, rng = people(viewport={"width": 1400, "height": 1000}), random.Random(1)
     me.begin(game, "me", "random", **KINDS[game])
     while not me.over():
         me.play_a_move(rng)
+    look_back(me)
+
+
+@pytest.mark.parametrize("game", LONG)
+def test_a_long_game_is_gone_on_with_and_played_to_its_end_by_clicks(people, folder, game):
+    me = people(viewport={"width": 1400, "height": 1000})
+    for spots in me.gone_on_with(folder / "games.sqlite", game):
+        for spot in spots:
+            me.page.get_by_label(spot, exact=True).click()
+    me.page.locator("h1[data-state=over]").wait_for()
+    look_back(me)
+
+
+def look_back(me):
+    """What there is to see after a game: the result, what was lost, all positions, and a new game."""
     assert re.match(r"You (win|lose): |Draw", me.headline)
     me.page.get_by_text("What your moves have lost").wait_for()
     assert me.page.locator(".review").inner_text().count("You lost") == 1
@@ -223,7 +303,9 @@ def test_two_people_play_each_other_and_hands_stay_hidden(people):
         assert len(running) > 4
         assert set(own) == hands[seat]
         assert all(re.fullmatch(r"\d hidden", each) for each in shown), shown
-        assert not any(f": {hand}" in each for each in running for hand in hands[1 - seat] - hands[seat])
+        # A hand that was wiped out begins the list of the discards, and may begin another hand: it ends there, too.
+        secret = "|".join(map(re.escape, hands[1 - seat] - hands[seat]))
+        assert not any(re.search(f": ({secret})(?!,)", each) for each in running)
 
 
 def test_choices_at_once_are_not_told_before_both_have_chosen(people):
@@ -233,9 +315,11 @@ def test_choices_at_once_are_not_told_before_both_have_chosen(people):
     other.page.locator("button.spot").first.wait_for()
     me.page.locator("button.spot").first.wait_for()
     before = len(other.received)
-    while not me.page.locator("h1", has_text="You chose").count():
-        spots = me.page.locator("button.spot:not(.chosen)")
-        spots.nth(rng.randrange(spots.count())).click()
+    told, spots = me.page.locator("h1", has_text="You chose"), me.page.locator("button.spot:not(.chosen)")
+    while not told.count():
+        told.or_(spots).first.wait_for()
+        if count := spots.count():
+            spots.nth(rng.randrange(count)).click()
     chosen = re.match(r"You chose (.*)\. Waiting", me.headline)[1]
     other.page.locator("li", has_text="has chosen").wait_for()
     new = "".join(other.received[before:])
@@ -288,7 +372,7 @@ def test_a_reload_and_a_killed_server_lose_nothing(people, chromium, tmp_path):
     server.stop()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
     me, rng = people(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True), random.Random(0)
     width = "document.documentElement.scrollWidth"
@@ -305,7 +389,7 @@ def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
     assert (sum(map(int, re.findall(r"\d+", background))) > 384) == (scheme == "light")
 
 
-def test_a_game_is_played_by_keys_alone(people):
+def test_a_game_is_played_by_keys_alone(people, folder):
     me, rng = people(), random.Random(0)
     me.page.get_by_label("Super Tic-Tac-Toe").focus()
     for _ in range(40):
@@ -323,15 +407,57 @@ def test_a_game_is_played_by_keys_alone(people):
     me.page.keyboard.press("ArrowRight")
     me.page.keyboard.press("ArrowDown")
     assert me.page.evaluate("document.activeElement.getAttribute('aria-label')") == "cell 4/4"
-    plies = 0
-    while not me.over():
+    for turn in range(1, 4):
         me.page.locator("button.spot:focus").wait_for()  # after each answer the focus is on the board again
         me.page.keyboard.press(rng.choice(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]))
         me.page.keyboard.press("Enter")
-        plies += 1
-        me.page.locator(f".log li:nth-child({2 * plies}), h1[data-state=over]").first.wait_for()
+        me.page.locator(f".log li:nth-child({2 * turn})").wait_for()
+    me.page.goto(f"{me.server.address}/#/")
+    me.gone_on_with(folder / "games.sqlite", "super_tic_tac_toe")
+    me.page.locator("button.spot").first.focus()
+    for _ in range(40):
+        me.page.locator("button.spot:focus, h1[data-state=over]").first.wait_for()
+        if me.over():
+            break
+        before = me.page.locator(".log li").count()
+        me.page.keyboard.press("Enter")
+        me.page.locator(f".log li:nth-child({before + 2}), h1[data-state=over]").first.wait_for()
     said = me.page.locator("#said").inner_text()
     assert re.search("You (win|lose)|Draw", said)
+
+
+def test_recorded_games_are_opened_and_stepped_through(people):
+    me = people()
+    me.page.get_by_role("link", name="Recorded games").click()
+    me.page.get_by_role("link", name="games.jsonl").click()
+    rows = me.page.locator("tbody tr")
+    rows.nth(1).wait_for()
+    assert [row.inner_text().split("\t")[1] for row in rows.all()] == ["random – greedy"] * 2
+    plies = int(rows.nth(1).locator("td").nth(2).inner_text())
+    me.page.get_by_role("link", name="game 1").click()
+    back, on = me.page.get_by_label("back", exact=True), me.page.get_by_label("on", exact=True)
+    me.page.get_by_text("ply 0", exact=True).wait_for()
+    assert me.headline == "Start."
+    assert back.is_disabled()
+    pictures = set()
+    for ply in range(1, plies + 1):
+        pictures.add(me.page.locator(".board img").get_attribute("src"))
+        on.click()
+        me.page.get_by_text(f"ply {ply}", exact=True).wait_for()
+    assert len(pictures) == plies, "each position has its picture"
+    assert re.match("X wins|O wins|Draw", me.headline)
+    assert on.is_disabled()
+    back.click()
+    me.page.get_by_text(f"ply {plies - 1}", exact=True).wait_for()
+    assert re.match(r"[XO]: ", me.headline)
+    me.page.get_by_label("position", exact=True).focus()
+    me.page.keyboard.press("Home")
+    me.page.get_by_text("ply 0", exact=True).wait_for()
+    me.page.get_by_role("button", name="Play").click()
+    me.page.get_by_text("ply 1", exact=True).wait_for()
+    me.page.get_by_role("button", name="Pause").click()
+    me.page.get_by_role("link", name="All games of this file").click()
+    rows.nth(1).wait_for()
 
 
 def test_agents_are_watched_with_pause_and_step(people):

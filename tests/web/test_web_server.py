@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import toy_coin
 import toy_kuhn
 from option_sets import marked_games
 
@@ -16,7 +15,7 @@ import ttt_envs
 from ttt_envs import agents, registry
 from ttt_envs.agents import Agent
 from ttt_envs.core import jit
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.live import LiveGame
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.play import game_seeds, play_games
@@ -33,7 +32,6 @@ from ttt_envs.web.catalog import Agents, fields_of
 from ttt_envs.web.guard import Rates
 from ttt_envs.web.hall import Hall
 from ttt_envs.web.recorded import Records
-from ttt_envs.web.table import Table
 
 COIN, KUHN, TURNS = "toy_coin", "toy_kuhn", "super_tic_tac_toe"
 
@@ -298,13 +296,13 @@ def test_a_hidden_card_is_not_sent_to_the_other_player(server):
     other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
     room = server.hall._rooms[ident]
     card = [toy_kuhn.JACK, toy_kuhn.QUEEN, toy_kuhn.KING]
-    hands = [card.index(int(each)) for each in room.table.state[0]["card"]]
+    hands = [card.index(int(each)) for each in room.live.state[0]["card"]]
     game = room.game
-    assert me.look(ident)["text"] == game.format_state(room.table.state[0], 0)
-    assert other.look(ident)["text"] == game.format_state(room.table.state[0], 1)
+    assert me.look(ident)["text"] == game.format_state(room.live.state[0], 0)
+    assert other.look(ident)["text"] == game.format_state(room.live.state[0], 1)
     # The same position with another card of the other player, which this player cannot tell apart.
     for browser, player in ((me, 0), (other, 1)):
-        altered = room.table.state.copy()
+        altered = room.live.state.copy()
         altered["card"][0, 1 - player] = 3 - hands[0] - hands[1]
         assert browser.look(ident, 1 - player)["text"] == game.format_state(altered[0], player)
     for k, browser in ((0, me), (1, other)):
@@ -313,7 +311,7 @@ def test_a_hidden_card_is_not_sent_to_the_other_player(server):
         assert browser.look(ident)["you"] == k
     seen = third.look(ident)
     assert seen["you"] is None
-    assert seen["text"] == game.format_state(room.table.state[0], SPECTATOR)
+    assert seen["text"] == game.format_state(room.live.state[0], SPECTATOR)
     assert not re.search("jack|queen|king", seen["text"], re.IGNORECASE)
 
 
@@ -321,17 +319,17 @@ def test_a_hidden_card_is_not_sent_to_the_other_player(server):
 def test_a_spectator_sees_nothing_that_a_player_does_not_know(game):
     rng = np.random.default_rng(0)
     for seed in range(3):
-        table = Table(game, seed)
+        live = LiveGame.begin(game, seed)
         for _ in range(6):
-            if table.over:
+            if live.over:
                 break
-            hidden = table.state.copy()
+            hidden = live.state.copy()
             for player in range(game.num_players):  # all that anybody does not know is drawn anew
                 game.loops.resample_rows(hidden, np.array([player]), np.array([seed], np.uint64))
             for show in (game.format_state, game.draw):
-                assert show(table.state[0], SPECTATOR) == show(hidden[0], SPECTATOR)
-            player = table.asked()[0]
-            table.choose(player, int(rng.choice(table.legal(player))))
+                assert show(live.state[0], SPECTATOR) == show(hidden[0], SPECTATOR)
+            player = live.asked()[0]
+            live.choose(player, int(rng.choice(live.legal(player))))
 
 
 def test_a_choice_is_not_told_before_all_have_chosen(server):
@@ -643,23 +641,7 @@ def test_a_folder_of_records_must_be_one(tmp_path):
         Records(tmp_path / "file")
 
 
-# --- tables and their file ---
-
-
-def test_a_table_refuses_what_cannot_be_played():
-    table = Table(toy_coin.make(), 0)
-    assert table.asked() == [0, 1]
-    assert not table.choose(0, table.legal(0)[0])
-    with pytest.raises(IllegalAction, match="player 0 has chosen already"):
-        table.choose(0, 0)
-    for action in (-5, 10**9):
-        with pytest.raises(IllegalAction):
-            table.choose(1, action)
-    assert table.ply == 0
-    table.choose(1, table.legal(1)[0])
-    assert table.ply == 1
-    table.take_back(0)
-    assert (table.ply, table.waiting, table.asked()) == (0, {}, [0, 1])
+# --- the file of games ---
 
 
 def test_a_file_that_is_none_is_refused(tmp_path):

@@ -98,6 +98,34 @@ def test_gymnasiums_vector_wrappers(name):
     assert observations.shape == (3, 190)
 
 
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_gymnasium_makes_many_by_name(mode):
+    envs = gymnasium.make_vec("ttt_envs/SuperTicTacToe-v0", 3, vectorization_mode=mode, opponent="random", seat=0)
+    observations, infos = envs.reset(seed=0)
+    assert envs.observation_space.contains(observations)
+    assert np.array_equal(observations["action_mask"], infos["action_mask"])
+    ended = np.zeros(3, bool)
+    while not ended.any():
+        observations, rewards, ended, *_ = envs.step(observations["action_mask"].argmax(axis=1))
+        assert envs.observation_space.contains(observations)
+    assert rewards[ended].any(), "a game that is over so soon is no draw"
+
+
+# --- Stable-Baselines3 ---
+
+
+def test_sb3_s_predictions_are_actions():
+    sb3 = pytest.importorskip("stable_baselines3")
+    env = ttt_envs.make_single(SUPER, opponent="random", mask="info")
+    model = sb3.DQN("MlpPolicy", env, buffer_size=10, device="cpu")
+    seen, _ = env.reset(seed=0)
+    for observation, shape in ((seen, ()), (seen[None], (1,))):
+        env.reset(seed=0)
+        action, _ = model.predict(observation)
+        assert action.shape == shape
+        assert env.observation_space.contains(env.step(action)[0])
+
+
 # --- TorchRL ---
 
 

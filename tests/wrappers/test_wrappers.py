@@ -12,7 +12,7 @@ import pettingzoo
 import pytest
 import toy_coin
 from gymnasium.utils.env_checker import check_env
-from option_sets import OPTIONS, USUAL
+from option_sets import OPTIONS
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 
 import ttt_envs
@@ -42,7 +42,7 @@ def aec_makers() -> dict[str, Callable[..., AECGame]]:
                 "aec", f"ttt_envs/{i}-v0", **arguments
             )
         makers[f"make_aec {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_aec(
-            i, **OPTIONS[i][:USUAL][-1], **arguments
+            i, **OPTIONS[i][0], **arguments
         )
     for players in (2, 3):
         makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(toy_coin.make(players=p), **arguments)
@@ -57,7 +57,7 @@ def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
                 "parallel", f"ttt_envs/{i}-v0", **arguments
             )
         makers[f"make_parallel {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_parallel(
-            i, **OPTIONS[i][:USUAL][-1], **arguments
+            i, **OPTIONS[i][0], **arguments
         )
     for players in (2, 3):
         makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(toy_coin.make(players=p), **arguments)
@@ -70,7 +70,7 @@ each_parallel = pytest.mark.parametrize("make", parallel_makers().values(), ids=
 
 def games() -> list[Game]:
     return [
-        *(ttt_envs.load(game_id, **OPTIONS[game_id][:USUAL][-1]) for game_id in GAME_IDS),
+        *(ttt_envs.load(game_id, **OPTIONS[game_id][0]) for game_id in GAME_IDS),
         toy_coin.make(players=2),
         toy_coin.make(players=3, tosses=2),
     ]
@@ -172,7 +172,7 @@ FOLDERS = [game_id for game_id in GAME_IDS if ttt_envs.GAMES[game_id].split(":")
 @pytest.mark.parametrize("game_id", FOLDERS)
 def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
     module = import_module(f"ttt_envs.games.{game_id}")
-    options = OPTIONS[game_id][:USUAL][-1]
+    options = OPTIONS[game_id][0]
     for make in (module.env, module.raw_env):
         env = make(render_mode="ansi", **options)
         assert isinstance(env, AECGame)

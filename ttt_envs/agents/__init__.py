@@ -1,7 +1,7 @@
 """Agents, which choose moves. `agents.load("mcts:simulations=400")` gives one; an agent answers `act(view)`.
 
 Agents of your own: subclass `Agent`, or write a function `f(observation, mask) -> action`, and name it wherever an
-agent is named, as "my_agent.py:name" or as the object itself. `from_sb3` and `from_torch` adapt trained models.
+agent is named, as "my_agent.py:name" or as the object itself. `from_sb3`, `from_torch` and `from_text` adapt models.
 """
 
 import copy
@@ -19,7 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_torch
+from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_text, from_torch
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
@@ -33,6 +33,7 @@ __all__ = [
     "View",
     "as_agent",
     "from_sb3",
+    "from_text",
     "from_torch",
     "known",
     "load",
@@ -193,7 +194,7 @@ def _find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Of the module's own things those that could be agents, not what it imports.
+        # Only the module's own things that could be agents, not what it imports.
         names = [
             each
             for each, thing in vars(module).items()

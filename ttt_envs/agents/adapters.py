@@ -1,14 +1,17 @@
-"""Other people's players as agents: functions, objects with `act`, torch modules, Stable-Baselines3 models."""
+"""Other people's players as agents: functions, text models, objects with `act`, torch modules, SB3 models."""
 
 import inspect
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
 from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import brief, within
+from ttt_envs.core.prompts import again, prompt, read_answer
 from ttt_envs.core.view import Actor, View
 
 
@@ -55,6 +58,52 @@ class FunctionAgent(Agent):
                 )
             out[i] = answer.item()
         return out
+
+
+class TextAgent(Agent):
+    """Plays by a function from a prompt to an answer, both text, such as a language model in the same process.
+
+    The prompts and the reading of answers are those of `make_text`: where an answer names no legal action, the prompt
+    comes again with the reason.
+    """
+
+    def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:
+        """Arguments as for `from_text`."""
+        if not callable(answer):
+            raise TypeError(f"from_text takes a function from a prompt to an answer, not {answer!r}")
+        within(0, 100, retries=retries)
+        self.answer, self.retries, self.rules, self.name = answer, retries, rules, name
+        self._counts: Counter[str] = Counter()
+
+    def counts(self) -> Mapping[str, float]:
+        """Answers, and those of them that named no legal action."""
+        return self._counts
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action.
+
+        Raises:
+            AgentFailed: the answers in some positions named no legal action.
+            TypeError: an answer is no text.
+        """
+        rows = np.flatnonzero(view.masks.any(axis=1)).tolist()
+        return gathered(self.name, len(view), {i: self._decide(view, i) for i in rows})
+
+    def _decide(self, view: View, i: int) -> int | Fault:
+        """The action in one position, or the reason why there is none."""
+        asked, reason, text = prompt(view, i, rules=self.rules), "", ""
+        for _ in range(self.retries + 1):
+            text = self.answer(again(asked, reason))
+            if not isinstance(text, str):
+                raise TypeError(f"agent {self.name} must answer text, not {text!r}")
+            self._counts["answers"] += 1
+            try:
+                return read_answer(view.game, view.masks[i], text)
+            except ValueError as error:
+                reason = str(error)
+            self._counts["invalid answers"] += 1
+        said = f"named no legal action in {self.retries + 1} answers"
+        return Fault(f"{said}; the last one: {brief(text)!r}. {brief(reason, 500)}")
 
 
 class ActorAgent(Agent):
@@ -179,8 +228,24 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
     return SB3Agent(model, name)
 
 
+def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = True, name: str = "text") -> Agent:
+    """A function from a prompt to an answer, both text, as an agent; for a server see the agent `llm`.
+
+    Args:
+        answer: gets the prompt that `make_text` gives, and its answer is read in the same way.
+        retries: further answers, 0 to 100, where one names no legal action; after them the game is lost.
+        rules: whether prompts begin with the rules of the game.
+        name: for reports.
+
+    Raises TypeError for what is no function, ValueError for a wrong number of retries.
+    """
+    return TextAgent(answer, retries, rules, name)
+
+
 def from_torch(module: Any, *, encoding: str = "flat", temperature: float = 1.0, name: str = "torch") -> Agent:
     """A torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
+
+    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count.
 
     Args:
         module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has

@@ -47,6 +47,20 @@ class AgentFailed(RuntimeError):
         self.actions, self.faults = actions, dict(faults)
 
 
+def gathered(name: str, n: int, found: Mapping[int, int | Fault]) -> np.ndarray:
+    """The actions that an agent of this name found, by position: int64 (n,), -1 where there is none.
+
+    Raises AgentFailed if there are faults among them.
+    """
+    actions, faults = np.full(n, -1), {i: each for i, each in found.items() if isinstance(each, Fault)}
+    for i, each in found.items():
+        if not isinstance(each, Fault):
+            actions[i] = each
+    if faults:
+        raise AgentFailed(name, actions, faults)
+    return actions
+
+
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 

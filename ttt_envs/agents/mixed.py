@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent, uniform
+from ttt_envs.agents.base import Agent, AgentFailed, uniform
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.options import within
@@ -43,10 +43,14 @@ class Mixed(Agent):
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE), kind)
         actions = np.empty(len(view), np.int64)
         choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
-        own = kind == 1
-        if own.any():
+        own = np.flatnonzero(kind == 1)
+        if len(own):
             part = view.take(own)
-            actions[own] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
+            try:
+                actions[own] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
+            except AgentFailed as error:
+                actions[own] = error.actions
+                raise AgentFailed(self.name, actions, {int(own[k]): each for k, each in error.faults.items()}) from None
         return actions
 
     def policy(self, view: View) -> np.ndarray:
@@ -55,9 +59,17 @@ class Mixed(Agent):
         found = found / np.where(total := found.sum(axis=1, keepdims=True), total, 1)
         return (1 - self.random) * found + self.random * uniform(view.masks)
 
+    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+        """Tell the other agent: int64 (k,), float32 (k,)."""
+        self.agent.games_over(games, rewards)
+
     def counts(self) -> Mapping[str, float]:
-        """Those of the other agent."""
+        """The counts of the other agent."""
         return self.agent.counts()
+
+    def close(self) -> None:
+        """Close the other agent."""
+        self.agent.close()
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the other agent cannot play `game`."""

@@ -26,7 +26,9 @@ class PolicyAgent(Agent):
         temperature: float = 1.0,
         symmetric: bool = False,
     ) -> None:
-        """`net`: float32 (n, inputs) -> logits; it may go on learning.
+        """`net`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
+
+        One more logit a position is that of `wait`, from training on the parallel environment; it does not count.
 
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
         logits are the mean over the game's symmetries; it costs that many times more, and evens out what
@@ -76,13 +78,13 @@ class PolicyAgent(Agent):
                 raise ValueError(
                     f"agent {self.name}: its network cannot take the {inputs.shape[1]} features of {game!r}: {error}"
                 ) from error
-        result = np.asarray(logits.float().cpu().numpy())
-        if result.shape != (len(observations), game.num_actions):
+        result, n, actions = np.asarray(logits.float().cpu().numpy()), len(observations), game.num_actions
+        if result.shape not in ((n, actions), (n, actions + 1)):
             raise ValueError(
-                f"agent {self.name}: its network gives an array of shape {result.shape} for {len(observations)} "
-                f"positions of {game!r}; it must be ({len(observations)}, {game.num_actions})"
+                f"agent {self.name}: its network gives an array of shape {result.shape} for {n} positions of {game!r}; "
+                f"it must be ({n}, {actions}), or ({n}, {actions + 1}) with `wait`"
             )
-        return result
+        return result[:, :actions]
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network fits the game's observations and actions."""

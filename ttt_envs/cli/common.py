@@ -1,10 +1,10 @@
 """Fields that verbs share, so that the same word means the same thing in each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -14,8 +14,26 @@ from ttt_envs.core.files import unused
 from ttt_envs.registry import parse_options
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
+    from ttt_envs.agents import Agent
     from ttt_envs.core.game import Game
     from ttt_envs.evaluation.records import GameRecord
+
+
+def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
+    """The agents of one game, one a player, of whatever `ttt_envs.agents.load` takes, in the order of play.
+
+    Raises ValueError, TypeError or FileNotFoundError for a wrong number of agents, one that cannot be loaded, and one
+    that cannot play this game.
+    """
+    from ttt_envs.agents import load
+
+    found = [load(each) for each in agents]
+    if len(found) != game.num_players:
+        names = ", ".join(each.name for each in found)
+        raise ValueError(f"{game!r} has {game.num_players} players and needs as many agents, not {len(found)}: {names}")
+    for each in found:
+        each.check(game)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from ttt_envs.cli.common import GameArguments, RecordFilters
+from ttt_envs.cli.common import GameArguments, RecordFilters, seated
 
 if TYPE_CHECKING:
     from ttt_envs.evaluation.replaying import Replayed
@@ -47,6 +47,7 @@ class Film(GameArguments):
         from ttt_envs.core.extras import require
         from ttt_envs.core.files import check_writable, write_whole
         from ttt_envs.core.options import within
+        from ttt_envs.core.outside import printable
         from ttt_envs.drawing.film import save_film, strip
 
         kind = self.out.suffix.lower()
@@ -61,12 +62,12 @@ class Film(GameArguments):
             require("render", "PIL", "resvg_py", *(["imageio_ffmpeg"] if kind == ".mp4" else []))
         check_writable(self.out)
         played = self._replayed() if self.record is not None else self._played()
-        given = played.game, played.states, played.actions
+        given, agents = (played.game, played.states, played.actions), list(map(printable, played.record.agents))
         if kind != ".svg":
             save_film(self.out, *given, width=self.width, seconds=self.seconds, theme=self.theme)
         else:
-            write_whole(self.out, strip(*given, agents=played.record.agents, columns=self.columns))
-        print(f"{len(played.actions)} plies of {' – '.join(played.record.agents)} are drawn in {self.out}")
+            write_whole(self.out, strip(*given, agents=agents, columns=self.columns))
+        print(f"{len(played.actions)} plies of {' – '.join(agents)} are drawn in {self.out}")
 
     def _replayed(self) -> "Replayed":
         from ttt_envs.evaluation.replaying import replay
@@ -78,7 +79,6 @@ class Film(GameArguments):
         return played
 
     def _played(self) -> "Replayed":
-        from ttt_envs.agents import load
         from ttt_envs.evaluation.play import game_seeds, play_games
         from ttt_envs.evaluation.records import of_games
         from ttt_envs.evaluation.replaying import replay
@@ -87,11 +87,7 @@ class Film(GameArguments):
             raise ValueError("name the game to be played, GAME, or the file of a recorded one, --record FILE")
         game = self.load()
         names = self.agents or ("greedy",)
-        players = [load(name) for name in (names * game.num_players if len(names) == 1 else names)]
-        if len(players) != game.num_players:
-            raise ValueError(f"{game!r} has {game.num_players} players and needs as many agents, not {len(players)}")
-        for player in players:
-            player.check(game)
+        players = seated(game, names * game.num_players if len(names) == 1 else names)
         seats, seeds = range(len(players)), game_seeds(self.seed, 1)
         games = play_games(game, players, list(seats), seeds, keep=[0], strict=False)
         (played,) = replay(of_games(game, games, [each.name for each in players], list(seats), seeds), game=game)

@@ -7,9 +7,12 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from ttt_envs.cli.common import GameArguments
-from ttt_envs.cli.shell import DONE, INTERRUPTED
+from ttt_envs.cli.shell import DONE, ERROR, INTERRUPTED
 from ttt_envs.core.files import unused
 from ttt_envs.registry import parse_options
+
+#: In the place of a game: all of them.
+EVERY = "all"
 
 _OPTIONAL = tyro.conf.arg(help_behavior_hint="")
 
@@ -19,7 +22,10 @@ _PLACING, _CALIBRATING = ("target", "minutes", "pace", "strict"), ("rungs", "spa
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder(GameArguments):
-    """Rate an agent against a ladder of fixed opponents. Without --agent, show the ladder; --calibrate makes one."""
+    """Rate an agent against a ladder of fixed opponents. Without --agent, show the ladder; --calibrate makes one.
+
+    With `all` as the game, the agent is rated in each game that it can play.
+    """
 
     agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
     """The agent to be rated, such as greedy, network:runs/x or my_agent.py:Name. It stops when the rating is known."""
@@ -35,6 +41,8 @@ class Ladder(GameArguments):
     """With --agent: stop after so many minutes, whatever is known by then."""
     pace: Annotated[float | None, _OPTIONAL] = None
     """With --agent: seconds that it takes for a move, for the choice of opponents; by default this is measured."""
+    workers: Annotated[int | None, _OPTIONAL] = None
+    """With --agent and all games: games that are played side by side, each in a process (default: 1)."""
     strict: bool = False
     """With --agent: end it all at an error or illegal action, which otherwise only loses the game."""
     rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]", help_behavior_hint="")] = ()
@@ -58,6 +66,10 @@ class Ladder(GameArguments):
         """Show the ladder, place the agent, or calibrate; returns the exit status of success, or of an interrupt."""
         if self.calibrate and self.agent is not None:
             raise ValueError("--calibrate makes a ladder and --agent uses one: call them one after the other")
+        if self.game == EVERY:
+            return self._all()
+        if self.workers is not None:
+            raise ValueError(f"--workers goes with {EVERY}, as in `ttt ladder {EVERY} --agent AGENT --workers 2`")
         if not self.calibrate and self.agent is None:
             self._show()
             return DONE
@@ -77,6 +89,24 @@ class Ladder(GameArguments):
             raise
         report.show()
         return DONE if report.complete else INTERRUPTED
+
+    def _all(self) -> int:
+        """Show the ladders of all games, or place the agent on each."""
+        for name in ("calibrate", "table", "option", *_CALIBRATING):
+            if getattr(self, name):
+                raise ValueError(f"--{name} is for one game and does not go with {EVERY}")
+        from ttt_envs.evaluation.ladders import ladders, overview
+
+        if self.agent is None:
+            from rich.console import Console
+
+            Console().print(overview().rich())
+            return DONE
+        names = (*_PLACING, "games", "chunk", "workers")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        report = ladders(self.agent, seed=None if self.seed == "secret" else self.seed, out=self._out(), **given)
+        report.show()
+        return INTERRUPTED if not report.complete else ERROR if report.lost else DONE
 
     def _out(self) -> Path:
         if self.resume and self.out is None:

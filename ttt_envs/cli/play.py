@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ttt_envs.cli.common import GameOptions
+from ttt_envs.cli.common import GameOptions, seated
 
 if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     import numpy as np
 
     from ttt_envs.agents.human import Command
-    from ttt_envs.cli.live import LiveGame
+    from ttt_envs.cli.saving import SavedGame
     from ttt_envs.core.game import Game
     from ttt_envs.core.view import View
 
@@ -49,31 +49,31 @@ class Play(GameOptions):
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
         live = self._live()
         try:
-            final = self._played(live)
+            self._play(live)
         except KeyboardInterrupt:
             print()
             raise KeyboardInterrupt("game left") from None
         if self.out is not None:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.out, live.game.draw(final, None))
+            write_whole(self.out, live.game.draw(live.state[0], None))
             print(f"drawn to {self.out}")
 
-    def _live(self) -> "LiveGame":
+    def _live(self) -> "SavedGame":
         """The new game, or the saved one."""
         import ttt_envs
-        from ttt_envs.cli.live import LiveGame
+        from ttt_envs.cli.saving import SavedGame
         from ttt_envs.registry import parse_options
 
         if self.saved is None:
             if self.game is None:
                 raise ValueError("which game? `ttt games` lists them; or --load FILE goes on with a saved one")
             game = ttt_envs.load(self.game, **parse_options(self.game, self.option))
-            return LiveGame(game, self.agents or default_agents(game), self.seed)
-        if self.window:
-            raise ValueError("a saved game goes on in the terminal: leave out --window or --load")
+            live = SavedGame.begin(game, self.seed)
+            live.agents = self.agents or default_agents(game)
+            return live
         if self.option or self.seed is not None:
             raise ValueError("--load goes on with the options and the seed of the saved game: leave out yours")
-        live = LiveGame.read(self.saved)
+        live = SavedGame.read(self.saved)
         if self.game not in (None, live.game.id):
             raise ValueError(f"{self.saved} is a game of {live.game.id}, not of {self.game}")
         if not self.agents:
@@ -82,14 +82,15 @@ class Play(GameOptions):
                     raise ValueError(f"{self.saved} was played by {name}: if you want it to be run, name --agents")
         return live
 
-    def _played(self, live: "LiveGame") -> "np.ndarray":
-        """The final state."""
+    def _play(self, live: "SavedGame") -> None:
+        """Play the game to its end."""
         agents = self.agents or live.agents
         if not self.window:
-            return go_on(live, agents)
+            go_on(live, agents)
+            return
         from ttt_envs.cli.play_window import play_in_window
 
-        return play_in_window(live.game, agents, self.seed)
+        play_in_window(live, agents)
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:
@@ -100,16 +101,16 @@ def default_agents(game: "Game") -> tuple[str, ...]:
 
 
 def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.ndarray":
-    """Play one game and print it; returns the final state. Arguments and errors as of `go_on`."""
-    from ttt_envs.agents import load
-    from ttt_envs.cli.live import LiveGame
+    """Play one game and print it; returns the final state, a record. Arguments and errors as of `go_on`."""
+    from ttt_envs.cli.saving import SavedGame
 
-    players = [load(each) for each in agents]
-    return go_on(LiveGame(game, [player.name for player in players], seed), players)
+    live = SavedGame.begin(game, seed)
+    go_on(live, agents)
+    return live.state[0]
 
 
-def go_on(live: "LiveGame", agents: Sequence[Any]) -> "np.ndarray":
-    """Play a game on to its end and print it; returns the final state.
+def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
+    """Play a game on to its end and print it.
 
     In a game with hidden information one person sees what that player may see; several people see only their own
     views, when asked; agents among themselves are shown in full. Where one person must not see what another one is
@@ -123,26 +124,17 @@ def go_on(live: "LiveGame", agents: Sequence[Any]) -> "np.ndarray":
         ValueError, TypeError, FileNotFoundError: a wrong number of agents, or an agent that cannot play this game.
         SystemExit: a person quits.
     """
-    import numpy as np
-
-    from ttt_envs.agents import load
     from ttt_envs.agents.human import Human
     from ttt_envs.agents.screen import Handover, say
     from ttt_envs.evaluation.play import ask
 
     game = live.game
-    players = [load(each) for each in agents]
-    names = [player.name for player in players]
-    if len(players) != game.num_players:
-        raise ValueError(
-            f"{game!r} has {game.num_players} players and needs as many agents, not {len(players)}: {', '.join(names)}"
-        )
-    for player in players:
-        player.check(game)
-        if isinstance(player, Human):
-            player.commands = commands_of(live)
-    live.agents = tuple(names)
+    players = seated(game, agents)
+    live.agents = names = tuple(player.name for player in players)
     people = [p for p, player in enumerate(players) if player.interactive]
+    for player in players:
+        if isinstance(player, Human):
+            player.commands = commands_of(live, people)
     viewer = people[0] if len(people) == 1 else None
     secret = game.hidden_information and len(people) > 1
     called = [
@@ -153,26 +145,26 @@ def go_on(live: "LiveGame", agents: Sequence[Any]) -> "np.ndarray":
     say(f"{game.title}: {', '.join(called)}", "bold")
     if people:
         say("? helps, rules explains the game.")
-    while not live.done:
+    while not live.over:
         acting = live.acting()
         # People are shown the position with their questions.
         if not people:
             say()
-            say(game.format_state(live.states[0], viewer), game=game)
-        joint = np.full(game.num_players, -1)
+            say(game.format_state(live.state[0], viewer), game=game)
+        joint = [-1] * game.num_players
         asked = [p for p in acting if p in people]
         try:
             for p in acting:
                 if p in people and (secret or len(asked) > 1):
                     handover.ask(p)
-                joint[p] = ask(players[p], live.view(p))[0][0]
+                joint[p] = int(ask(players[p], live.view(p))[0][0])
         except TakenBack:
             handover.show()
-            live.take_back(people)
             say("\nTaken back.", "bold")
             continue
         handover.show()
-        finished = live.play(joint)
+        live.play(joint)
+        finished = live.ended_round(live.ply)
         say()
         for p in acting:
             say(f"{called[p]}: {game.action_names[joint[p]]}", "bold")
@@ -181,44 +173,46 @@ def go_on(live: "LiveGame", agents: Sequence[Any]) -> "np.ndarray":
             say(game.format_state(finished[0], viewer), game=game)
         if len(acting) == 1 and live.acting() == acting:
             say(f"{game.player_names[acting[0]]} is to move again.")
-    final = live.states[0].copy()
+    final = live.state[0]
     say()
     say(game.format_state(final, None), game=game)
     say(f"\n{result_of(game, names, final)}", "bold")
     if viewer is not None:
         reward = final["rewards"][viewer]
         say("You win." if reward > 0 else "You lose." if reward < 0 else "Nobody wins.", "bold")
-    return final
 
 
 class TakenBack(Exception):
     """Raised when a person takes back a move."""
 
 
-def commands_of(live: "LiveGame") -> "dict[str, Command]":
-    """The words that a person can type beside their moves, by name."""
+def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]":
+    """The words that `people`, players of a game, can type beside their moves, by name."""
     from ttt_envs.agents.human import Command
     from ttt_envs.agents.screen import say
     from ttt_envs.cli.hints import Adviser
     from ttt_envs.cli.layout import paragraphs
+    from ttt_envs.drawing.film import move_text
 
-    adviser = Adviser()
+    game, adviser = live.game, Adviser()
 
     def rules(view: "View", i: int, rest: str) -> None:
-        text = live.game.rules_text or "The game comes without a text of its rules."
+        text = game.rules_text or "The game comes without a text of its rules."
         say("\n" + "\n".join(paragraphs(text)) + "\n", game=None)
 
     def advise(view: "View", i: int, rest: str) -> None:
-        for line in adviser.hint(view, live.states):
+        for line in adviser.hint(view):
             say(line, "cyan")
 
     def undo(view: "View", i: int, rest: str) -> None:
-        if not live.past:
+        ply = live.last_decision(people)
+        if ply is None:
             raise ValueError("nothing has been played that could be taken back")
+        live.take_back(ply)
         raise TakenBack
 
     def history(view: "View", i: int, rest: str) -> None:
-        moves = [f"{k}. {move}" for k, move in enumerate(live.moves(), 1)]
+        moves = [f"{k}. {move_text(game, joint, game.player_names)}" for k, joint in enumerate(live.actions, 1)]
         say("\n".join(moves) if moves else "nothing has been played yet")
 
     def save(view: "View", i: int, rest: str) -> None:

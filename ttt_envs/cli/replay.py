@@ -26,6 +26,7 @@ class Replay(RecordFilters):
 
     def run(self) -> None:
         """Print the list, or the game; every game that is shown is replayed and checked."""
+        from ttt_envs.core.outside import printable
         from ttt_envs.evaluation.replaying import replay
 
         if self.game is None:
@@ -34,7 +35,7 @@ class Replay(RecordFilters):
             found = 0
             for played in replay(self.read(self.file)):
                 found += 1
-                print(summary(played.record), flush=True)
+                print(printable(summary(played.record)), flush=True)
             print(f"{found} game{'s' * (found != 1)}")
             return
         (played,) = replay([self.the_one(self.file, self.game)])
@@ -51,12 +52,14 @@ def summary(record: "GameRecord") -> str:
 def show(played: "Replayed", *, wait: bool = False) -> None:
     """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
     from ttt_envs.cli.play import result_of
+    from ttt_envs.core.outside import printable
     from ttt_envs.drawing.film import frames_of, move_text
 
     record, game = played.record, played.game
     options = " ".join(f"{name}={value}" for name, value in record.options.items())
-    print(f"{game.title}, game {record.number}, seed {record.seed}, played by ttt-envs {record.library}\n{options}")
-    seated = [f"{agent} (player {player})" for player, agent in enumerate(record.agents)]
+    library, agents = printable(record.library), [printable(each) for each in record.agents]
+    print(f"{game.title}, game {record.number}, seed {record.seed}, played by ttt-envs {library}\n{options}")
+    seated = [f"{agent} (player {player})" for player, agent in enumerate(agents)]
     before = 0
     for frame in frames_of(game, played.states, played.actions):
         if frame.ply > before:
@@ -69,5 +72,5 @@ def show(played: "Replayed", *, wait: bool = False) -> None:
             print(f"\nply {frame.ply}: {move_text(game, played.actions[frame.ply - 1], seated)}")
         print(f"\n{game.format_state(frame.state, None)}", flush=True)
     for failure in record.failures:
-        print(f"\n{seated[failure.player]} failed: {failure.reason}")
-    print(f"\n{result_of(game, record.agents, played.states[-1])}")
+        print(f"\n{seated[failure.player]} failed: {printable(failure.reason)}")
+    print(f"\n{result_of(game, agents, played.states[-1])}")

@@ -9,6 +9,7 @@ from typing import Any
 import tyro
 
 from ttt_envs.core.files import reason_of
+from ttt_envs.core.outside import printable
 
 #: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
 DONE, ERROR, INTERRUPTED = 0, 2, 130
@@ -42,7 +43,7 @@ def run(function: Callable[[], int | None]) -> int:
         return ERROR
     except (ValueError, TypeError, NotImplementedError, OSError, ImportError, MemoryError) as error:
         red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
-        print(f"{red}error: {_text_of(error)}{plain}", file=sys.stderr)
+        print(f"{red}error: {printable(_text_of(error))}{plain}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt as error:
         print(f"interrupted{f': {error}' if str(error) else ''}", file=sys.stderr)

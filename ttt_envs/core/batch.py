@@ -339,7 +339,7 @@ class Batch:
         shape = (self.n, columns)
         if out is None:
             return np.empty(shape, dtype)
-        if not isinstance(out, np.ndarray):
+        if type(out) is not np.ndarray:  # a row of np.matrix is a matrix again
             raise TypeError(f"out must be an array, not {type(out).__name__}")
         if out.dtype != dtype:
             raise TypeError(f"out must have dtype {np.dtype(dtype)}, not {out.dtype}")

@@ -61,7 +61,7 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        # Of the caller's errors those of `file.write` have a number and no name; others concern the data's source.
+        # The caller's errors in `file.write` have a number and no name; others concern the data's source.
         ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
         if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error

@@ -14,7 +14,7 @@ from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
-from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
@@ -382,8 +382,7 @@ class Game:
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
         states = self.prototype.copy()
-        first = np.zeros(1, np.uint64)
-        self.loops.reset_one(states, 0, self.prototype, episode_seeds(new_key(seed), first, first)[0])
+        self.loops.reset_one(states, 0, self.prototype, np.uint64(first_episode_seed(seed)))
         return states
 
 

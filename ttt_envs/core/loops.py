@@ -19,7 +19,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.core.state import SIMULTANEOUS
 
-_GAME, _DECISION = int(Purpose.GAME), int(Purpose.DECISION)
+_GAME = int(Purpose.GAME)
 
 
 class Rules(NamedTuple):
@@ -64,7 +64,6 @@ class Loops(NamedTuple):
     find_illegal: Callable[..., Any]
     step_rows: Callable[..., Any]
     resample_rows: Callable[..., Any]
-    view_seeds: Callable[..., Any]
 
 
 def reset_one(states, i, prototype, seed):
@@ -198,13 +197,6 @@ def resample_rows(states, players, seeds):
     """Redraw in states[i] what players[i] cannot know, by seeds[i]."""
     for i in range(states.shape[0]):
         resample(states[i], players[i], seeds[i])
-
-
-@jit.allocates_nothing
-def view_seeds(states, players, seeds, out):
-    """One seed for each decision: of the episode's seed, the player and the ply. All uint64 (n,)."""
-    for i in range(states.shape[0]):
-        out[i] = derive(seeds[i], _DECISION + players[i], states[i]["ply"])
 
 
 @cache

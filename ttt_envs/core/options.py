@@ -18,7 +18,7 @@ def unknown(kind: str, name: object, known: Sequence[str]) -> str:
     """The message for an unknown name: the closest known ones first, then all."""
     close = get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
-    return f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}"
+    return f"unknown {kind} {brief(repr(name))}{hint} known: {', '.join(known) or 'none'}"
 
 
 class NotAllowed(ValueError):

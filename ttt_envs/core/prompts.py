@@ -57,6 +57,11 @@ def prompt(view: View, i: int = 0, *, rules: bool = True) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def again(asked: str, reason: str) -> str:
+    """The question once more, with the reason why the answer could not be used; no reason: the question as it is."""
+    return f"{asked}\nYOUR LAST ANSWER could not be used. {reason}\n" if reason else asked
+
+
 def side_of(game: Game, player: int) -> str:
     """Sentences on who the player is, who plays with them and who against them."""
     names = game.player_names

@@ -203,6 +203,7 @@ class Purpose(IntEnum):
 
 # Together with an episode's seed, a key of 128 bits.
 _EPISODE = np.uint64(0x7474745F656E7673)
+_DECISION = int(Purpose.DECISION)
 
 
 @jit.wrapping_kernel
@@ -239,6 +240,19 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     out = np.empty(len(games), np.uint64)
     episode_rows(key, games, episodes, out)
     return out
+
+
+def first_episode_seed(seed: int | None) -> int:
+    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as from `new_key`."""
+    first = np.zeros(1, np.uint64)
+    return int(episode_seeds(new_key(seed), first, first)[0])
+
+
+@jit.kernel
+def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
+    """Fill in one seed for each decision, uint64 (n,): of the episode's seed, the player and the ply."""
+    for i in range(out.shape[0]):
+        out[i] = derive(seeds[i], _DECISION + players[i], np.int64(plies[i]))
 
 
 def settled(seed: int | None) -> int:

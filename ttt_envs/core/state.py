@@ -14,6 +14,9 @@ SPECTATOR = -1
 
 Bound = int | str | Sequence[int]
 
+#: A structured array of states, where code reckons with its fields: typed as an array, mypy takes seconds a function.
+States = Any
+
 
 class Range(NamedTuple):
     """The values that a field may have. Make one with `between` or `option`.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ttt_envs.core.files import locked_file, write_whole
 from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.outside import read_json
 
 Table = TypeVar("Table")
 
@@ -55,10 +56,10 @@ def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[st
     if not head.startswith(magic):
         raise BadTable(f"{path} is no table of {kind}")
     try:
-        found = json.loads(head[len(magic) :])
+        found = read_json(head[len(magic) :])
         digest = found.pop("sha256")
         said = {name: found[name] for name in facts}
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
     if json.dumps(said) != json.dumps(dict(facts)):  # as texts, in which 1 is not true
         raise BadTable(f"{path} is a table with {json.dumps(said)}, not with {json.dumps(dict(facts))}")

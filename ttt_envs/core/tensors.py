@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.files import write_whole
+from ttt_envs.core.outside import read_json
 
 
 class BadTensorFile(ValueError):
@@ -39,9 +40,9 @@ def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.
 
     try:
         with safe_open(path, framework="np") as file:
-            facts = json.loads((file.metadata() or {}).get("ttt_envs", "{}"))
+            facts = read_json((file.metadata() or {}).get("ttt_envs", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         raise BadTensorFile(f"{path} is damaged, or was not written by this library ({error})") from None
     found = facts.get("format") if isinstance(facts, dict) else None
     if found not in forms:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import Stream, stream_seeds
+from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import read_only
 from ttt_envs.core.validity import check_players
 
@@ -67,7 +67,7 @@ class View:
         self._states = states
         self._players = players
         own = np.empty(len(states), np.uint64)
-        game.loops.view_seeds(states, players, np.ascontiguousarray(seeds, np.uint64), own)
+        decision_rows(np.ascontiguousarray(seeds, np.uint64), players, states["ply"], own)
         self.players, self.seeds = read_only(players), read_only(own)
 
     def __len__(self) -> int:

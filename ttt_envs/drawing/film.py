@@ -60,11 +60,11 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
     return found
 
 
-def move_text(game: Game, joint: np.ndarray, agents: Sequence[str] = ()) -> str:
-    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with the agents' names, if given."""
+def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = ()) -> str:
+    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given."""
     return ", ".join(
         f"{agents[player] if agents else f'player {player}'}: {game.action_names[action]}"
-        for player, action in enumerate(joint.tolist())
+        for player, action in enumerate(joint)
         if action >= 0
     )
 

@@ -27,7 +27,7 @@ TOP, FOOT = 102, 36
 INK, SOFT, PAPER, PANEL, OPEN, GRID = (COLOURS[name][0] for name in ("ink", "soft", "paper", "panel", "open", "grid"))
 SIGN, LIGHT, BLACK = (COLOURS[name][0] for name in ("sign", "light", "black"))
 
-#: Of nobody, X and O: colours of marks, of what a mark owns, and of a large mark below others.
+#: Colours of marks, of what a mark owns, and of a large mark below others: each for nobody, X and O.
 MARKS = ("draw", "x", "o")
 MARK_COLOURS = tuple(COLOURS[name][0] for name in MARKS)
 TINTS = (PANEL, COLOURS["tint_x"][0], COLOURS["tint_o"][0])

@@ -1,5 +1,6 @@
 """A window (pygame-ce) that shows pictures, and says where it is clicked."""
 
+import os
 import time
 from typing import Any
 from weakref import WeakSet
@@ -11,15 +12,16 @@ from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS, Theme
 
-#: Of the height of the desktop a new window takes this much at most; of a picture's own size it is so many times.
-_MOST, _TIMES = 0.85, 1.4
+#: A new window is so many times as large as its picture, and takes these shares of the desktop at least and at most.
+_TIMES, _LEAST, _MOST = 1.4, 0.5, 0.85
 
 
 class Window:
     """A window that shows one picture after the other, slowly enough to be followed.
 
     It can have any size, and the picture is drawn anew for it. A window that nobody looks at costs no time: once it is
-    closed by its button, or while it is minimised, nothing is drawn and nothing waits.
+    closed by its button, or while it is minimised, nothing is drawn and nothing waits. On a high-DPI screen its size
+    and clicks are in points, and the picture is drawn with all the pixels that they have.
 
     Attributes:
         closed: it was closed by its button. It does not open again.
@@ -100,11 +102,12 @@ class Window:
         if self._window is not None or self.closed:
             return
         pygame = self._pygame
+        # Without it SDL 2 ignores `allow_high_dpi` on Windows: what is drawn there is enlarged, and blurred.
+        os.environ.setdefault("SDL_WINDOWS_DPI_SCALING", "1")
         pygame.display.init()
         width, height = split(self._svg).size
-        times = min(
-            _TIMES, *(_MOST * desk / side for desk, side in zip(_desktop(pygame), (width, height), strict=True))
-        )
+        room = min(desk / side for desk, side in zip(_desktop(pygame), (width, height), strict=True))
+        times = min(max(_TIMES, _LEAST * room), _MOST * room)
         self._window = pygame.Window(
             self._title, (round(width * times), round(height * times)), resizable=True, allow_high_dpi=True
         )
@@ -140,6 +143,8 @@ class Window:
 
     def _handle(self, event: Any) -> None:
         pygame = self._pygame
+        # In pixels, that is: another display may have more of them.
+        resized = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWDISPLAYCHANGED)
         if event.type in (pygame.WINDOWCLOSE, pygame.QUIT):
             self.closed = True
             self.close()
@@ -148,7 +153,7 @@ class Window:
         elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWMAXIMIZED):
             self._minimised = False
             self._draw()
-        elif event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
+        elif event.type in (*resized, pygame.WINDOWEXPOSED):
             self._draw()
         elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
             self._clicks.append(self._unit_of(event.pos))
@@ -156,7 +161,7 @@ class Window:
             self._keys.append(pygame.key.name(event.key))
 
     def _unit_of(self, at: tuple[int, int]) -> tuple[float, float]:
-        """The point of the picture at a point of the window; on a high-DPI screen that is several pixels."""
+        """The point of the picture at a point of the window, which is several pixels on a high-DPI screen."""
         left, top, scale = self._image
         size = self._window.size
         surface = self._window.get_surface().get_size()

@@ -9,6 +9,7 @@ The functions bear the names of their modules, which are imported by their full 
 from ttt_envs.evaluation.calibration import calibrate
 from ttt_envs.evaluation.exploitability import exploitability
 from ttt_envs.evaluation.ladder import ladder
+from ttt_envs.evaluation.ladders import ladders
 from ttt_envs.evaluation.leaderboard import leaderboard
 from ttt_envs.evaluation.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import regret
@@ -19,6 +20,7 @@ __all__ = [
     "exploitability",
     "game_seeds",
     "ladder",
+    "ladders",
     "leaderboard",
     "play_games",
     "regret",

@@ -14,7 +14,6 @@ Each two rungs play a quarter of `games`, those that end within two places of ea
 pair has the same seed in every calibration with one `seed`, so that more games and more rungs go on from what is there.
 """
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from ttt_envs.agents.shipped import cards
 from ttt_envs.core.files import existing, locked_folder, new_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
+from ttt_envs.core.outside import read_json
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table, write_json
 from ttt_envs.core.rng import settled
@@ -179,7 +179,7 @@ class Games:
 
     def _read(self, path: Path) -> None:
         try:
-            data = json.loads(existing(path, "calibration").read_text())
+            data = read_json(existing(path, "calibration").read_bytes())
             facts = {name: data[name] for name in self._facts()}
             for each in data["pairs"]:
                 first, second = each["agents"]
@@ -190,7 +190,7 @@ class Games:
                     np.array(each["seconds"], np.float64).reshape(2),
                     np.array(each["decisions"], np.int64).reshape(2),
                 )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         for name, value in self._facts().items():
             if facts[name] != value:

@@ -10,7 +10,6 @@ below. `KINDS` has a reader for each verb whose results are known; what no reade
 Results are grouped by the game and its options: with other options it is another game.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ import ttt_envs
 from ttt_envs.core.files import existing, new_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, brief
+from ttt_envs.core.outside import printable, read_json
 from ttt_envs.core.report import Table
 from ttt_envs.evaluation.charts import Whisker, Whiskers
 from ttt_envs.evaluation.page import page, section
@@ -232,8 +232,8 @@ def read_results(path: Path) -> tuple[tuple[str, str], str, list[Result]]:
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"it has more than {_LARGEST} bytes")
     try:
-        found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        found = read_json(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"it is no JSON: {error}") from None
     verb = found.get("verb") if isinstance(found, dict) else None
     if not isinstance(verb, str) or verb not in KINDS:
@@ -241,7 +241,7 @@ def read_results(path: Path) -> tuple[tuple[str, str], str, list[Result]]:
     try:
         group = _text(found["game"]), _options_text(found["options"])
         return group, verb, list(KINDS[verb].read(found))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else brief(str(error))
         raise ValueError(f"the results of `ttt {verb}` are damaged: {what}") from None
 
@@ -306,7 +306,7 @@ def _tuples(value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a text is expected, not {brief(repr(value))}")
-    return brief(" ".join(value.split()), 300)
+    return brief(" ".join(printable(value).split()), 300)
 
 
 def _number(value: Any) -> float:

@@ -22,6 +22,7 @@ import ttt_envs
 from ttt_envs.core.files import locked_folder, new_folder, reason_of, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.core.outside import read_json
 from ttt_envs.core.report import Settings
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.evaluation.play import Failure, Games
@@ -166,13 +167,13 @@ def read_settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"no tournament to go on with: no file {path}")
     try:
-        settings: dict[str, Any] = json.loads(path.read_text())["settings"]
+        settings: dict[str, Any] = read_json(path.read_bytes())["settings"]
         agents, options = settings["agents"], settings["option"]
         texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
         if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
             raise ValueError("a setting is of a wrong type")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged, or of no tournament: {error}") from None
     return settings
 
@@ -229,6 +230,8 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
         for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
             if found[name].shape != shape:
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
+        if not all(np.isfinite(found[name]).all() for name in (*shapes, *_OF_UNITS)):
+            raise ValueError("it holds numbers that are not finite")
         actions = _actions(found, len(units), players)
         parts = []
         for k, (unit, failures, counts) in enumerate(zip(units, facts["failures"], facts["counts"], strict=True)):
@@ -260,6 +263,8 @@ def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
 def _actions(found: Mapping[str, np.ndarray], units: int, players: int) -> list[dict[int, np.ndarray]]:
     """The actions by game, for each of the units, as `_kept` wrote them; ValueError if they do not fit."""
     kept, rows = found["kept"], found["actions"]
+    if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
+        raise ValueError("its actions do not say which games they belong to")
     ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
     whole = len(rows) == (ends[-1] if len(ends) else 0) and (not len(rows) or rows.shape[1:] == (players,))
     if not whole or (kept < 0).any() or (kept[:, 0] >= units).any():

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from multiprocessing import connection, resource_tracker
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ttt_envs.evaluation.units import Agenda, Part, Unit
@@ -52,11 +53,11 @@ class Processes:
                     if message is None:
                         team.remove(worker)
                         if unit is not None:
-                            agenda.put_back(unit, worker.ending)
+                            agenda.put_back(unit, ending_of(worker.process))
                             tally.at(worker.number, unit, 0)
                         stillborn = 0 if worker.ready else stillborn + 1
                         if stillborn == STILLBORN:
-                            raise no_workers(worker.ending)
+                            raise no_workers(ending_of(worker.process))
                         if agenda.left:
                             team.append(_Worker(worker.number, self.recipe))
                     elif isinstance(message, Failed):
@@ -91,7 +92,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(recipe, theirs), daemon=True)
-        with _interrupts_held():
+        with interrupts_held():
             self.process.start()
         theirs.close()  # now only the process holds it, and its end is the end of the file
 
@@ -108,16 +109,16 @@ class _Worker:
         except (EOFError, OSError):
             return None
 
-    @property
-    def ending(self) -> str:
-        """How the process ended."""
-        self.process.join(_GRACE)
-        status = self.process.exitcode
-        if status is None:
-            return "it closed its pipe"
-        with suppress(ValueError):
-            return f"killed by {signal.Signals(-status).name}"
-        return f"exit status {status}"
+
+def ending_of(process: BaseProcess) -> str:
+    """How a process ended, as text."""
+    process.join(_GRACE)
+    status = process.exitcode
+    if status is None:
+        return "it closed its pipe"
+    with suppress(ValueError):
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}"
 
 
 def _with_news(team: Sequence[_Worker]) -> list[_Worker]:
@@ -146,7 +147,7 @@ def _end(team: Sequence[_Worker]) -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Processes started meanwhile get no SIGINT: a terminal sends Ctrl-C to all, and it is for the first one alone."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -3,7 +3,8 @@
 import logging
 import socket
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +44,31 @@ class Player:
         return games, time.perf_counter() - started
 
 
+@contextmanager
+def connected(address: str | None, processors: int | None = None) -> Iterator[None]:
+    """A context in which this process is connected to Ray, as before if it was already.
+
+    Args:
+        address: of a cluster; None for one that is started on this machine and ends with the context.
+        processors: of a cluster that is started; None for those of the machine.
+
+    Raises ConnectionError if there is no cluster at the address.
+    """
+    import ray
+
+    ours = not ray.is_initialized()
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if ours and address is None:
+            ray.init(address="local", num_cpus=processors, include_dashboard=False, **quiet)
+        elif ours:
+            ray.init(address=address, **quiet)
+        yield
+    finally:
+        if ours:
+            ray.shutdown()  # also of what was interrupted while it started
+
+
 @dataclass
 class _Task:
     """The present work of an actor: a unit, or None while it begins."""
@@ -78,22 +104,9 @@ class RayCluster:
 
         Raises ConnectionError if there is no cluster at the address.
         """
-        import ray
-
-        ours = not ray.is_initialized()
-        if ours:
-            quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-            if self.address is None:
-                own = {"num_cpus": self._wanted, "include_dashboard": False}
-                ray.init(address="local", **own, **quiet)
-            else:
-                ray.init(address=self.address, **quiet)
-        try:
+        with connected(self.address, self._wanted):
             agenda.workers = self.workers
             yield from self._run(agenda, tally)
-        finally:
-            if ours:
-                ray.shutdown()
 
     def _run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
         import ray

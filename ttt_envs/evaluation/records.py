@@ -24,6 +24,7 @@ import ttt_envs
 from ttt_envs.core.files import existing, writing_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
+from ttt_envs.core.outside import read_json
 from ttt_envs.evaluation.play import Failure, Games
 
 #: The name and the version of the format: each line has both.
@@ -224,8 +225,8 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 def _parsed(line: bytes, place: str) -> GameRecord:
     """The record of a line; ValueError naming its place and what is wrong."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = read_json(line)
+    except ValueError as error:
         raise ValueError(f"{place}: the line is damaged, it is no JSON: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"{place}: this is no record of a game: it lacks the format {FORMAT!r}")
@@ -261,9 +262,12 @@ def _checked(found: dict[str, Any], place: str) -> GameRecord:
     for each in found["failures"]:
         _typed(each, {"player": int, "reason": str})
         failures.append(Fault(each["player"], each["reason"]))
+    "".join(
+        [found["library"], *agents, *(each.reason for each in failures)]
+    ).encode()  # UnicodeEncodeError, if it is none
     seed, code = int(found["seed"]), int(found["digest"], 16)
-    if not (0 <= seed < 2**64 and 0 <= code < 2**64):
-        raise ValueError("seed and digest must be numbers from 0 to 2**64-1")
+    if not (0 <= seed < 2**64 and 0 <= code < 2**64 and 0 <= found["number"] < 2**63):
+        raise ValueError("seed and digest must be numbers from 0 to 2**64-1, and number one from 0 to 2**63-1")
     return GameRecord(
         number=found["number"],
         game=found["game"],

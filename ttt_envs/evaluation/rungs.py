@@ -29,7 +29,8 @@ import numpy as np
 
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import MOST, as_text
+from ttt_envs.core.outside import read_json
 from ttt_envs.core.report import Table
 from ttt_envs.evaluation.ratings import ELO, information, strengths
 
@@ -38,6 +39,9 @@ FORMAT = 1
 
 # Units that are added to the estimate of a dispersion, with a dispersion of 1 or of the ladder's.
 _PRIOR_UNITS = 30
+
+# What no number in a file reaches: ratings, their covariance, seconds, games.
+_LARGEST = 1e9
 
 # Pairs whose expected score lies between these tell how well one number a rung fits.
 _TELLING = (0.1, 0.9)
@@ -360,11 +364,11 @@ def read(path: str | Path) -> Ladder:
     """
     text = existing(path, "ladder").read_text(encoding="utf-8", errors="replace")
     try:
-        data = json.loads(text)
+        data = read_json(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
         return _checked(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is no ladder, or damaged: {type(error).__name__}: {error}") from None
 
 
@@ -376,8 +380,8 @@ def _checked(data: Mapping[str, Any]) -> Ladder:
     covariance = np.array(data["covariance"], np.float64)
     if k < 2 or covariance.shape != (k, k):
         raise ValueError("it must have two rungs or more, and a row and a column of the covariance for each")
-    if not all(np.isfinite(each).all() for each in (*numbers.values(), covariance)):
-        raise ValueError("its numbers must be finite")
+    if not all((np.abs(each) < _LARGEST).all() for each in (*numbers.values(), covariance)):  # none is nan
+        raise ValueError(f"its numbers must be less than {_LARGEST:g}")
     if not (np.linalg.eigvalsh(covariance) > -1.0).all() or (numbers["seconds"] < 0).any():
         raise ValueError("its covariance must be positive, and so must its times")
     if not all(isinstance(each["agent"], str) for each in rungs):
@@ -390,6 +394,8 @@ def _checked(data: Mapping[str, Any]) -> Ladder:
         if not (0 <= first < k and 0 <= second < k):
             raise ValueError(f"its pairs must be of rungs 0 to {k - 1}")
         units = tuple((float(won), float(lost), int(count)) for won, lost, count in each["units"])
+        if not all(0 <= won < _LARGEST and 0 <= lost < _LARGEST and 0 < count < MOST for won, lost, count in units):
+            raise ValueError("its units must be games won and lost, and how often there were such")
         seatings = tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in each["seatings"])
         pairs.append(Pair(int(first), int(second), units, seatings, int(each["plies"])))
     return Ladder(

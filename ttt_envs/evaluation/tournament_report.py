@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from textwrap import shorten
 from typing import Any
 
@@ -281,10 +282,13 @@ class TournamentReport(PagedReport):
         return found
 
     def remarks(self) -> list[str]:
-        """A warning for each cycle, and for each agent that failed."""
+        """A warning for each cycle, and for each agent that failed; and how a partial tournament goes on."""
         names = dict.fromkeys(each.agent for each in self.failures)
         found = self.circles.remarks(self.agents, self.ratings)
-        return found + [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+        found += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+        if not self.complete and self.folder is not None:
+            found.append(f"The other games are played by: ttt tournament --resume --out {quote(str(self.folder))}")
+        return found
 
     def data(self) -> dict[str, Any]:
         """Ratings, crosstables, pairings, failures."""

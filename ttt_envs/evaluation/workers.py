@@ -98,6 +98,14 @@ def sources() -> dict[str, str]:
     return {"ttt_envs": jit.source_digest(jit.PACKAGE), "numpy": np.__version__, "numba": numba.__version__}
 
 
+def check_sources(theirs: Mapping[str, str]) -> None:
+    """Raise ImportError if something differs here from `sources()` of the process that hands out the work."""
+    for name, mine in sources().items():
+        if mine != theirs[name]:
+            place = Path(ttt_envs.__file__).parent if name == "ttt_envs" else "the worker"
+            raise ImportError(f"{name} is {mine} in {place}, and {theirs[name]} where the work was begun")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A description from which another process makes a `Contest`.
@@ -161,12 +169,7 @@ class Recipe:
         Raises ImportError if something of this process differs that may decide how games go; TypeError, naming it, for
         an object that cannot be unpickled here.
         """
-        for name, theirs in self.sources.items():
-            if sources()[name] != theirs:
-                place = Path(ttt_envs.__file__).parent if name == "ttt_envs" else "the worker"
-                raise ImportError(
-                    f"{name} is {sources()[name]} in {place}, and {theirs} where the tournament was begun"
-                )
+        check_sources(self.sources)
         if Path(self.folder).is_dir():  # not on a node without it
             os.chdir(self.folder)
         sys.path += [place for place in self.path if place not in sys.path]

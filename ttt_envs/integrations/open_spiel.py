@@ -234,7 +234,7 @@ class State(pyspiel.State):
         return f"outcome {action}" if player < 0 else self.node.graph.game.action_names[action]
 
     def is_terminal(self) -> bool:
-        """Whether the game is over."""
+        """True once the game is over."""
         return self.node.done
 
     def returns(self) -> list[float]:
@@ -321,7 +321,7 @@ class SpielGame(pyspiel.Game):
 
 
 class Observer:
-    """What a player knows, as OpenSpiel's algorithms ask for it.
+    """The knowledge of a player, as OpenSpiel's algorithms ask for it.
 
     Attributes:
         tensor: float32 (observation size,).

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -25,9 +26,8 @@ from ttt_envs.web.catalog import fields_of, game_of
 from ttt_envs.web.guard import AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, Room
 from ttt_envs.web.recorded import Records, frame
-from ttt_envs.web.refusals import Refused, body_of, query, text, texts, whole
+from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
 from ttt_envs.web.store import Seat
-from ttt_envs.web.thoughts import named
 
 #: The page's files. No other file is ever sent.
 STATIC = {
@@ -45,8 +45,8 @@ STATIC = {
 # Seconds between signs of life to a browser that follows a game.
 _PING = 20.0
 
-# Games of a browser that are listed.
-_LISTED = 30
+# Games of a browser that are listed; browsers that follow one game, and games that one address follows.
+_LISTED, _FOLLOWERS, _FOLLOWED = 30, 50, 100
 
 # New games of one address a second, and at once.
 _NEW_PER_SECOND, _NEW_AT_ONCE = 1.0, 120.0
@@ -60,6 +60,7 @@ class App:
     def __init__(self, hall: Hall, records: Records) -> None:
         self.hall, self.records = hall, records
         self.new_games = Rates(_NEW_PER_SECOND, _NEW_AT_ONCE)
+        self.following: Counter[str] = Counter()
         folder = files("ttt_envs.web") / "static"
         self.static = {name: (folder / name).read_bytes() for name in STATIC}
         self.routes = [
@@ -70,8 +71,8 @@ class App:
             Route("/api/tables", self.open, methods=["POST"]),
             Route("/api/tables/{id}", self.table),
             Route("/api/tables/{id}/events", self.events),
-            Route("/api/tables/{id}/positions/{ply:int}", self.position),
-            Route("/api/tables/{id}/thoughts/{ply:int}", self.thoughts),
+            Route("/api/tables/{id}/positions/{ply}", self.position),
+            Route("/api/tables/{id}/thoughts/{ply}", self.thoughts),
             Route("/api/tables/{id}/review", self.review),
             Route("/api/tables/{id}/join", self.join, methods=["POST"]),
             Route("/api/tables/{id}/move", self.move, methods=["POST"]),
@@ -159,7 +160,7 @@ class App:
         return JSONResponse({"id": room.saved.id}, 201)
 
     def _count_new_game(self, request: Request) -> None:
-        if self.new_games.seconds_to_wait(request.client.host if request.client else ""):
+        if self.new_games.seconds_to_wait(_address_of(request)):
             raise Refused(429, "too many new games at once; try again in a moment")
 
     # --- playing ---
@@ -174,9 +175,14 @@ class App:
     async def events(self, request: Request) -> Response:
         """The same as server-sent events, now and after each change."""
         room, browser, player = await self._room(request)
-        changed = self.hall.follow(room)
+        address, changed = _address_of(request), asyncio.Event()
+        if self.following[address] >= _FOLLOWED or len(room.followers) >= _FOLLOWERS:
+            raise Refused(503, "too many browsers follow this game, or too many games are followed from your address")
 
         async def stream() -> AsyncIterator[str]:
+            # Not before: a browser that has gone meanwhile would be counted for ever.
+            self.following[address] += 1
+            room.followers.add(changed)
             try:
                 yield "retry: 1000\n\n"
                 while not self.hall.closing:
@@ -191,33 +197,35 @@ class App:
                             yield ": still here\n\n"
             finally:
                 room.followers.discard(changed)
+                self.following[address] -= 1
+                self.following += Counter()  # forgets who follows nothing
 
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def position(self, request: Request) -> Response:
         """An earlier position, as the browser may see it."""
         room, browser, player = await self._room(request)
-        ply = whole(request.path_params["ply"], "ply", room.table.ply)
+        ply = digits(request.path_params["ply"], "ply", room.live.ply)
         return JSONResponse(shown.past(room, ply, room.viewer(browser, player)))
 
     async def thoughts(self, request: Request) -> Response:
-        """What the oracle, a search or an agent thinks of the actions in a position."""
+        """The thoughts of the oracle, a search or an agent on the actions in a position."""
         room, browser, player = await self._room(request)
-        ply = whole(request.path_params["ply"], "ply", room.table.ply)
+        ply = digits(request.path_params["ply"], "ply", room.live.ply)
         if not shown.may_think(room, browser):
             raise Refused(403, "while people play each other, nobody is told what the oracle thinks")
-        state = room.table.states[ply][0]
+        state = room.live.states[ply][0]
         thinkers = shown.thinkers(room, browser, player, ply)
-        found = [named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
+        found = [shown.named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
         return JSONResponse(
             {"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)}
         )
 
     async def review(self, request: Request) -> Response:
-        """What the decisions of a finished game have lost."""
+        """The judgements of the decisions of a finished game."""
         room, _, _ = await self._room(request)
-        if not room.table.over:
+        if not room.live.over:
             raise Refused(409, "the game is not over")
         return JSONResponse(shown.judged(room.game, await self.hall.review(room)))
 
@@ -236,7 +244,7 @@ class App:
         name = text(given["action"], "action")
         if player not in room.held_by(browser):
             raise Refused(403, "this seat is not yours")
-        if ply != room.table.ply:
+        if ply != room.live.ply:
             raise Refused(409, "the game has gone on meanwhile")
         if name not in room.game.action_names:
             raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.action_format}")
@@ -324,6 +332,11 @@ def _all_games() -> list[dict[str, Any]]:
         }
         for game in games
     ]
+
+
+def _address_of(request: Request) -> str:
+    """The address that a request comes from."""
+    return request.client.host if request.client else ""
 
 
 def _cookie_of(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -15,6 +16,9 @@ from ttt_envs.web.refusals import Refused
 
 #: Simulations of the tree search that is offered in several strengths.
 STRENGTHS = (100, 1000, 10_000)
+
+# Games with different options whose agents are remembered.
+_KNOWN = 500
 
 # A number and a text that no option allows.
 _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
@@ -30,7 +34,7 @@ class Field:
         default: its value if nothing else is chosen, as text.
         choices: the values that it may have, as texts; for "choice".
         low, high: the least and the greatest number; for "int".
-        optional: for "int", whether it may be none.
+        optional: for "int", True if it may be none.
         meaning: what it does.
     """
 
@@ -105,10 +109,15 @@ class Agents:
         self._known: dict[str, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
-        """Those that play the game with its options: trained ones, those of the server's owner, the library's own."""
-        if repr(game) not in self._known:
-            self._known[repr(game)] = [each for each in self._candidates(game) if _plays(each.agent, game)]
-        return self._known[repr(game)]
+        """The agents that play the game with its options: trained ones, the server owner's, and the library's own."""
+        key = repr(game)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = [each for each in self._candidates(game) if _plays(each.agent, game)]
+            with suppress(KeyError, RuntimeError):  # another thread may do the same
+                if len(self._known) > _KNOWN:
+                    del self._known[next(iter(self._known))]
+        return found
 
     def check(self, game: Game, agent: str) -> None:
         """Raise Refused unless the agent is among the offers."""
@@ -131,7 +140,7 @@ class Agents:
 
 
 def _plays(spec: str, game: Game) -> bool:
-    """Whether the agent of a text plays the game, without a person at a terminal and without building a table."""
+    """True if the agent of a text plays the game, without a person at a terminal and without building a table."""
     try:
         with without_building():
             agent = agents.load(spec)

@@ -1,4 +1,4 @@
-"""Guard: what every request must pass before anything is done for it, and the headers of every answer.
+"""Guard: the checks that every request must pass before anything is done for it, and the headers of every answer.
 
 A page of another site must not use this server by way of the browser of somebody who may: neither by requests of its
 own (the checks of `Origin` and `Sec-Fetch-Site`), nor by pretending to be this server (DNS rebinding: the check of
@@ -7,6 +7,7 @@ own (the checks of `Origin` and `Sec-Fetch-Site`), nor by pretending to be this 
 
 import ipaddress
 import math
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Collection
@@ -43,6 +44,12 @@ PER_SECOND, AT_ONCE = 100.0, 400.0
 
 # Addresses whose rates are remembered.
 _ADDRESSES = 10_000
+
+#: The largest number of a port.
+LARGEST_PORT = 65535
+
+# The header `Host`: a name, or an address that is numbers, in brackets if it has colons; and perhaps a port.
+_HOST = re.compile(r"(?:\[(?P<numbers>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@\\]+))(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -106,7 +113,7 @@ class Guard:
         await self.app(scope, receive, send_with_headers)
 
     def _refusal(self, method: str, headers: Headers) -> str | None:
-        """Why a request is not answered; None if nothing speaks against it."""
+        """The reason why a request is not answered; None if nothing speaks against it."""
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "this server is not called by that name: open the address that it printed"
@@ -131,15 +138,15 @@ class Guard:
 
 
 def _name_of(host: str) -> str:
-    """The name or address in the header `Host`, without the port."""
-    name = host.lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0]
+    """The name or address in the header `Host`, without the port; "" for what is none."""
+    found = _HOST.fullmatch(host.lower())
+    if found is None or int(found["port"] or 0) > LARGEST_PORT:
+        return ""
+    return found["numbers"] or found["name"] or ""
 
 
 def _is_visit(method: str, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page."""
+    """True if somebody follows a link to the page."""
     return (
         method == "GET" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )

@@ -1,4 +1,4 @@
-"""Hall: all games of a server, who holds their seats, and the agents that play in them."""
+"""Hall: all games of a server, the browsers that hold their seats, and the agents that play in them."""
 
 import asyncio
 import hashlib
@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ import numpy as np
 import ttt_envs
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.rng import settled
+from ttt_envs.core.live import LiveGame
+from ttt_envs.core.rng import first_episode_seed, settled
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.view import View
+from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review, think
 from ttt_envs.web.catalog import Agents, game_of
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.store import Saved, Seat, Store
-from ttt_envs.web.table import Table
-from ttt_envs.web.thoughts import Judgement, Thoughts, review, think
 from ttt_envs.web.workers import Shelf, Workers
 
 _LOG = logging.getLogger("ttt_envs.web")
@@ -35,8 +36,11 @@ MOST_GAMES, IDLE = 5000, 7 * 24 * 3600.0
 #: Plies of a game: all its positions are kept in memory.
 MOST_PLIES = 5000
 
-#: Games that are held in memory, and browsers that follow one game.
-_LOADED, _FOLLOWERS = 300, 50
+#: Games that are held in memory.
+_LOADED = 300
+
+# Bytes of all positions of a game.
+_LARGEST = 4 << 20
 
 # Seconds for which nobody minds to wait.
 _MOMENT = 0.05
@@ -47,24 +51,26 @@ _REVIEWED = 400
 
 @dataclass(eq=False)
 class Room:
-    """A game with those who play and follow it.
+    """A game with the browsers that play and follow it.
 
     Attributes:
         saved: what is kept of it.
-        table: the game itself.
+        live: the game itself.
         version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
-        followers: events of those who wait for a change.
+        followers: events of the browsers that wait for a change.
         pictures: viewer -> the position that was drawn last for them, and the drawing.
     """
 
     saved: Saved
-    table: Table
+    live: LiveGame
     version: int = field(default_factory=lambda: time.time_ns() // 1000)
     trouble: str = ""
     followers: set[asyncio.Event] = field(default_factory=set)
     pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
     _driver: "asyncio.Task[None] | None" = None
+    _thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _beginning: asyncio.Lock = field(default_factory=asyncio.Lock)
     _busy: bool = False
     _thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
     _review: list[Judgement] | None = None
@@ -72,7 +78,7 @@ class Room:
     @property
     def game(self) -> Game:
         """The game's facts."""
-        return self.table.game
+        return self.live.game
 
     @property
     def people(self) -> list[int]:
@@ -84,26 +90,26 @@ class Room:
         return [player for player in self.people if self.saved.seats[player].owner == browser]
 
     def alone(self, browser: str) -> bool:
-        """Whether this browser holds the seats of all people, or, with none, has set up the game."""
+        """True if this browser holds the seats of all people, or set up a game without people."""
         if not self.people:
             return self.saved.creator == browser
         return len(self.held_by(browser)) == len(self.people)
 
     def viewer(self, browser: str, player: int | None) -> int | None:
-        """Whose eyes a browser sees the game with: None sees everything, SPECTATOR only what all players see.
+        """The viewer with whose eyes a browser sees: None sees everything, SPECTATOR only what all players see.
 
         `player` is the seat that it asks for, of those that it holds.
         """
-        if self.table.over or not self.people:
+        if self.live.over or not self.people:
             return None
         held = self.held_by(browser)
         if player in held:
             return player
-        asked = [each for each in held if each in self.table.asked()]
+        asked = [each for each in held if each in self.live.asked()]
         return next(iter([*asked, *held]), SPECTATOR)
 
     def changed(self) -> None:
-        """Tell those who follow."""
+        """Tell all followers of a change."""
         self.version += 1
         for each in self.followers:
             each.set()
@@ -128,6 +134,9 @@ class Hall:
         """Begin a game. Raises Refused for seats that do not fit, and where there is no room for another game."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
+        if (size := game.state_dtype.itemsize * min(game.max_plies, MOST_PLIES)) > _LARGEST:
+            needed = f"needs up to {size >> 20} MiB for its positions, and {_LARGEST >> 20} are granted here"
+            raise Refused(400, f"{game.title} {needed}: choose options with which it has fewer plies")
         for seat in seats:
             if seat.agent is not None:
                 await self.workers.run(self.agents.check, game, seat.agent)
@@ -146,7 +155,7 @@ class Hall:
             creator=browser,
             seats=seats,
         )
-        room = Room(saved, await self._table(game, saved))
+        room = Room(saved, await self._live(game, saved))
         self.store.add(saved)
         self._keep(room)
         self._drive(room)
@@ -161,28 +170,28 @@ class Hall:
                 raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
             game = await self.workers.run(game_of, saved.game, saved.options)
             try:
-                table = await self._table(game, saved)
+                live = await self._live(game, saved)
             except ValueError as error:
                 _LOG.warning("game %s cannot be gone on with: %s", ident, error)
                 raise Refused(
                     410, f"this game was begun with ttt-envs {saved.library}, which had other rules"
                 ) from None
-            room = self._rooms.get(ident) or Room(saved, table)  # another request may have been quicker
+            room = self._rooms.get(ident) or Room(saved, live)  # another request may have been quicker
         self._keep(room)
         self._drive(room)
         return room
 
-    async def _table(self, game: Game, saved: Saved) -> Table:
-        """The table of a game. The first time the game's kernels are compiled, which takes long."""
+    async def _live(self, game: Game, saved: Saved) -> LiveGame:
+        """The game with what was played in it. The first time its kernels are compiled, which takes long."""
 
-        def prepare() -> Table:
+        def prepare() -> LiveGame:
             if id(game) not in self._ready:
                 _try_out(game)
-            return Table(game, saved.seed, saved.actions, dict(saved.waiting or {}))
+            return LiveGame(game, first_episode_seed(saved.seed), saved.actions, saved.waiting)
 
-        table = await self.workers.run(prepare)
+        live = await self.workers.run(prepare)
         self._ready.add(id(game))
-        return table
+        return live
 
     def _keep(self, room: Room) -> None:
         """Hold a game in memory; one that nobody follows leaves it if there are many."""
@@ -197,41 +206,41 @@ class Hall:
 
     def choose(self, room: Room, player: int, action: int) -> None:
         """Choose an action for a person; raises Refused for one that is not legal now."""
-        if room.table.ply >= MOST_PLIES:
+        if room.live.ply >= MOST_PLIES:
             raise Refused(409, f"a game has {MOST_PLIES:,} plies at most here")
         try:
-            room.table.choose(player, action)
+            room.live.choose(player, action)
         except IllegalAction as error:
             raise Refused(409, str(error)) from None
         self._moved(room)
 
     def take_back(self, room: Room, players: Sequence[int]) -> None:
         """Return to before the last decision of one of `players`; raises Refused if there was none."""
-        ply = room.table.last_decision(players)
+        ply = room.live.last_decision(players)
         if ply is None:
             raise Refused(409, "there is no move of yours to take back")
-        room.table.take_back(ply)
+        room.live.take_back(ply)
         room.trouble = ""
         self._moved(room)
 
     async def step(self, room: Room) -> None:
         """Let the agents of a game without people play one ply."""
-        if room._busy or room.table.over or room.table.ply >= MOST_PLIES:
+        if room._busy or room.live.over or room.live.ply >= MOST_PLIES:
             return
         room._busy = True
         room.trouble = ""
         try:
-            ply = room.table.ply
-            while room.table.ply == ply and not room.trouble:
-                await self._ask_agent(room, room.table.asked()[0])
+            ply = room.live.ply
+            while room.live.ply == ply and not room.trouble:
+                await self._ask_agent(room, room.live.asked()[0])
         finally:
             room._busy = False
 
     def _moved(self, room: Room) -> None:
-        room.saved.actions, room.saved.waiting = room.table.actions, room.table.waiting
-        room.saved.over = room.table.over
+        room.saved.actions, room.saved.waiting = room.live.actions, room.live.waiting
+        room.saved.over = room.live.over
         room._review = None
-        for ply in [ply for ply in room._thoughts if ply >= room.table.ply]:
+        for ply in [ply for ply in room._thoughts if ply >= room.live.ply]:
             del room._thoughts[ply]
         self.store.keep_moves(room.saved)
         room.changed()
@@ -239,9 +248,9 @@ class Hall:
 
     def _agents_asked(self, room: Room) -> list[int]:
         """The agents who have to choose now, in a game with people."""
-        if room.trouble or not room.people or self.closing or room.table.ply >= MOST_PLIES:
+        if room.trouble or not room.people or self.closing or room.live.ply >= MOST_PLIES:
             return []
-        return [player for player in room.table.asked() if room.saved.seats[player].agent is not None]
+        return [player for player in room.live.asked() if room.saved.seats[player].agent is not None]
 
     def _drive(self, room: Room) -> None:
         """Let the agents go on in the background, if it is their turn."""
@@ -259,10 +268,10 @@ class Hall:
 
     async def _ask_agent(self, room: Room, player: int) -> None:
         """Ask the agent of a player, and let it choose, unless a move was taken back meanwhile."""
-        agent, state = room.saved.seats[player].agent, room.table.state
+        agent, state = room.saved.seats[player].agent, room.live.state
         assert agent is not None
         try:
-            action = await self.workers.think((room.game.id, agent), self.shelf.decide, agent, room.table.view(player))
+            action = await self.workers.think((room.game.id, agent), self.shelf.decide, agent, room.live.view(player))
         except Refused:
             raise
         except Exception:
@@ -270,8 +279,8 @@ class Hall:
             room.trouble = f"the agent {agent} failed as player {player}; the server's log says why"
             room.changed()
             return
-        if room.table.state is state and player in room.table.asked():
-            room.table.choose(player, action)
+        if room.live.state is state and player in room.live.asked():
+            room.live.choose(player, action)
             self._moved(room)
 
     # --- seats ---
@@ -305,60 +314,60 @@ class Hall:
 
     async def again(self, room: Room, browser: str) -> Room:
         """Begin a new game like this one, with the same people in their seats; the same one whoever asks first."""
-        if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
-            return await self.find(found.id)
-        seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
-        new = await self.open(room.game, dict(room.saved.options), seats, browser)
-        room.saved.successor = new.saved.id
-        self.store.keep_moves(room.saved)
-        room.changed()
-        return new
+        async with room._beginning:  # both players may ask at once
+            if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
+                return await self.find(found.id)
+            seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
+            new = await self.open(room.game, dict(room.saved.options), seats, browser)
+            room.saved.successor = new.saved.id
+            self.store.keep_moves(room.saved)
+            room.changed()
+            return new
 
     # --- thoughts ---
 
     async def thoughts(self, room: Room, players: Sequence[int], ply: int) -> list[Thoughts]:
-        """What is thought of the decisions of these players in the position after `ply` plies."""
-        state, kept = room.table.states[ply], room._thoughts.get(ply, [])
-        if [each.player for each in kept] == list(players):
-            return kept
-        views = [room.table.view(player, ply) for player in players]
+        """The thoughts on the decisions of these players in the position after `ply` plies."""
+        state = room.live.states[ply]
+        views = [room.live.view(player, ply) for player in players]
         seats = [room.saved.seats[player].agent for player in players]
 
         def work() -> list[Thoughts]:
-            return [think(self.shelf, view, agent) for view, agent in zip(views, seats, strict=True)]
+            return [think(view, agent, take=self.shelf.take) for view, agent in zip(views, seats, strict=True)]
 
-        found = await self.workers.think(("thoughts", room.game.id), work)
-        if ply <= room.table.ply and room.table.states[ply] is state:  # no move was taken back meanwhile
-            room._thoughts[ply] = found
-        return found
+        async with room._thinking:  # one game keeps one thread busy, however many ask
+            kept = room._thoughts.get(ply, [])
+            if [each.player for each in kept] == list(players):
+                return kept
+            found = await self.workers.think(("thoughts", room.game.id), work)
+            if ply <= room.live.ply and room.live.states[ply] is state:  # no move was taken back meanwhile
+                room._thoughts[ply] = found
+            return found
 
     async def review(self, room: Room) -> list[Judgement]:
-        """What the decisions of the people, or else of the agents, have lost in a finished game."""
-        if room._review is None:
-            players = room.people or range(room.game.num_players)
+        """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
+        async with room._thinking:
+            if room._review is not None:
+                return room._review
+            state, players = room.live.state, room.people or range(room.game.num_players)
             decided: list[tuple[int, View, int]] = [
-                (ply, room.table.view(player, ply), joint[player])
-                for ply, joint in enumerate(room.table.actions)
+                (ply, room.live.view(player, ply), joint[player])
+                for ply, joint in enumerate(room.live.actions)
                 for player in players
                 if joint[player] >= 0
             ][:_REVIEWED]
-            room._review = await self.workers.think(("review", room.game.id), review, self.shelf, decided)
-        return room._review
+            work = partial(review, decided, take=self.shelf.take)
+            found = await self.workers.think(("review", room.game.id), work)
+            if room.live.state is state:
+                room._review = found
+            return found
 
-    # --- those who follow ---
+    # --- followers ---
 
     async def settle(self, room: Room) -> None:
         """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
         if room._driver is not None:
             await asyncio.wait({room._driver}, timeout=_MOMENT)
-
-    def follow(self, room: Room) -> asyncio.Event:
-        """An event that is set at each change; raises Refused if too many follow already."""
-        if len(room.followers) >= _FOLLOWERS:
-            raise Refused(503, "too many browsers follow this game")
-        event = asyncio.Event()
-        room.followers.add(event)
-        return event
 
     def close(self) -> None:
         """End what follows and what thinks; the file stays open until `store.close`."""
@@ -370,10 +379,8 @@ class Hall:
 
 def _try_out(game: Game) -> None:
     """Play a ply of a game, so that its kernels are compiled before the server needs them."""
-    table = Table(game, 0)
-    ply = table.ply
-    while table.ply == ply:
-        player = table.asked()[0]
-        view = table.view(player)
-        np.asarray(view.sample_worlds())
-        table.choose(player, table.legal(player)[0])
+    live = LiveGame.begin(game, 0)
+    while not live.ply:
+        player = live.asked()[0]
+        live.view(player).sample_worlds()
+        live.choose(player, live.legal(player)[0])

@@ -1,15 +1,19 @@
 """Refusals: what a request may ask for, and the errors that say what was wrong with it."""
 
-import json
+from asyncio import timeout
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from starlette.requests import Request
 
 from ttt_envs.core.options import brief, unknown
+from ttt_envs.core.outside import read_json
 
 #: Bytes of a request's body.
 MOST_BYTES = 16_384
+
+#: Seconds in which a request must come.
+PATIENCE = 20.0
 
 
 class Refused(Exception):
@@ -30,13 +34,17 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "the body of a request must be application/json")
     data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > MOST_BYTES:
-            raise Refused(413, f"the body of a request has {MOST_BYTES} bytes at most")
     try:
-        found = json.loads(bytes(data), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        async with timeout(PATIENCE):
+            async for part in request.stream():
+                data += part
+                if len(data) > MOST_BYTES:
+                    raise Refused(413, f"the body of a request has {MOST_BYTES} bytes at most")
+    except TimeoutError:
+        raise Refused(408, f"the body of a request did not come within {PATIENCE:g} s") from None
+    try:
+        found = read_json(bytes(data))
+    except ValueError as error:
         raise Refused(400, f"the body is no JSON: {brief(str(error))}") from None
     if not isinstance(found, dict):
         raise Refused(400, "the body must be a JSON object")
@@ -47,10 +55,6 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
         if name not in found:
             raise Refused(400, f"the key {name!r} is missing")
     return found
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
 
 
 def text(found: Any, name: str, most: int = 200) -> str:
@@ -71,8 +75,11 @@ def whole(found: Any, name: str, high: int) -> int:
 def query(request: Request, name: str, high: int) -> int | None:
     """A whole number from 0 to `high` of the address's query, or None if it is not there; raises Refused."""
     given = request.query_params.get(name)
-    if given is None:
-        return None
+    return None if given is None else digits(given, name, high)
+
+
+def digits(given: str, name: str, high: int) -> int:
+    """The whole number from 0 to `high` that a part of the address says; raises Refused, which calls it `name`."""
     if not (given.isascii() and given.isdecimal() and len(given) < 10):
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return whole(int(given), name, high)

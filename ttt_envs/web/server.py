@@ -11,9 +11,6 @@ from typing import Any
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import locked_file
 
-# The largest number of a port.
-_PORTS = 65535
-
 
 def default_data() -> Path:
     """The file of games that is used where no other is named."""
@@ -23,11 +20,19 @@ def default_data() -> Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """True if only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    """True for 0.0.0.0 and ::, all addresses of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def serve(
@@ -57,11 +62,13 @@ def serve(
     import uvicorn
 
     from ttt_envs.web.app import make_app
+    from ttt_envs.web.connections import Impatient
+    from ttt_envs.web.guard import LARGEST_PORT
     from ttt_envs.web.hall import Hall
     from ttt_envs.web.recorded import Records
 
-    if not 0 <= port <= _PORTS:
-        raise ValueError(f"port must be from 0 to {_PORTS}, not {port}")
+    if not 0 <= port <= LARGEST_PORT:
+        raise ValueError(f"port must be from 0 to {LARGEST_PORT}, not {port}")
     path = default_data() if data is None else data
     found = Records(records)
     listening = _listening(host, port)
@@ -76,6 +83,7 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=3,
             limit_concurrency=1000,
+            http=Impatient,
         )
 
         class Server(uvicorn.Server):
@@ -83,11 +91,13 @@ def serve(
                 hall.close()
                 await super().shutdown(sockets)
 
-        shown = f"[{host}]" if ":" in host else host
+        here = host if not _is_any(host) else "::1" if ":" in host else "127.0.0.1"
+        shown = f"[{here}]" if ":" in here else here
         print(f"Play at http://{shown}:{number}/ (Ctrl-C ends the server; its games are kept in {path})", flush=True)
         if not is_loopback(host):
+            where = f" at http://ADDRESS:{number}/, with its address" if _is_any(host) else ""
             print(
-                "Everybody who can reach this machine's port can play, and let agents think on it. The connection is "
+                f"Everybody who can reach this machine{where} can play, and let agents think on it. The connection is "
                 "not encrypted: in a network that you do not trust, put a server with TLS before it.",
                 file=sys.stderr,
             )

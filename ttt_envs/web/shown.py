@@ -1,4 +1,4 @@
-"""What a browser is sent of a game: pictures, texts and actions, as one pair of eyes may see them."""
+"""Pictures, texts and actions of a game for a browser, as one pair of eyes may see them."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -9,9 +9,9 @@ import numpy as np
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.evaluation.thoughts import Judgement, Thoughts
 from ttt_envs.registry import options_of
 from ttt_envs.web.hall import Hall, Room
-from ttt_envs.web.thoughts import Judgement
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def result(game: Game, state: Any) -> dict[str, Any]:
-    """The end of a game: who has won, how, and what each player gets."""
+    """The end of a game: the winners, how they won, and the reward of each player."""
     rewards = [float(reward) for reward in state["rewards"]]
     return {
         "winners": [player for player, reward in enumerate(rewards) if reward > 0],
@@ -44,7 +44,7 @@ def result(game: Game, state: Any) -> dict[str, Any]:
 
 
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
-    """What was played in each ply: players, and the names of their actions."""
+    """The actions of each ply by name, with their players."""
     return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
 
 
@@ -69,27 +69,27 @@ def title_of(agent: str) -> str:
 def _present(room: Room, viewer: int | None) -> dict[str, Any]:
     """`position` of the present, drawn once for all who see it with the same eyes."""
     state, found = room.pictures.get(viewer, (None, {}))
-    if state is not room.table.state:
-        found = position(room.game, room.table.state[0], viewer)
-        room.pictures[viewer] = room.table.state, found
+    if state is not room.live.state:
+        found = position(room.game, room.live.state[0], viewer)
+        room.pictures[viewer] = room.live.state, found
     return found
 
 
 def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
-    """A game as a browser sees it that holds some of its seats, or none; `player` is the seat that it asks for."""
-    table, game, saved = room.table, room.game, room.saved
+    """A game as seen by a browser, which holds some of its seats or none; `player` is the seat that it asks for."""
+    live, game, saved = room.live, room.game, room.saved
     viewer, held = room.viewer(browser, player), room.held_by(browser)
-    state = table.state[0]
-    asked, acting, alone = table.asked(), table.acting(), room.alone(browser)
+    state = live.state[0]
+    asked, acting, alone = live.asked(), live.acting(), room.alone(browser)
     you = viewer if viewer in held else (held[0] if held else None)
-    legal = table.legal(you) if you is not None else []
-    waiting = table.waiting.get(you) if you is not None else None
+    legal = live.legal(you) if you is not None else []
+    waiting = live.waiting.get(you) if you is not None else None
     return {
         "id": saved.id,
         "version": room.version,
         "game": {"id": game.id, "title": game.title},
-        "ply": table.ply,
-        "over": table.over,
+        "ply": live.ply,
+        "over": live.over,
         **_present(room, viewer),
         **clickable(game, state, viewer, legal),
         "seats": [
@@ -106,14 +106,14 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
         ],
         "you": you,
         "chosen": None if waiting is None else game.action_names[waiting],
-        "moves": moves(game, table.actions),
-        "rounds": table.rounds,
-        "result": result(game, state) if table.over else None,
+        "moves": moves(game, live.actions),
+        "rounds": live.rounds,
+        "result": result(game, state) if live.over else None,
         "trouble": room.trouble,
         "watching": not room.people,
         "may": {
-            "step": not room.people and alone and not table.over,
-            "take_back": bool(held) and alone and table.last_decision(held) is not None,
+            "step": not room.people and alone and not live.over,
+            "take_back": bool(held) and alone and live.last_decision(held) is not None,
             "think": may_think(room, browser),
             "again": bool(held) or saved.creator == browser,
         },
@@ -127,8 +127,8 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
 
 
 def may_think(room: Room, browser: str) -> bool:
-    """Whether a browser may ask for thoughts: not while people play each other, and nobody who does not play."""
-    return room.table.over or not room.people or room.alone(browser)
+    """True if a browser may ask for thoughts: not while people play each other, and not if it only looks on."""
+    return room.live.over or not room.people or room.alone(browser)
 
 
 def thinkers(room: Room, browser: str, player: int | None, ply: int) -> list[int]:
@@ -136,29 +136,47 @@ def thinkers(room: Room, browser: str, player: int | None, ply: int) -> list[int
 
     In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
     """
-    acting = room.table.acting(ply)
-    if room.table.over or not room.people:
+    acting = room.live.acting(ply)
+    if room.live.over or not room.people:
         return acting
     viewer = room.viewer(browser, player)
-    if room.game.hidden_information or ply == room.table.ply:
+    if room.game.hidden_information or ply == room.live.ply:
         return [each for each in acting if each == viewer]
     return acting
 
 
 def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
     """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
-    ended = room.table.ended_round(ply)
+    ended = room.live.ended_round(ply)
     return {
         "ply": ply,
-        **position(room.game, room.table.states[ply][0], viewer),
+        **position(room.game, room.live.states[ply][0], viewer),
         "ended_round": None if ended is None else position(room.game, ended[0], viewer),
     }
 
 
 def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
-    """`clickable` for actions by their names, whoever they belong to, so that thoughts can be shown on the picture."""
+    """`clickable` for actions by their names, of any player, so that thoughts can be shown on the picture."""
     numbers = {name: k for k, name in enumerate(game.action_names)}
     return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
+
+
+def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
+    """Thoughts as a JSON object, with the actions by their names."""
+
+    def by_name(found: dict[int, float]) -> dict[str, float]:
+        return {game.action_names[action]: value for action, value in found.items()}
+
+    return {
+        "player": thoughts.player,
+        "source": thoughts.source,
+        "values": by_name(thoughts.values),
+        "estimated": [game.action_names[action] for action in thoughts.estimated],
+        "best": [game.action_names[action] for action in thoughts.best],
+        "best_probabilities": by_name(thoughts.best_probabilities),
+        "agent": thoughts.agent,
+        "probabilities": by_name(thoughts.probabilities),
+    }
 
 
 def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:

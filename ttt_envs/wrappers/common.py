@@ -59,8 +59,8 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
     """
     number = action
     if type(action) is not int:
-        if isinstance(action, np.ndarray) and action.size == 1:
-            number = action.reshape(())[()]
+        if getattr(action, "ndim", 0) and getattr(action, "size", None) == 1:  # NumPy's and JAX's; torch's can index
+            number = np.asarray(action).reshape(())[()]
         truth = "bool" in str(getattr(number, "dtype", type(number).__name__))
         try:
             number = None if truth else operator.index(number)

@@ -77,6 +77,7 @@ class SeatGames:
         self.done = np.zeros(self.n, np.bool_)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
+        self._room = np.zeros(game.num_actions, np.bool_)
         self.set_opponents(opponent)
         self._fresh = seed is not None
         self._draw_first_seat()
@@ -242,21 +243,40 @@ class SeatGames:
         return offences
 
     def play_one(self, action: int) -> None:
-        """`step` with a legal action in the only game, of one player at a time: without arrays that hold one number."""
-        states, step_one, seat = self.batch.states, self.game.loops.step_one, int(self.seats[0])
+        """`step` with a legal action in the only game: without arrays that hold one number."""
+        states, seeds, seat = self.batch.states, self.batch.episode_seeds, int(self.seats[0])
         opponent = self._agents[int(self._opponents[0])]
         joint = np.full(self.game.num_players, -1)
         joint[seat] = action
+        acting = self._acting_one()
         while True:
-            step_one(states, 0, joint)
-            mover = int(states["to_move"][0])
-            if states["done"][0] or mover == seat:
+            others = [player for player in acting if player != seat]
+            if others:
+                given, own = states, seeds
+                if len(others) > 1:  # asked together, as in `_complete`
+                    given, own = states.repeat(len(others)), seeds.repeat(len(others))
+                view = View.unchecked(self.game, given, np.array(others), own, copy=False)
+                joint[others] = self._checked(opponent, view)
+            self.game.loops.step_one(states, 0, joint)
+            if states["done"][0]:
                 break
-            view = View.unchecked(self.game, states, np.array([mover]), self.batch.episode_seeds, copy=False)
-            joint[mover] = self._checked(opponent, view)[0]
+            acting = self._acting_one()
+            if seat in acting:
+                break
         self.lengths[0] += 1
         self.rewards = states["rewards"][:, seat].copy()
         self.done = states["done"].copy()
+
+    def _acting_one(self) -> list[int]:
+        """The players who have a choice to make in the only game, which is not over."""
+        mover = int(self.batch.states["to_move"][0])
+        if mover != SIMULTANEOUS:
+            return [mover]
+        return [player for player in range(self.game.num_players) if self._may_act(player)]
+
+    def _may_act(self, player: int) -> bool:
+        self.game.loops.mask_one(self.batch.states, 0, player, self._room)
+        return bool(self._room.any())
 
     def _checked(self, agent: Actor, view: View) -> np.ndarray:
         """An opponent's actions, int (n,); ValueError, naming it, unless they are legal."""

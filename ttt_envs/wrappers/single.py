@@ -83,7 +83,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         self._check_live("step")
         action = as_action(action, self.game.num_actions, "the learner")
         offences = []
-        if self._legal[action] and not self.game.simultaneous:
+        if self._legal[action]:
             self._games.play_one(action)
         else:
             offences = self._games.step(np.array([action]))

@@ -21,7 +21,7 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.prompts import legal_names, prompt, read_answer
+from ttt_envs.core.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import forfeit
 
@@ -90,8 +90,7 @@ class TextGame:
         Raises RuntimeError before `reset`, or after the end.
         """
         player = self._asked()
-        asked = prompt(self._batch.view(player), rules=self._rules)
-        return player, f"{asked}\n{self._refused}\n" if self._refused else asked
+        return player, again(prompt(self._batch.view(player), rules=self._rules), self._refused)
 
     def step(self, text: str) -> tuple[bool, dict[str, Any]]:
         """Take the answer of the player whom `observe` names.
@@ -115,7 +114,7 @@ class TextGame:
             self._tries += 1
             info["retries_left"] = max(self.retries + 1 - self._tries, 0)
             if info["retries_left"]:
-                self._refused = f"YOUR LAST ANSWER could not be used. {reason}"
+                self._refused = reason
                 return False, info
             if self.invalid == "forfeit":
                 forfeit(self.game, self._batch.states, 0, [player])
@@ -153,7 +152,7 @@ class TextGame:
 
     @property
     def done(self) -> bool:
-        """Whether the game is over."""
+        """True once the game is over."""
         return self._live and not self._pending
 
     def render(self) -> str:

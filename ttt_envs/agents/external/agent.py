@@ -11,10 +11,11 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ttt_envs.agents.base import Agent, AgentFailed, Fault
-from ttt_envs.agents.external.processes import LONGEST, Broken, Process, TooSlow, printable
+from ttt_envs.agents.external.processes import LONGEST, Broken, Process, TooSlow
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.options import brief, within
+from ttt_envs.core.outside import printable, read_json
 from ttt_envs.core.view import View
 
 #: The version of the protocols.
@@ -248,8 +249,8 @@ def _line(message: Mapping[str, Any]) -> bytes:
 def _message(line: bytes) -> dict[str, Any]:
     """The message of a line; raises Broken if it is none."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, or too deep
+        found = read_json(line)
+    except ValueError:  # no JSON, no UTF-8, or too deep
         found = None
     if not isinstance(found, dict):
         shown = brief(ascii(line.decode(errors="replace")))

@@ -13,9 +13,10 @@ import numpy as np
 from ttt_envs.agents import APART
 from ttt_envs.agents.base import Fault
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
-from ttt_envs.agents.external.processes import Broken, environment, printable
+from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
+from ttt_envs.core.outside import printable
 from ttt_envs.core.view import View
 
 # What the library itself reads, beside what every program is given.
@@ -70,13 +71,13 @@ class Isolated(ProcessAgent):
         return [sys.executable, "-P", "-m", "ttt_envs.agents.external.runner"], variables
 
     def _hello(self, game: Game) -> dict[str, Any]:
-        # Of a game its factory and its options are pickled, nothing of its state. The other way round nothing is.
+        # A game is pickled as its factory and its options, nothing of its state. No answer is pickled.
         return {"protocol": PROTOCOL, "agent": self.agent, "game": base64.b64encode(pickle.dumps(game)).decode()}
 
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
         if answer.get("type") == "refuse":
             kind, reason = answer.get("kind"), printable(str(answer.get("reason")))
-            if kind in _ERRORS:
+            if isinstance(kind, str) and kind in _ERRORS:
                 raise _ERRORS[kind](reason)
             raise Refused(reason if kind == "ValueError" else f"agent {self.agent!r}: {kind}: {reason}")
         super()._welcome(game, answer)
@@ -93,6 +94,6 @@ class Isolated(ProcessAgent):
         for action in actions:
             if not isinstance(action, str) and not (is_whole(action) and 0 <= action <= most):
                 raise Broken(f"answered with the action {brief(repr(action))}, which is none from 0 to {most}")
-        # Of an action that the agent did not give, the reason.
+        # For an action that the agent did not give, there is the reason.
         stderr = self._process.stderr if self._process is not None else ""
         return [Fault(brief(printable(each), 500), stderr) if isinstance(each, str) else each for each in actions]

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, AgentFailed, Fault
+from ttt_envs.agents.base import Agent, Fault, gathered
 from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import brief, choice, within
+from ttt_envs.core.options import MOST, brief, choice, within
+from ttt_envs.core.outside import printable
 from ttt_envs.core.prompts import prompt, read_answer
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
@@ -135,20 +136,12 @@ class LanguageModel(Agent):
         """
         from anyio.from_thread import start_blocking_portal
 
-        actions, faults = np.full(len(view), -1), dict[int, Fault]()
-        rows = np.flatnonzero(view.masks.any(axis=1)).tolist()
+        rows, found = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
             # A loop of its own, in a thread: a notebook has one running. An interrupt cancels what is under way.
             with start_blocking_portal() as portal:
                 found = portal.call(self._decide_all, view, rows)
-            for row, each in found.items():
-                if isinstance(each, Fault):
-                    faults[row] = each
-                else:
-                    actions[row] = each
-        if faults:
-            raise AgentFailed(self.name, actions, faults)
-        return actions
+        return gathered(self.name, len(view), found)
 
     # --- requests ---
 
@@ -233,9 +226,11 @@ class LanguageModel(Agent):
         except (AttributeError, IndexError, TypeError):
             raise ValueError(f"its answer is no chat completion: {brief(repr(found))}") from None
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
-        if isinstance(asked, int) and isinstance(answered, int):
-            self._counts["input tokens"] += asked
-            self._counts["output tokens"] += answered
+        # A server could say anything.
+        tokens = [each for each in (asked, answered) if isinstance(each, int) and 0 <= each <= MOST]
+        if len(tokens) == 2:
+            self._counts["input tokens"] += tokens[0]
+            self._counts["output tokens"] += tokens[1]
         else:
             self._counts["requests without token counts"] += 1
         if content is not None and not isinstance(content, str):
@@ -244,7 +239,7 @@ class LanguageModel(Agent):
 
     def _reason(self, error: BaseException) -> str:
         """The error as one line, without the key."""
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = " ".join(printable(f"{type(error).__name__}: {error}").split())
         key = os.environ.get(self._key_name)
         return brief(text.replace(key, "...") if key else text, 500)
 

@@ -19,6 +19,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from ttt_envs.core.outside import printable
+
 #: Environment variables that a program is given, if they are set.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
@@ -50,11 +52,6 @@ class Broken(RuntimeError):
 
 class TooSlow(Broken):
     """Raised when a process gives no answer in time."""
-
-
-def printable(text: str) -> str:
-    """A text for reports and terminals: control characters and what is no Unicode become blanks."""
-    return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()
 
 
 def environment(*more: str) -> dict[str, str]:

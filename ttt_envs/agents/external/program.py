@@ -119,11 +119,14 @@ def _words(command: str) -> list[str]:
         raise ValueError(f"agent program: the command {command!r} cannot be read: {error}") from None
     if not words:
         raise ValueError("agent program needs a command, such as 'program:./engine --fast'")
-    program = shutil.which(words[0])
+    try:
+        program, is_file = shutil.which(words[0]), "/" in words[0] and Path(words[0]).is_file()
+    except (OSError, ValueError) as error:  # such as a name that is too long
+        raise FileNotFoundError(f"agent program: no program {brief(words[0])!r}: {error}") from None
     if program is not None:
         # As it is now: the folder may change.
         return [str(Path(program).absolute()), *words[1:]]
-    if Path(words[0]).is_file() and "/" in words[0]:
+    if is_file:
         raise PermissionError(f"agent program: {words[0]} cannot be executed; chmod +x {words[0]}")
     hint = "; limits stand before it, such as program:seconds=1,memory=512,./engine" if "=" in words[0] else ""
     where = f"no program at {words[0]}" if "/" in words[0] else f"no program {words[0]!r} on the path"

@@ -289,7 +289,7 @@ class MCTS(Agent):
 
         It varies with the view's seeds. ValueError as of `check`.
         """
-        return uniform(most_visited(view.masks, *self.search(view)))
+        return self._policy(view.masks, self._results(view))
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
@@ -298,6 +298,15 @@ class MCTS(Agent):
         """
         results = self._results(view)
         return results[:, 0], results[:, 1]
+
+    def analyse(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The answers of `policy` and `search` from one search: policy, visits, values, as float64 (n, num_actions)."""
+        results = self._results(view)
+        return self._policy(view.masks, results), results[:, 0], results[:, 1]
+
+    def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
+        """The policy that follows from the results of `_read`."""
+        return uniform(most_visited(masks, results[:, 0], results[:, 1]))
 
     def _results(self, view: View) -> np.ndarray:
         """The results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""

@@ -37,7 +37,6 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.options import within
-from ttt_envs.core.view import View
 
 
 @cache
@@ -368,14 +367,9 @@ class SMMCTS(mcts.MCTS):
         within(0.0, 1.0, gamma=gamma)
         self.gamma = gamma
 
-    def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the average strategy of the search; it varies with the view's seeds.
-
-        Where the player acts alone, the action that was visited most; ties go to the better value, and are shared.
-        ValueError for a game with hidden information.
-        """
-        found = self._results(view)
-        weights = np.where(found[:, 3] > 0, found[:, 2], mcts.most_visited(view.masks, found[:, 0], found[:, 1]))
+    def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
+        """The average strategy of the search; where the player acts alone, as of MCTS."""
+        weights = np.where(results[:, 3] > 0, results[:, 2], mcts.most_visited(masks, results[:, 0], results[:, 1]))
         totals = weights.sum(axis=1, keepdims=True)
         return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)
 

@@ -42,7 +42,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 )
 from ttt_envs.games.martian_tic_tac_toe.text import action_names, cell_names, result, winning_rows
 
-#: Of the players: both faces of a pyramid, and the pips on them.
+#: The colours of each player: both faces of a pyramid, and the pips on them.
 NAMES = ("red", "blue", "yellow", "green")
 LEFT_FACES = tuple(COLOURS[name][0] for name in NAMES)
 RIGHT_FACES = tuple(COLOURS[f"{name}_shade"][0] for name in NAMES)

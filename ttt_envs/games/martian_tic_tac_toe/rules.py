@@ -139,7 +139,7 @@ def is_first_turn(state):
 @kernel
 def step(state, actions):
     """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
-    player = state["to_move"]
+    player = np.int64(state["to_move"])
     if not is_legal(state, player, actions[player]):
         refuse(state)
         return
@@ -169,7 +169,7 @@ def step(state, actions):
 @kernel
 def next_player(state):
     """The next player who has a legal move; the game is over if nobody has one."""
-    player, players = state["to_move"], state["stash"].shape[0]
+    player, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for _ in range(players):
         player = (player + 1) % players
         if can_move(state, player):

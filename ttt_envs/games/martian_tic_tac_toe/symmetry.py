@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.martian_tic_tac_toe import encoding, rules
 
@@ -21,7 +22,7 @@ def symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> I
         yield Symmetry(name, actions, features, partial(_turned, turn=turn))
 
 
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     new, where = states.copy(), np.argsort(turn)
     new["piece"] = states["piece"][:, turn]
     cell, size = states["last_action"] // rules.SIZES, states["last_action"] % rules.SIZES
@@ -35,7 +36,7 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_seats(states: States) -> np.ndarray:
     """The states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["stash"].shape[1]
     count = rules.SIZES * players

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """See `core.validity.Invariants`."""
     piece, stash, log, going = states["piece"], states["stash"], states["log"], ~states["done"]
     players, remembered, limit = stash.shape[1], log.shape[1], states["repetition_limit"]

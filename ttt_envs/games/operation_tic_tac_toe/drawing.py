@@ -439,7 +439,7 @@ def _band(state: Any, player: int) -> str:
         parts.append(text(words, WIDTH - MARGIN, y, NOTE, INK, "end"))
     on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     for specialist in range(SPECIALISTS):
-        # Of a single round only what is in it.
+        # In a single round only the specialists that are in it are drawn.
         if state["is_match"] or state["standing"][player, specialist] != USED or specialist in on_board:
             parts.append(_specialist(state, player, specialist, specialist in on_board))
     return "".join(parts)

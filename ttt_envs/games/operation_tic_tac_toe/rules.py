@@ -258,7 +258,7 @@ def mask_picks(state, player, out):
 def mask_ability(state, out):
     """The uses of the ability of the specialist just placed, and not using it if that is allowed."""
     kind = kind_of(state["board"][state["pending"]])
-    write_set(ability_choices(state, state["pending"]), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
+    write_set(ability_choices(state, np.int64(state["pending"])), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
     out[NO_ABILITY] = OPTIONAL[kind]
 
 
@@ -338,7 +338,7 @@ def may_use_ability(state, action):
     first = ABILITY_ACTION[kind]
     if not first <= action < first + ABILITY_CHOICES[kind]:
         return False
-    return ability_choices(state, state["pending"]) >> action - first & 1 == 1
+    return ability_choices(state, np.int64(state["pending"])) >> action - first & 1 == 1
 
 
 @kernel

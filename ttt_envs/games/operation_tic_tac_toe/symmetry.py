@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.operation_tic_tac_toe import encoding, rules
 
@@ -39,7 +40,7 @@ def _turned_actions(turn: np.ndarray) -> np.ndarray:
     return actions
 
 
-def _turned(states: np.ndarray, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def _turned(states: States, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
     new = states.copy()
     new["board"] = states["board"][:, turn]
     new["pending"] = _after(turn)[states["pending"]]
@@ -53,7 +54,7 @@ def _after(permutation: np.ndarray) -> np.ndarray:
     return np.append(np.argsort(permutation), -1)
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_seats(states: States) -> np.ndarray:
     """The states (n,) with the two players' parts exchanged."""
     new = rotate_header(states)
     pieces = 2 * rules.KINDS

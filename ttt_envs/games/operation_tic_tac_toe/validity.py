@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_envs.core.lines import lines
-from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.state import SIMULTANEOUS, States
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
     EMPTY,
@@ -33,7 +33,7 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 _LINES = lines(3, 3, 3)
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """See `core.validity.Invariants`."""
     yield from _roles(states)
     yield from _standings(states)
@@ -41,7 +41,7 @@ def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     yield from _last_turn(states)
 
 
-def _roles(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _roles(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """Invariants of the phases: the acting players and their choices."""
     phase, placer, to_move, going = states["phase"], states["placer"], states["to_move"], ~states["done"]
     deciding = phase == ROLE
@@ -65,7 +65,7 @@ def _roles(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     yield ~going | (states["idle"] < states["max_idle_turns"]), rule
 
 
-def _standings(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _standings(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """How many specialists each player has in each standing, by the phase and the round."""
     standing, phase, number = states["standing"], states["phase"][:, None], states["round"][:, None]
     unused, offered, held = ((standing == each).sum(axis=2) for each in (UNUSED, OFFERED, IN_HAND))
@@ -78,7 +78,7 @@ def _standings(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     yield np.where(match, held <= chosen, held <= 2).all(axis=1), "no player has more specialists in hand than picked"
 
 
-def _scores(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _scores(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """Rounds and wins."""
     wins, number, match, going = states["wins"], states["round"], states["is_match"], ~states["done"]
     yield match | ((number == 1) & ~wins.any(axis=1)), "a single round is round 1, and nobody has won one before"
@@ -87,7 +87,7 @@ def _scores(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     yield ~going | (wins < states["rounds_to_win"][:, None]).all(axis=1), "`rounds_to_win` wins end the match"
 
 
-def _last_turn(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _last_turn(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """Invariants of the submissions of the last turn."""
     rows, last, phase = np.arange(len(states)), states["last"], states["phase"]
     known = (last != NONE).all(axis=1)

@@ -48,7 +48,7 @@ def reset(state, seed):
     legal = np.empty(81, np.bool_)
     actions = np.empty(2, np.int64)
     for _ in range(state["random_opening_plies"]):
-        legal_mask(state, state["to_move"], legal)
+        legal_mask(state, np.int64(state["to_move"]), legal)
         actions[:] = rng.pick(state, legal)
         step(state, actions)
         state["ply"] += 1
@@ -85,7 +85,7 @@ def is_target(state, board):
 @kernel
 def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
-    player = state["to_move"]
+    player = np.int64(state["to_move"])
     if not is_legal(state, player, actions[player]):
         refuse(state)
         return

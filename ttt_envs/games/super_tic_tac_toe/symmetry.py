@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.super_tic_tac_toe import rules
 
@@ -17,7 +18,7 @@ def symmetries() -> Iterator[Symmetry]:
         yield Symmetry(name, cells, features, partial(_turned, turn=turn))
 
 
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     new = states.copy()
     new["cells"] = states["cells"][:, turn][:, :, turn]
     for name in ("owner", "filled"):
@@ -29,7 +30,7 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_seats(states: States) -> np.ndarray:
     """The states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     for name in ("cells", "owner"):

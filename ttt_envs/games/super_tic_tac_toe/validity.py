@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_envs.core.lines import lines
+from ttt_envs.core.state import States
 from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY
 
 _LINES = lines(3, 3, 3)
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """See `core.validity.Invariants`."""
     cells, owner, going = states["cells"], states["owner"], ~states["done"]
     marks = (cells != EMPTY).sum(axis=2)

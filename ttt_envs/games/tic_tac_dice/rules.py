@@ -95,7 +95,7 @@ def is_legal(state, player, action):
 @kernel
 def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
-    player = state["to_move"]
+    player = np.int64(state["to_move"])
     if not is_legal(state, player, actions[player]):
         refuse(state)
         return
@@ -160,9 +160,9 @@ def end_round(state, player, points):
     state["points"][player] += points
     state["drawn"] += points == 0
     if state["points"][player] >= state["target"]:
-        end_game(state, player, 1)
+        end_game(state, player, 1.0)
     elif state["drawn"] == MOST_DRAWN_ROUNDS:
-        end_game(state, player, 0)
+        end_game(state, player, 0.0)
     else:
         state["last"] = DRAWN if points == 0 else player + (ROW_OF_X if points == ROW_POINTS else MORE_OF_X)
         begin_round(state)

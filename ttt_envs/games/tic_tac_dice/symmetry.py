@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.tic_tac_dice import encoding, rules
 
@@ -28,7 +29,7 @@ def symmetries(size: int, target: int) -> Iterator[Symmetry]:
         yield Symmetry(name, turn, features, partial(_turned, turn=turn))
 
 
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     new = states.copy()
     for name in ("rank", "owner"):
         new[name] = states[name][:, turn]
@@ -36,7 +37,7 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_seats(states: States) -> np.ndarray:
     """The states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     new["owner"] = np.array([0, 2, 1])[states["owner"]]

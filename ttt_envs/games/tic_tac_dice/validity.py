@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_envs.core.lines import lines
+from ttt_envs.core.state import States
 from ttt_envs.games.tic_tac_dice.rules import (
     CARDS_OF_A_RANK,
     EMPTY,
@@ -15,7 +16,7 @@ from ttt_envs.games.tic_tac_dice.rules import (
 )
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """See `core.validity.Invariants`."""
     rank, owner, going = states["rank"], states["owner"], ~states["done"]
     points, target, drawn = states["points"], states["target"], states["drawn"]

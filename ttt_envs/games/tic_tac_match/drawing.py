@@ -47,7 +47,7 @@ HEIGHT = HEAPS_TOP + 2 * HEAP + FOOT
 
 CARD, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "back", "violet"))
 
-#: Of the symbol cards, in the order of `text.COLOURS`: the card, and what stands on it.
+#: The colours of a symbol card and of what stands on it, in the order of `text.COLOURS`.
 GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
 SIGNS = (LIGHT, LIGHT, BLACK, LIGHT)
 

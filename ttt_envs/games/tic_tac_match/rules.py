@@ -137,7 +137,7 @@ def reset(state, seed):
 @kernel
 def step(state, actions):
     """Play a card and resolve it; the last card of a turn ends it."""
-    player, flip = state["to_move"], flip_of(state)
+    player, flip = np.int64(state["to_move"]), flip_of(state)
     action, players = actions[player], state["identity"].shape[0]
     board = read_board(state)
     if not may_play(state, board, player, action):
@@ -235,7 +235,7 @@ def exchange_hand(state, player):
 @kernel
 def begin_turn(state):
     """Exchange the hand of a player who can play nothing, until something can be played."""
-    player = state["to_move"]
+    player = np.int64(state["to_move"])
     for _ in range(MOST_EXCHANGES):
         if can_play(state, player):
             return
@@ -432,7 +432,7 @@ def resample(state, player, seed):
     All that they may be is equally likely, but for one thing that everybody knows: who is to move can play.
     """
     rng.start(state, seed)
-    players, mover = state["identity"].shape[0], state["to_move"]
+    players, mover = state["identity"].shape[0], np.int64(state["to_move"])
     sizes = np.zeros(players, np.int64)
     for other in range(players):
         if other != player:

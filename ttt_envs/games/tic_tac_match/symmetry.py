@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.tic_tac_match import encoding, rules
 
@@ -26,7 +27,7 @@ def symmetries(players: int, deck: list[int], hand_size: int, history: int) -> I
         yield Symmetry(name, actions[:-1], features, partial(_turned, turn=turn))
 
 
-def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
     new["top"] = states["top"][:, turn]
 
@@ -39,7 +40,7 @@ def _turned(states: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_seats(states: States) -> np.ndarray:
     """The states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["identity"].shape[1]
     new["to_move"][states["done"]] = 0  # as the rules leave it

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_envs.core.lines import lines
+from ttt_envs.core.state import States
 from ttt_envs.games.tic_tac_match.rules import NONE, NOTHING
 
 _LINES = lines(3, 3, 3)
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     """See `core.validity.Invariants`."""
     top, hand, going, pending = states["top"], states["hand"], ~states["done"], states["pending"]
     kinds, hand_size = hand.shape[2], states["hand_size"]

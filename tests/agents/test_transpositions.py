@@ -1,0 +1,115 @@
+"""Alpha-beta search where most positions are reached in several ways: its table must not change what is found.
+
+The game is a toy: two players in turn take one of seven pieces, and the set that player 0 has at the end decides.
+"""
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ttt_envs.agents.search.alphabeta import AlphaBeta
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Block, Game
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.loops import Rules
+from ttt_envs.core.state import between, state_dtype
+from ttt_envs.core.view import View
+
+PIECES = 7
+STATE = state_dtype(
+    players=2, fields=[("owner", np.int8, (PIECES,), between(-1, 1)), ("table", np.int8, between(0, 99))]
+)
+#: The reward of player 0 by the set of pieces, in a hundred games; small, so that no result ends the search early.
+WORTH = np.random.default_rng(0).uniform(-0.7, 0.7, (100, 1 << PIECES)).astype(np.float32)
+#: Those of the games in which bounds of either kind, taken for values, lead to another result.
+TABLES = np.array([3, 25, 26, 38])
+
+
+@kernel
+def reset(state, seed):
+    rng.start(state, seed)
+    state["owner"][:] = -1
+
+
+@kernel
+def legal_mask(state, player, out):
+    for piece in range(PIECES):
+        out[piece] = state["owner"][piece] < 0
+
+
+@kernel
+def step(state, actions):
+    mover = np.int64(state["to_move"])
+    state["owner"][actions[mover]] = mover
+    state["to_move"] = 1 - mover
+    mine, left = 0, False
+    for piece in range(PIECES):
+        left = left or state["owner"][piece] < 0
+        mine += (state["owner"][piece] == 0) << piece
+    if not left:
+        state["done"] = True
+        state["rewards"][0] = WORTH[state["table"], mine]
+        state["rewards"][1] = -WORTH[state["table"], mine]
+
+
+@kernel
+def observe(state, player, out):
+    out[0] = player
+
+
+@kernel
+def resample(state, player, seed):
+    rng.start(state, seed)
+
+
+GAME = Game(
+    id="seven_pieces",
+    title="Seven Pieces",
+    options={},
+    prototype=np.zeros(1, STATE),
+    action_names=tuple("ABCDEFG"),
+    action_format="a letter",
+    observation=(Block("second", (1,), "I am player 1"),),
+    rules=Rules(reset, legal_mask, step, observe, resample),
+    simultaneous=False,
+    stochastic=False,
+    hidden_information=False,
+    max_plies=PIECES,
+    teams=((0,), (1,)),
+    native="aec",
+    format_state=lambda state, viewer: "",
+    read_state=lambda text: np.zeros(1, STATE),
+    draw=lambda state, viewer: "",
+    factory=lambda: GAME,
+)
+
+
+@cache
+def best(table: int, mine: int, others: int) -> float:
+    """The reward of player 0 under best play of both."""
+    free = [1 << piece for piece in range(PIECES) if not (mine | others) >> piece & 1]
+    if not free:
+        return float(WORTH[table, mine])
+    if mine.bit_count() == others.bit_count():
+        return max(best(table, mine | piece, others) for piece in free)
+    return min(best(table, mine, others | piece) for piece in free)
+
+
+def test_what_the_table_holds_is_taken_for_what_it_is():
+    """Most entries are bounds: some other path to the same position was cut off."""
+    if not jit.DISABLED:  # machine code for this game alone would take longer
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+        subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+        return
+    states, seeds = np.repeat(GAME.prototype, len(TABLES)), TABLES.astype(np.uint64)
+    GAME.loops.reset_rows(states, np.arange(len(TABLES)), GAME.prototype, seeds)
+    states["table"] = TABLES
+    found = AlphaBeta(depth=PIECES).action_values(View.unchecked(GAME, states, np.zeros(len(TABLES), np.int64), seeds))
+    for k, table in enumerate(TABLES.tolist()):
+        values = np.array([best(table, 1 << piece, 0) for piece in range(PIECES)])
+        assert found[k].max() == pytest.approx(2 * values.max(), rel=1e-3)
+        assert values[found[k].argmax()] == values.max()

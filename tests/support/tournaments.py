@@ -1,0 +1,87 @@
+"""Tournaments of the toy game in processes of their own, to be ended on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sessions import session_of
+
+from ttt_envs import cli
+from ttt_envs.evaluation.units import Contest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOY = "toy_coin:make"
+
+
+def environment() -> dict[str, str]:
+    """The environment of commands: the checkout, and what the tests share."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
+
+
+def started(*words: str) -> "subprocess.Popen[str]":
+    """The command `ttt` in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ttt_envs", *words],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def begin(out: Path, agents: Sequence[str], *words: str) -> "subprocess.Popen[str]":
+    """A tournament in a process of its own, which has written something already; an agent must be slow."""
+    settings = "--games", "60", "--chunk", "4", "--resamples", "10", "--out", str(out)
+    process = started("tournament", TOY, "--agents", *agents, *settings, *words)
+    latest = time.monotonic() + 100
+    while not list(out.glob("parts/*.safetensors")):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < latest
+        time.sleep(0.01)
+    return process
+
+
+def wait_for_the_end_of(process: "subprocess.Popen[str]") -> None:
+    """The processes of a tournament end by themselves, soon after the one that began it."""
+    latest = time.monotonic() + 20
+    while session_of(process.pid):
+        assert time.monotonic() < latest, "they go on"
+        time.sleep(0.05)
+
+
+def interrupted(process: "subprocess.Popen[str]", out: Path) -> None:
+    """Press Ctrl-C: the tournament of `begin` reports on what is finished and says how it goes on."""
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+    printed, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said, said
+    assert "Partial: interrupted" in printed
+    assert f"ttt tournament --resume --out {out}" in printed.replace("\n", "")
+    wait_for_the_end_of(process)
+    assert "**Partial: it was interrupted." in (out / "report.md").read_text()
+
+
+def resumed(out: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The rows of the tournament of `begin` with three agents, after the rest was played, each game once."""
+    units, usual = [], Contest.play
+
+    def play(contest, unit, tell=None):
+        units.append(unit)
+        return usual(contest, unit, tell)
+
+    before = len(np.load(out / "games.npz")["length"]) if (out / "games.npz").exists() else None
+    monkeypatch.setattr(Contest, "play", play)
+    assert cli.main(["tournament", "--resume", "--out", str(out)]) == 0
+    monkeypatch.setattr(Contest, "play", usual)
+    seeds = [(*unit.pair, seed) for unit in units for seed in range(unit.start, unit.stop)]
+    assert len(seeds) == len(set(seeds)), "played twice"
+    assert 0 < len(seeds) < 90, "some were kept"
+    assert before in (None, 180 - 2 * len(seeds)), "what was reported is kept"
+    return (out / "games.npz").read_bytes()

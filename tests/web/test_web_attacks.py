@@ -1,0 +1,153 @@
+"""The server of `ttt serve` against those who would keep it busy, fill its memory, or let it fail."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("httpx2")
+
+import uvicorn
+from test_web_server import COIN, Server, server, toys  # noqa: F401 - fixtures
+
+import ttt_envs
+from ttt_envs.web import app, catalog, connections, guard, hall, refusals
+from ttt_envs.web.catalog import Agents
+
+
+def test_a_ply_that_is_none_is_refused(server):  # noqa: F811
+    me = server.browser()
+    ident = me.begin(COIN, "me", "random")
+    for path in ("positions", "thoughts"):
+        for ply in ("9" * 5000, "-1", "1e3", "٣", "1.0", "10"):
+            error = me.ask(f"/api/tables/{ident}/{path}/{ply}", status=400)["error"]
+            assert "ply must be a whole number from 0 to 0" in error
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("testserver", "testserver"),
+        ("TestServer:8000", "testserver"),
+        ("[::1]:8000", "::1"),
+        ("10.0.0.1:80", "10.0.0.1"),
+        *(
+            (each, "")
+            for each in ("", ":80", "a:b", "a:99999", "a:80:80", "[::1", "[::1]evil", "[x]", "a/b", "a@b", "a b")
+        ),
+    ],
+)
+def test_the_name_in_host(header, name):
+    assert guard._name_of(header) == name
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(refusals, "PATIENCE", 0.01)
+
+    async def receive():
+        await asyncio.sleep(10)
+
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+    with pytest.raises(refusals.Refused, match=r"did not come within 0\.01 s") as refused:
+        asyncio.run(refusals.body_of(app.Request(scope, receive)))
+    assert refused.value.status == 408
+
+
+def test_idle_connections_are_closed(monkeypatch):
+    """Those that send nothing, half a request, or nothing more after an answer; but none that is waiting for one."""
+    monkeypatch.setattr(connections, "PATIENCE", 0.3)
+
+    async def answer(scope, receive, send):
+        await asyncio.sleep(1.0 if scope["path"] == "/slow" else 0)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def talk(port, data):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(data)
+        found = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return found
+
+    async def run():
+        config = uvicorn.Config(answer, http=connections.Impatient, log_level="error", lifespan="off")
+        running = uvicorn.Server(config)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            serving = asyncio.create_task(running.serve([listening]))
+            request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
+            sent = (b"", b"GET / HTTP/1.1\r\nHo", request % b"/" + b"GET", request % b"/slow")
+            found = await asyncio.gather(*(talk(listening.getsockname()[1], each) for each in sent))
+            running.should_exit = True
+            await serving
+        return [each[:12] for each in found]
+
+    assert asyncio.run(run()) == [b"", b"", b"HTTP/1.1 204", b"HTTP/1.1 204"]
+
+
+def test_one_address_follows_so_many_games(server, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(app, "_FOLLOWED", 0)
+    me = server.browser()
+    ident = me.begin(COIN, "me", "random")
+    assert "too many" in me.ask(f"/api/tables/{ident}/events", status=503)["error"]
+
+
+def test_a_game_that_needs_much_memory_is_refused(server):  # noqa: F811
+    me = server.browser()
+    options = {"size": "6", "repetition_limit": "3", "max_plies": "65535"}
+    body = {"game": "martian_tic_tac_toe", "options": options, "seats": [{"kind": "me"}, {"kind": "me"}]}
+    assert "needs up to 625 MiB for its positions" in me.ask("/api/tables", body, 400)["error"]
+    for game_id in set(ttt_envs.GAMES) - {COIN, "toy_kuhn"}:
+        game = ttt_envs.load(game_id)
+        assert game.state_dtype.itemsize * min(game.max_plies, hall.MOST_PLIES) < hall._LARGEST / 4
+
+
+def test_options_are_not_remembered_for_ever(monkeypatch):
+    monkeypatch.setattr(catalog, "_KNOWN", 2)
+    monkeypatch.setattr(catalog, "_plays", lambda spec, game: True)
+    found = Agents()
+    for plies in range(152, 160):
+        assert found.offers(ttt_envs.load("martian_tic_tac_toe", max_plies=plies))
+    assert len(found._known) == 2
+
+
+def at_once(work, times):
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(lambda _: work(), range(times)))
+
+
+def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):  # noqa: F811
+    now, most, lock = 0, 0, threading.Lock()
+    done = []
+
+    def slow(shelf, decided):
+        nonlocal now, most
+        with lock:
+            now, most = now + 1, max(most, now + 1)
+        threading.Event().wait(0.05)
+        with lock:
+            now -= 1
+        done.append(decided)
+        return []
+
+    monkeypatch.setattr(hall, "review", slow)
+    me = server.browser()
+    ident = me.begin("tic_tac_dice", "random", "random", options={"rounds": "single"})
+    while not me.look(ident)["over"]:
+        me.ask(f"/api/tables/{ident}/step", {})
+    at_once(lambda: me.ask(f"/api/tables/{ident}/review"), 4)
+    assert (most, len(done)) == (1, 1)
+
+
+def test_both_players_who_play_again_meet_in_one_game(server):  # noqa: F811
+    me = server.browser()
+    ident = me.begin(COIN, "me", "random")
+    found = at_once(lambda: me.ask(f"/api/tables/{ident}/again", {}, 201)["id"], 4)
+    assert len(set(found)) == 1
+    with contextlib.suppress(KeyError):
+        del server.hall._rooms[found[0]]
+    assert me.look(found[0])["ply"] == 0

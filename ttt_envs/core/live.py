@@ -1,0 +1,165 @@
+"""One game that is being played, move by move, with choices that wait for those of other players."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+import numpy as np
+
+from ttt_envs.core.batch import acting_players
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, explain
+from ttt_envs.core.rng import first_episode_seed
+from ttt_envs.core.view import View
+
+_FIRST = np.zeros(1, np.int64)
+
+
+class LiveGame:
+    """A game with all its positions so far. It follows from the seed and the actions alone, so that these are its file.
+
+    Attributes:
+        game: the game.
+        episode_seed: seed of the episode, from 0 to 2**64-1: of all chance in it, and of its players' decisions.
+        states: structured (1,) each, the start first, the present last.
+        actions: the actions in all positions but the last: one number a player, -1 for players who did not act.
+        waiting: player -> action, choices of the present turn that nobody else knows until all have chosen.
+        rounds: the numbers of plies played when a round had ended inside a match.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        episode_seed: int,
+        actions: Iterable[Sequence[int]] = (),
+        waiting: Mapping[int, int] | None = None,
+    ) -> None:
+        """Set up the game and play `actions` in it; ValueError for what does not fit the game."""
+        self.game, self.episode_seed = game, episode_seed
+        start = game.prototype.copy()
+        game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)
+        self.states = [start]
+        self.actions: list[tuple[int, ...]] = []
+        self.waiting: dict[int, int] = {}
+        self.rounds: list[int] = []
+        for joint in actions:
+            self.play(joint)
+        for player, action in (waiting or {}).items():
+            self.choose(player, action)
+
+    @classmethod
+    def begin(cls, game: Game, seed: int | None = None) -> Self:
+        """The first game of `Batch(game, 1, seed=seed)`; TypeError or ValueError for a wrong seed."""
+        return cls(game, first_episode_seed(seed))
+
+    @property
+    def ply(self) -> int:
+        """Number of plies played."""
+        return len(self.actions)
+
+    @property
+    def state(self) -> np.ndarray:
+        """The present position, structured (1,)."""
+        return self.states[-1]
+
+    @property
+    def over(self) -> bool:
+        """True once the game has ended."""
+        return bool(self.state["done"][0])
+
+    def acting(self, ply: int | None = None) -> list[int]:
+        """The players who have a choice to make in the position after `ply` plies, by default the present one."""
+        state = self._position(ply)
+        return [] if state["done"][0] else acting_players(self.game, state, _FIRST)[1].tolist()
+
+    def asked(self) -> list[int]:
+        """The acting players who have not chosen yet."""
+        return [player for player in self.acting() if player not in self.waiting]
+
+    def legal(self, player: int) -> list[int]:
+        """The actions that `player` can choose now; none for players who do not act, or have chosen."""
+        return np.flatnonzero(self._mask(player)).tolist() if player in self.asked() else []
+
+    def choose(self, player: int, action: int) -> bool:
+        """Choose an action for a player, which is played as soon as all who act have chosen; True if that was now.
+
+        Raises IllegalAction, a ValueError, for an action that the player cannot play now.
+        """
+        self._check(player, action)
+        self.waiting[player] = action
+        if self.asked():
+            return False
+        self._step()
+        return True
+
+    def play(self, actions: Sequence[int]) -> None:
+        """Play a ply: `actions` has one number a player, -1 for those who do not act.
+
+        Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; the game is
+        then as before.
+        """
+        if self.over:
+            raise IllegalAction("the game is over")
+        given = {player: int(action) for player, action in enumerate(actions) if action >= 0}
+        for player, action in given.items():
+            self._check(player, action)
+        for player in self.asked():
+            if player not in given:
+                raise IllegalAction(f"player {player} has to choose an action, too")
+        self.waiting.update(given)
+        self._step()
+
+    def take_back(self, ply: int) -> None:
+        """Return to the position after `ply` plies; what was chosen since is forgotten."""
+        del self.states[ply + 1 :], self.actions[ply:]
+        self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
+
+    def last_decision(self, players: Sequence[int]) -> int | None:
+        """The number of plies before the last decision that one of `players` made; None if there was none."""
+        if any(player in self.waiting for player in players):
+            return self.ply
+        plies = range(self.ply - 1, -1, -1)
+        return next((ply for ply in plies if any(self.actions[ply][player] >= 0 for player in players)), None)
+
+    def view(self, player: int, ply: int | None = None) -> View:
+        """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`."""
+        return View.unchecked(self.game, self._position(ply), np.array([player]), self._seeds)
+
+    def ended_round(self, ply: int) -> np.ndarray | None:
+        """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""
+        if ply < 1:
+            return None
+        joint = np.array(self.actions[ply - 1])
+        return self.game.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
+
+    @property
+    def _seeds(self) -> np.ndarray:
+        return np.array([self.episode_seed], np.uint64)
+
+    def _position(self, ply: int | None) -> np.ndarray:
+        return self.states[self.ply if ply is None else ply]
+
+    def _mask(self, player: int) -> np.ndarray:
+        mask = np.empty(self.game.num_actions, np.bool_)
+        self.game.loops.mask_one(self.state, 0, player, mask)
+        return mask
+
+    def _check(self, player: int, action: int) -> None:
+        """Raise IllegalAction unless the player can choose this action now."""
+        if player not in self.asked():
+            reason = "has chosen already" if player in self.waiting else "is not to move"
+            raise IllegalAction("the game is over" if self.over else f"player {player} {reason}")
+        mask = self._mask(player)
+        if not (0 <= action < self.game.num_actions and mask[action]):
+            named = min(max(action, 0), self.game.num_actions - 1)
+            raise IllegalAction(explain(self.game, f"player {player}", named, mask)[0])
+
+    def _step(self) -> None:
+        """Play what waits."""
+        joint = tuple(self.waiting.get(player, -1) for player in range(self.game.num_players))
+        after = self.state.copy()
+        self.game.loops.step_rows(after, _FIRST, np.array([joint], np.int64))
+        self.states.append(after)
+        self.actions.append(joint)
+        self.waiting = {}
+        if self.ended_round(self.ply) is not None:
+            self.rounds.append(self.ply)

@@ -1,0 +1,257 @@
+"""Thoughts of the oracle, a search or an agent on the actions in a position, and judgements of what moves have lost.
+
+The oracle answers where it covers a position. Elsewhere the tree search that plays the game estimates, from what the
+deciding player may know alone.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ttt_envs import agents
+from ttt_envs.agents import Agent
+from ttt_envs.agents.search.mcts import MCTS
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.tables import TableMissing, without_building
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.asking import probabilities
+from ttt_envs.evaluation.regret import judge
+
+#: Simulations for a position that the oracle does not cover.
+SIMULATIONS = 4000
+
+#: The source of what is known, where it is no estimate.
+ORACLE = "oracle"
+
+# Smaller probabilities are not shown, unless they are the largest.
+_LEAST = 0.005
+
+#: Gives the agent of a text for use within a context.
+Take = Callable[[str], AbstractContextManager[Agent]]
+
+
+class NoAnswer(Exception):
+    """Raised where an oracle does not say what is best; the message is a sentence with the reason."""
+
+
+@dataclass(frozen=True)
+class BestPlay:
+    """The best play in a decision, as far as it is known or estimated.
+
+    Attributes:
+        source: "oracle", or the text of the search that estimates; "" where nobody knows.
+        values: float64 (num_actions,), expected reward of the player after each action; nan if it is not known.
+        policy: float64 (num_actions,), a best policy; all zeros if none is known.
+        value: expected reward of the player under best play; None if it is not known.
+        error: the largest error of an oracle's values.
+        visits: float64 (num_actions,), the simulations of a search that began with each action.
+    """
+
+    source: str
+    values: np.ndarray
+    policy: np.ndarray
+    value: float | None = None
+    error: float = 0.0
+    visits: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Thoughts:
+    """Thoughts on a decision: best play, and the probabilities of the agent that decides.
+
+    Attributes:
+        player: the player who decides.
+        source: "oracle", or the text of the search that estimates; "" where nobody knows.
+        silence: the reason why the oracle does not answer, as a sentence; "" if it does.
+        value: expected reward of the player under best play, if the oracle answers.
+        error: the largest error of the oracle's values.
+        values: action -> expected reward of the player, where it is known.
+        estimated: the actions whose values are a search's estimates.
+        visits: action -> simulations that began with it, where a search estimates.
+        best: the best actions; for a mixed policy those that it plays, the likeliest first.
+        best_probabilities: action -> probability under best play, where it is mixed.
+        agent: text of the agent that decides; None for a person.
+        probabilities: action -> probability with which that agent plays it.
+    """
+
+    player: int
+    source: str
+    silence: str
+    value: float | None
+    error: float
+    values: dict[int, float]
+    estimated: list[int]
+    visits: dict[int, int]
+    best: list[int]
+    best_probabilities: dict[int, float]
+    agent: str | None
+    probabilities: dict[int, float]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A judgement of one decision: the regret of it, and what would have been best.
+
+    Attributes:
+        ply: plies before it.
+        player: the player who decided.
+        played: their action.
+        best: a best action; None if it is not known.
+        regret: the expected reward lost; None if it is not known.
+        source: as of `Thoughts`.
+    """
+
+    ply: int
+    player: int
+    played: int
+    best: int | None
+    regret: float | None
+    source: str
+
+
+def loaded(spec: str) -> AbstractContextManager[Agent]:
+    """The agent of a text, loaded for this once."""
+    return closing(agents.load(spec))
+
+
+def by_oracle(view: View) -> BestPlay:
+    """Best play in the one decision of a view by the oracle; raises NoAnswer where it says nothing."""
+    with without_building():
+        oracle = oracle_at_hand(view.game)
+        # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
+        world = view.sample_worlds()
+        if not oracle.covers(world)[0]:
+            raise NoAnswer("The oracle does not cover this position.")
+        return BestPlay(
+            ORACLE,
+            oracle.action_values(world, view.players)[0],
+            oracle.policy(world, view.players)[0],
+            float(oracle.value(world, view.players)[0]),
+            oracle.error,
+        )
+
+
+def oracle_at_hand(game: Game) -> Oracle:
+    """The oracle that judges decisions. Raises NoAnswer if there is none, or if its table would have to be built."""
+    if game.hidden_information:
+        raise NoAnswer("There is no oracle for players who do not know the whole position.")
+    try:
+        with without_building():
+            return game.oracle()
+    except NotImplementedError:
+        raise NoAnswer("There is no oracle for this game with these options.") from None
+    except TableMissing:
+        raise NoAnswer("The oracle's table is not built yet: `ttt solve` builds it.") from None
+
+
+def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
+    """Best play in the one decision of a view, as the tree search that plays the game estimates it."""
+    game, player = view.game, int(view.players[0])
+    name = agents.search_for(game)
+    unknown = np.full(game.num_actions, np.nan)
+    if name is None:
+        return BestPlay("", unknown, np.zeros(game.num_actions))
+    if view.masks[0].sum() == 1:  # not searched
+        return BestPlay("", unknown, view.masks[0].astype(np.float64))
+    spec = f"{name}:simulations={simulations}"
+    with take(spec) as search:
+        assert isinstance(search, MCTS)
+        policy, visits, sums = (rows[0] for rows in search.analyse(view))
+    side = next(team for team in game.teams if player in team)
+    with np.errstate(invalid="ignore"):
+        values = (2 * sums / visits - 1) / len(side)  # a search counts wins of the side from 0 to 1
+    return BestPlay(spec, values, policy, visits=visits)
+
+
+def think(
+    view: View,
+    agent: str | None = None,
+    *,
+    take: Take = loaded,
+    oracle: Callable[[View], BestPlay] = by_oracle,
+    simulations: int = SIMULATIONS,
+) -> Thoughts:
+    """The thoughts on the one decision of a view, from what its player may know.
+
+    Args:
+        view: of one position.
+        agent: the text of the agent that decides; None for a person.
+        take: gives that agent and the search.
+        oracle: asks the oracle; it raises NoAnswer where that says nothing.
+        simulations: simulations of the search.
+    """
+    player, mask = int(view.players[0]), view.masks[0]
+    silence = ""
+    try:
+        found = oracle(view)
+    except NoAnswer as error:
+        silence, found = str(error), by_search(view, take, simulations)
+    values, visits = found.values, found.visits
+    estimated = mask & (np.isnan(values) | bool(silence))
+    if not silence and estimated.any():
+        rest = by_search(view, take, simulations)
+        values, visits = np.where(estimated, rest.values, values), rest.visits
+    best = np.flatnonzero(found.policy > min(_LEAST, found.policy.max() / 2))
+    likely = np.zeros(view.game.num_actions)
+    if agent is not None:
+        with without_building(), take(agent) as asked:
+            likely = probabilities(asked, view)[0]
+    return Thoughts(
+        player=player,
+        source=found.source,
+        silence=silence,
+        value=found.value,
+        error=found.error,
+        values={int(action): round(float(values[action]), 4) for action in np.flatnonzero(~np.isnan(values) & mask)},
+        estimated=np.flatnonzero(estimated).tolist(),
+        visits={int(action): int(visits[action]) for action in np.flatnonzero(visits)},
+        best=best[np.argsort(-found.policy[best], kind="stable")].tolist(),
+        best_probabilities=_shown(found.policy) if 0 < found.policy.max() < 1 else {},
+        agent=agent,
+        probabilities=_shown(likely),
+    )
+
+
+def _shown(policy: np.ndarray) -> dict[int, float]:
+    return {int(action): round(float(policy[action]), 4) for action in np.flatnonzero(policy >= _LEAST)}
+
+
+def review(
+    decisions: Iterable[tuple[int, View, int]], *, take: Take = loaded, simulations: int = SIMULATIONS
+) -> list[Judgement]:
+    """Judge what the decisions of a game have lost.
+
+    Args:
+        decisions: of each, the plies before it, what the player was given, and their action.
+        take: gives the search that estimates what the oracle does not know.
+        simulations: simulations of this search.
+    """
+    return [_judged(ply, view, action, take, simulations) for ply, view, action in decisions]
+
+
+def _judged(ply: int, view: View, action: int, take: Take, simulations: int) -> Judgement:
+    best, regret, source = -1, np.nan, ""
+    try:
+        oracle = oracle_at_hand(view.game)
+        _, lost, tops, _ = judge(view.game, oracle, view.sample_worlds(), view.players, np.array([action]))
+        best, regret, source = int(tops[0]), float(lost[0]), ORACLE
+    except NoAnswer:
+        pass
+    if np.isnan(regret):
+        found = by_search(view, take, simulations)
+        source = found.source
+        if source and not np.isnan(found.values[action]):
+            best = int(found.policy.argmax())
+            # The search's choice is the one that it visited most; its estimate of others is rougher.
+            regret = max(float(found.values[best] - found.values[action]), 0.0)
+    return Judgement(
+        ply=ply,
+        player=int(view.players[0]),
+        played=action,
+        best=None if best < 0 else best,
+        regret=None if np.isnan(regret) else round(max(regret, 0.0), 4),
+        source=source,
+    )

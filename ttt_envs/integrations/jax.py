@@ -1,0 +1,127 @@
+"""JAX: the rules and the environments inside compiled functions, and compiled functions as agents.
+
+The rules run on the host. `rules_of` is for searches, such as mctx: a pure function of states that travel as bytes, so
+that JAX may repeat or drop a call. `step_of` is for learners that keep to one stream of games: its calls are ordered,
+and none is repeated or dropped.
+
+Needs `jax`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+
+from ttt_envs.agents import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.vector import SeatVectorEnv
+
+
+class Positions(NamedTuple):
+    """n positions after a step, as arrays of JAX.
+
+    Attributes:
+        states: uint8 (n, bytes of a state), as `Game.to_bytes` gives them.
+        observations: int8 (n, observation size), those of the player to move.
+        masks: bool (n, num_actions), those of the player to move; all False after the end.
+        rewards: float32 (n,), those of the player who moved; 0 where the game was over before.
+        done: bool (n,).
+    """
+
+    states: Any
+    observations: Any
+    masks: Any
+    rewards: Any
+    done: Any
+
+
+def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
+    """The rules as a pure function for compiled code: states uint8 (n, bytes), actions int (n,) -> Positions.
+
+    A finished game stays as it is. Raises ValueError for a game in which players choose at once; an action that is not
+    legal ends the compiled function with an error that names it.
+    """
+    if game.simultaneous:
+        raise ValueError(f"rules_of takes games in which one player acts at a time, and {game!r} is none")
+
+    def on_host(carried: Any, actions: Any) -> Positions:
+        states = game.from_bytes(np.asarray(carried))
+        after = game.step(states, np.asarray(actions))
+        paid = after["rewards"][np.arange(len(after)), states["to_move"]]
+        rewards = np.where(states["done"], np.float32(0), paid)
+        return Positions(game.to_bytes(after), game.observations(after), game.masks(after), rewards, after["done"])
+
+    def step(states: Any, actions: Any) -> Positions:
+        n = len(actions)
+        shapes = Positions(
+            jax.ShapeDtypeStruct((n, game.state_dtype.itemsize), jnp.uint8),
+            jax.ShapeDtypeStruct((n, game.observation_size), jnp.int8),
+            jax.ShapeDtypeStruct((n, game.num_actions), jnp.bool_),
+            jax.ShapeDtypeStruct((n,), jnp.float32),
+            jax.ShapeDtypeStruct((n,), jnp.bool_),
+        )
+        found: Positions = jax.pure_callback(on_host, shapes, states, actions, vmap_method="sequential")
+        return found
+
+    return step
+
+
+def step_of(envs: SeatVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
+    """The step of environments from `make_vec` for compiled code.
+
+    The function takes actions int (n,) and gives observations int8 (n, ...), masks int8 (n, num_actions), rewards
+    float32 (n,) and ends bool (n,).
+    """
+    n, actions = envs.num_envs, envs.game.num_actions
+    space: Any = envs.single_observation_space
+    shape = (space["observation"] if hasattr(space, "spaces") else space).shape
+    shapes = (
+        jax.ShapeDtypeStruct((n, *shape), jnp.int8),
+        jax.ShapeDtypeStruct((n, actions), jnp.int8),
+        jax.ShapeDtypeStruct((n,), jnp.float32),
+        jax.ShapeDtypeStruct((n,), jnp.bool_),
+    )
+
+    def on_host(actions: Any) -> tuple[Any, Any, Any, Any]:
+        seen, rewards, ended, _, infos = envs.step(np.asarray(actions))
+        return seen["observation"] if isinstance(seen, dict) else seen, infos["action_mask"], rewards, ended
+
+    def step(actions: Any) -> tuple[Any, Any, Any, Any]:
+        found: tuple[Any, Any, Any, Any] = io_callback(on_host, shapes, actions, ordered=True)
+        return found
+
+    return step
+
+
+class CompiledAgent(Agent):
+    """Plays by a compiled function of many positions, always as many at once, so that it is compiled once."""
+
+    def __init__(self, choose: Callable[[Any, Any, Any], Any], size: int = 128, name: str = "jax") -> None:
+        """An agent that asks `choose(observations, masks, states) -> actions`.
+
+        Args:
+            choose: gets observations int8 (size, observation size), masks bool (size, num_actions) and states uint8
+                (size, bytes), in which all that the player cannot know is drawn anew; gives int (size,), legal actions.
+            size: positions at once; where there are fewer, some come several times.
+            name: for reports.
+
+        Raises ValueError for a size below 1.
+        """
+        within(1, 2**20, size=size)
+        self.choose, self.size, self.name = choose, size, name
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action."""
+        out = np.full(len(view), -1)
+        rows = np.flatnonzero(view.masks.any(axis=1))
+        for start in range(0, len(rows), self.size):
+            some = rows[start : start + self.size]
+            part = view.take(np.resize(some, self.size))
+            carried = part.game.to_bytes(part.sample_worlds())
+            out[some] = np.asarray(self.choose(part.observations, part.masks, carried))[: len(some)]
+        return out
