@@ -1,5 +1,6 @@
 """The command `ttt serve`: what it says, and what it refuses."""
 
+import logging
 import re
 import socket
 import sys
@@ -109,6 +110,19 @@ def test_by_default_nobody_else_reaches_it_and_nobody_is_warned(
         )
         assert not shown.err
     assert len(served) == 2
+
+
+def test_handlers_of_others_stay_open(data: Path, served: list[uvicorn.Server], capsys: pytest.CaptureFixture) -> None:
+    closed = []
+
+    class Other(logging.Handler):
+        def close(self) -> None:
+            closed.append(self)
+
+    other = Other()
+    assert cli.main(["serve", "--port", "0", "--data", str(data)]) == 0
+    assert closed == []
+    assert other.level == logging.NOTSET
 
 
 def test_who_can_play_beyond_this_machine_is_told_as_it_is_documented(

@@ -79,6 +79,7 @@ def serve(
         config = uvicorn.Config(
             make_app(hall, found, names=[host]),
             log_level="warning",
+            log_config=None,  # uvicorn's own would close all handlers that others have set up
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=3,
