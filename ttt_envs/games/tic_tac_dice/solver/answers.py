@@ -13,14 +13,14 @@ from ttt_envs.games.tic_tac_dice.rules import EMPTY
 def claims(state, has_row, payoffs, values, out):
     """The value to player 0 after each claim, float64 (cells,): nan where it is not allowed."""
     cells = out.shape[0]
-    player, ranks = state["to_move"], rules.allowed_ranks(state)
+    player, ranks = np.int64(state["to_move"]), rules.allowed_ranks(state)
     board, place, own, empty, count = np.int64(0), 1, 0, 0, 0
     for cell in range(cells):
         owner = np.int64(state["owner"][cell])
         board += owner * place
         own |= (owner == player + 1) << cell
         empty += owner == EMPTY
-        count += (owner == 1) - (owner == 2)
+        count += int(owner == 1) - int(owner == 2)  # NumPy subtracts no booleans
         place *= 3
     place = 1
     roller = player if rules.doubles(state) else 1 - player
