@@ -2,7 +2,6 @@
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,8 +37,8 @@ myst_heading_anchors = 3
 toc_object_entries = False  # contents name the modules, and not each class in each of them
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-# Large, and in no extra that the site needs.
-autodoc_mock_imports = [name for name in ("jax", "openenv", "pyspiel", "ray") if find_spec(name) is None]
+# Large, and in no extra that the site needs; where they are installed, parts of them may still be missing.
+autodoc_mock_imports = ["jax", "openenv", "pyspiel", "ray"]
 # A package's names are documented where they are defined.
 autodoc_default_options = {"members": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False
