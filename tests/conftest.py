@@ -1,4 +1,4 @@
-"""What all tests share: solved games are kept beside pytest's own cache, and windows do not wait for an eye."""
+"""Settings of all tests: solved games are kept beside pytest's own cache, and windows do not wait for an eye."""
 
 import os
 from collections.abc import Iterator

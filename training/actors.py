@@ -65,7 +65,7 @@ class Actor(Protocol):
 
     @property
     def info(self) -> NetworkInfo:
-        """What network it plays with."""
+        """The network that it plays with."""
 
     def play(self, net: Net, done: float) -> Rows:
         """Play a round with the network; `done`: share of the training that is over. Returns rows to learn from."""

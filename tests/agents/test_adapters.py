@@ -124,7 +124,7 @@ def test_a_function_of_something_else_is_refused() -> None:
 
 
 def last_legal(prompt: str) -> str:
-    """What a model might say: the last legal action, in a sentence."""
+    """An answer as a model might give it: the last legal action, in a sentence."""
     legal = prompt.partition("YOUR LEGAL ACTIONS")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
     return f"There are {len(legal)}.\nI play {legal[-1]}."
 

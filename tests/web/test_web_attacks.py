@@ -58,7 +58,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
 
 
 def test_idle_connections_are_closed(monkeypatch):
-    """Those that send nothing, half a request, or nothing more after an answer; but none that is waiting for one."""
+    """A connection that sends nothing, or half a request, is closed; one that waits for an answer is not."""
     monkeypatch.setattr(connections, "PATIENCE", 0.3)
 
     async def answer(scope, receive, send):

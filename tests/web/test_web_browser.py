@@ -235,7 +235,7 @@ def test_a_long_game_is_gone_on_with_and_played_to_its_end_by_clicks(people, fol
 
 
 def look_back(me):
-    """What there is to see after a game: the result, what was lost, all positions, and a new game."""
+    """After a game the page shows the result, what was lost, and all positions, and offers a new game."""
     assert re.match(r"You (win|lose): |Draw", me.headline)
     me.page.get_by_text("What your moves have lost").wait_for()
     assert me.page.locator(".review").inner_text().count("You lost") == 1

@@ -46,5 +46,5 @@ class Rounds(Agent):
         return self.agent.policy(view.current_round())
 
     def counts(self) -> Mapping[str, float]:
-        """Those of the other agent."""
+        """The facts of the other agent."""
         return self.agent.counts()

@@ -1,4 +1,4 @@
-"""What comes from outside: JSON with bounds that hold for whatever handles it next, and texts that are shown."""
+"""Input from outside: JSON with bounds that hold for whatever handles it next, and texts that are shown."""
 
 import json
 from typing import Any

@@ -279,7 +279,7 @@ class _Process:
             self.connection.send(None)
 
     def answer(self) -> Place | Failed | str:
-        """What it has sent; the way it ended if it has sent nothing."""
+        """The message that it has sent; the way it ended if it has sent none."""
         try:
             found: Place | Failed | str = self.connection.recv()
         except (EOFError, OSError):

@@ -65,7 +65,7 @@ def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
     return cells, np.array([first for first, _ in found.values()]), begin
 
 
-# Those of all boards in one, so that one kernel finds them.
+# The patterns of all boards in one table, so that one kernel finds them.
 _CELLS = np.full((len(_BOARDS), max(len(_table(size)[0]) for size in _BOARDS), 2, _MOST_CELLS), -1, np.int8)
 _BEGINS = np.zeros((len(_BOARDS), _CELLS.shape[1] + 1), np.int64)
 for _board, _size in enumerate(_BOARDS):
