@@ -4,26 +4,19 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import toy_coin
+import toy_race
+from asking import some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.base import AgentFailed, Fault
-from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
-from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
-from ttt_envs.core.options import parameters, parse_value
-from ttt_envs.core.state import state_dtype
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import parameters
 from ttt_envs.core.view import View
-from ttt_envs.registry import parse_options
-
-ROOT = Path(__file__).resolve().parents[2]
 
 SPECS = (
     "random",
@@ -40,111 +33,7 @@ SPECS = (
     "mixed:mcts:simulations=20,threads=2,random=0.5",
 )
 
-# --- a race to the last stone: three players, chance, several turns in a row ---
-
-RACE = state_dtype(players=3, fields=[("stones", np.int8), ("lucky", np.bool_)])
-
-
-@kernel
-def race_reset(state, seed):
-    """Seven stones."""
-    rng.start(state, seed)
-    state["stones"] = 7
-
-
-@kernel
-def race_mask(state, player, out):
-    """Take one stone or two."""
-    out[0] = player == state["to_move"]
-    out[1] = player == state["to_move"] and state["stones"] > 1
-
-
-@kernel
-def race_step(state, actions):
-    """Who takes the last stone wins, the next one loses. After one stone a lucky player goes on."""
-    player = state["to_move"]
-    state["stones"] -= 1 + actions[player]
-    if state["stones"] == 0:
-        state["done"] = True
-        state["rewards"][player] = 1
-        state["rewards"][(player + 1) % 3] = -1
-    elif actions[player] == 1 or not state["lucky"] or rng.below(state, 10) >= 3:
-        state["to_move"] = (player + 1) % 3
-
-
-@kernel
-def race_observe(state, player, out):
-    """How many stones."""
-    for k in range(8):
-        out[k] = state["stones"] == k
-
-
-@kernel
-def race_resample(state, player, seed):
-    """Luck to come."""
-    rng.start(state, seed)
-
-
-def make_race(*, lucky: bool = True) -> Game:
-    prototype = np.zeros(1, RACE)
-    prototype["lucky"] = lucky
-    return Game(
-        id="race",
-        title="Race",
-        options={"lucky": lucky},
-        prototype=prototype,
-        action_names=("one", "two"),
-        action_format="one or two",
-        observation=(Block("stones", (8,), "that many are left"),),
-        rules=Rules(race_reset, race_mask, race_step, race_observe, race_resample),
-        simultaneous=False,
-        stochastic=lucky,
-        hidden_information=False,
-        max_plies=7,
-        teams=((0,), (1,), (2,)),
-        native="aec",
-        format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
-        read_state=lambda text: prototype.copy(),
-        draw=lambda state, viewer: "<svg/>",
-        factory=make_race,
-    )
-
-
-@cache
-def race_values(stones: int, lucky: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Under best play: rewards of the player to move and of the next ones; and his own after each action."""
-    results = []
-    for taken in range(1, min(stones, 2) + 1):
-        if taken == stones:
-            results.append((1.0, -1.0, 0.0))
-            continue
-        again, _ = race_values(stones - taken, lucky)
-        passed = (again[2], again[0], again[1])
-        stay = 0.3 if lucky and taken == 1 else 0.0
-        results.append(tuple(stay * a + (1 - stay) * p for a, p in zip(again, passed, strict=True)))
-    return max(results), tuple(r[0] for r in results)
-
-
 # --- what tests need ---
-
-
-def some_view(game: Game, n: int, seed: int) -> View:
-    """Positions of random games, from start to end, each seen by a player who acts there, if any does."""
-    batch = ttt_envs.Batch(game, n, seed=seed)
-    generator = np.random.default_rng(seed)
-    stop = generator.integers(0, game.max_plies, n)
-    players = np.zeros(n, np.int64)
-    states = batch.states.copy()
-    while not batch.done.all():
-        joint = np.full((n, game.num_players), -1)
-        for p in generator.permutation(game.num_players):
-            masks = batch.masks(int(p))
-            joint[:, p] = np.where(masks.any(axis=1), (generator.random(masks.shape) * masks).argmax(axis=1), -1)
-            players = np.where(masks.any(axis=1) & (batch.states["ply"] <= stop), p, players)
-        rows = batch.states["ply"] <= stop
-        states[rows] = batch.states[rows]
-        batch.step(joint)
-    return View(game, states, players, batch.episode_seeds)
 
 
 def winners(game: Game, specs: Sequence[str], n: int, seed: int = 0) -> np.ndarray:
@@ -168,8 +57,8 @@ def games() -> list[Game]:
         ttt_envs.load("super_tic_tac_toe", won_boards="closed"),
         toy_coin.make(),
         toy_coin.make(players=3),
-        make_race(),
-        make_race(lucky=False),
+        toy_race.make(),
+        toy_race.make(lucky=False),
     ]
 
 
@@ -193,15 +82,6 @@ def position(text: str, n: int = 1, **options: str) -> View:
 
 def chosen(spec: str, view: View) -> set[str]:
     return {view.game.action_names[action] for action in agents.load(spec).act(view)}
-
-
-def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
-    """More than its policy, if there is more: the visits of a search, or what it takes each action to be worth."""
-    if hasattr(agent, "search"):
-        return agent.search(view)[0]
-    if hasattr(agent, "action_values"):
-        return np.nan_to_num(agent.action_values(view), nan=-9)
-    return agent.policy(view)
 
 
 # --- the contract ---
@@ -353,53 +233,6 @@ def test_specs() -> None:
     assert agents.load("mcts:seconds=2").seconds == 2.0
 
 
-def test_options_from_text() -> None:
-    assert parse_options("super_tic_tac_toe", []) == {}
-    assert parse_options("super_tic_tac_toe", ["won_boards=closed", " random_opening_plies = 3 "]) == {
-        "won_boards": "closed",
-        "random_opening_plies": 3,
-    }
-    for option, words in {
-        "won=closed": "unknown option 'won'.*known: first_move, won_boards, random_opening_plies",
-        "won_boards": "must be name=value",
-        "random_opening_plies=x": "option random_opening_plies: 'x' is not of type int",
-    }.items():
-        with pytest.raises(ValueError, match=words):
-            parse_options("super_tic_tac_toe", [option])
-    with pytest.raises(ValueError, match="given twice"):
-        parse_options("super_tic_tac_toe", ["won_boards=open", "won_boards=closed"])
-    with pytest.raises(ValueError, match="did you mean 'super_tic_tac_toe'"):
-        parse_options("super_tic_toe", [])
-
-
-@pytest.mark.parametrize(
-    ("annotation", "text", "value"),
-    [
-        (int, "3", 3),
-        (float, "3", 3.0),
-        (bool, "True", True),
-        (bool, "false", False),
-        (str, "3", "3"),
-        (int | None, "none", None),
-        (int | None, "3", 3),
-        (int | str, "3", 3),
-        (int | str, "all", "all"),
-        (bool | str, "true", True),
-        (list[int], "0.5", 0.5),
-    ],
-)
-def test_values_from_text(annotation: object, text: str, value: object) -> None:
-    found = parse_value(annotation, text)
-    assert (found, type(found)) == (value, type(value))
-
-
-def test_wrong_values_from_text() -> None:
-    with pytest.raises(ValueError, match="'yes' is not of type bool"):
-        parse_value(bool, "yes")
-    with pytest.raises(ValueError, match="'x' is not of type int or None"):
-        parse_value(int | None, "x")
-
-
 # --- greedy ---
 
 # X lacks 2/2 for the third board of the top row.
@@ -458,7 +291,7 @@ def test_greedy_knows_no_better_than_to_look_one_move_ahead() -> None:
 @pytest.mark.parametrize("player", range(3))
 def test_greedy_with_three_players(player: int) -> None:
     # Of three stones, one leaves two to the next player, who wins, and two leave the last one.
-    game = make_race(lucky=False)
+    game = toy_race.make(lucky=False)
     states = np.repeat(game.new_state(0), 4)
     states["to_move"] = player
     states["stones"] = 2, 1, 3, 5
@@ -476,7 +309,7 @@ def test_greedy_beats_random() -> None:
     assert winners(game, ["greedy", "random"], 300)[0] > 0.6
     assert winners(game, ["random", "greedy"], 300)[1] > 0.5
     for lucky in (False, True):
-        race = make_race(lucky=lucky)
+        race = toy_race.make(lucky=lucky)
         among_equals = winners(race, ["random"] * 3, 2000)
         for seat in range(3):
             specs = ["random"] * 3
@@ -524,13 +357,13 @@ def test_mcts_depends_on_the_seed_and_on_nothing_else() -> None:
 @pytest.mark.parametrize("stones", [2, 3, 4, 5, 6, 7])
 def test_mcts_with_three_players_and_chance(lucky: bool, stones: int) -> None:
     """Against exact values: the best action is found, and its value."""
-    game = make_race(lucky=lucky)
+    game = toy_race.make(lucky=lucky)
     states = np.repeat(game.new_state(0), 3)
     states["stones"] = stones
     states["to_move"] = 0, 1, 2
     view = View(game, states, states["to_move"], np.arange(3, dtype=np.uint64))
     agent = agents.load("mcts:simulations=20000,exploration=0.7")
-    _, exact = race_values(stones, lucky)
+    _, exact = toy_race.values(stones, lucky)
     visits, values = agent.search(view)
     actions, rows = agent.act(view), np.arange(3)
     assert (np.array(exact)[actions] == max(exact)).all()
@@ -538,7 +371,7 @@ def test_mcts_with_three_players_and_chance(lucky: bool, stones: int) -> None:
 
 
 def test_mcts_does_not_know_the_luck_to_come() -> None:
-    game = make_race()
+    game = toy_race.make()
     states = np.repeat(game.new_state(0), 50)
     states["rng"] = np.arange(50)
     view = View(game, states, states["to_move"], np.zeros(50, np.uint64))
@@ -548,9 +381,9 @@ def test_mcts_does_not_know_the_luck_to_come() -> None:
 
 def test_each_simulation_meets_luck_of_its_own() -> None:
     # Of two stones, one leads to a win in three games of ten.
-    states = np.repeat(make_race().new_state(0), 8)
+    states = np.repeat(toy_race.make().new_state(0), 8)
     states["stones"] = 2
-    view = View(make_race(), states, states["to_move"], np.arange(8, dtype=np.uint64))
+    view = View(toy_race.make(), states, states["to_move"], np.arange(8, dtype=np.uint64))
     visits, values = agents.load("mcts:simulations=150").search(view)
     assert (np.abs(values[:, 0] / visits[:, 0] - 0.65) < 0.14).all()
     assert (values[:, 1] == visits[:, 1]).all()

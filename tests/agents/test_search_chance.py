@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import test_agents
 import toy_coin
+import toy_race
+from asking import some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
@@ -229,7 +231,7 @@ def test_what_comes_out_decides_what_to_do() -> None:
 @pytest.mark.parametrize("rounds", ["single", pytest.param("match", marks=pytest.mark.slow)])
 def test_a_decision_depends_on_the_view_alone(spec: str, rounds: str) -> None:
     game = dice(rounds=rounds, target_points=2)
-    view = test_agents.some_view(game, 24, seed=3)
+    view = some_view(game, 24, seed=3)
     agent, masks = agents.load(spec), view.masks
     actions, policy = agent.act(view), agent.policy(view)
     has_move = masks.any(axis=1)
@@ -240,13 +242,13 @@ def test_a_decision_depends_on_the_view_alone(spec: str, rounds: str) -> None:
     assert np.allclose(policy.sum(axis=1), has_move)
     assert (policy[has_move, actions[has_move]] > 0).all()
     # Whatever else is in the batch, and whatever the threads.
-    found = test_agents.thoughts(agent, view)
+    found = thoughts(agent, view)
     backwards = np.arange(len(view))[::-1]
-    assert (test_agents.thoughts(agent, view.take(backwards)) == found[backwards]).all()
+    assert (thoughts(agent, view.take(backwards)) == found[backwards]).all()
     for i in range(0, len(view), 5):
-        assert (test_agents.thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
+        assert (thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
     single = agents.load(spec.replace("threads=3", "threads=1"))
-    assert (test_agents.thoughts(single, view) == found).all()
+    assert (thoughts(single, view) == found).all()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -257,7 +259,7 @@ def test_no_decision_knows_the_dice_to_come(spec: str) -> None:
     other["rng"] = np.random.default_rng(0).integers(1 << 63, size=len(states), dtype=np.uint64)
     seeds = np.arange(len(states), dtype=np.uint64)
     views = [View(game, each, each["to_move"], seeds) for each in (states, other)]
-    found = [test_agents.thoughts(agents.load(spec), view) for view in views]
+    found = [thoughts(agents.load(spec), view) for view in views]
     assert (found[0] == found[1]).all()
 
 
@@ -317,7 +319,7 @@ def test_other_games_are_refused_in_words(spec: str, fact: str) -> None:
         with pytest.raises(ValueError, match=f"agent {spec} plays only games without {fact.replace('_', ' ')}"):
             ask(view_of(game, game.new_state(0)))
         with pytest.raises(ValueError, match=f"agent {spec} plays only games without"):
-            ask(test_agents.some_view(toy_coin.make(), 4, seed=0))
+            ask(some_view(toy_coin.make(), 4, seed=0))
 
 
 # --- MCTS ---
@@ -362,11 +364,11 @@ def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
 @pytest.mark.parametrize("lucky", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_expectimax_with_three_players(lucky: bool) -> None:
     """Each looks after himself: against exact values."""
-    game = test_agents.make_race(lucky=lucky)
+    game = toy_race.make(lucky=lucky)
     for stones in (2, 3):
         states = np.repeat(game.new_state(0), 3)
         states["stones"], states["to_move"] = stones, (0, 1, 2)
-        _, exact = test_agents.race_values(stones, lucky)
+        _, exact = toy_race.values(stones, lucky)
         found = Expectimax(depth=3, samples=800).action_values(view_of(game, states))
         assert np.abs(found - exact).max() < (0.1 if lucky else 1e-9)
 

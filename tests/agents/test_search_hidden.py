@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import test_agents
 import toy_coin
 import toy_kuhn
+import toy_race
+from asking import some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
@@ -221,7 +222,7 @@ def some_games() -> list[Game]:
         ttt_envs.load(MATCH, max_turns=20),
         ttt_envs.load(MATCH, players=4, history=3, max_turns=20),
         ttt_envs.load(MATCH, players=4, history=3, teams=False, max_turns=20),
-        test_agents.make_race(),  # where nothing is hidden
+        toy_race.make(),  # where nothing is hidden
     ]
 
 
@@ -236,7 +237,7 @@ def marked_games() -> list:
 @pytest.mark.parametrize("game", marked_games())
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
-    view = test_agents.some_view(game, 18, seed=3)
+    view = some_view(game, 18, seed=3)
     agent, masks = agents.load(spec), view.masks
     actions, policy = agent.act(view), agent.policy(view)
     has_move = masks.any(axis=1)
@@ -247,26 +248,26 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     assert np.allclose(policy.sum(axis=1), has_move)
     assert (policy[has_move, actions[has_move]] == policy[has_move].max(axis=1)).all()
     # Whatever else is in the batch, and whatever the threads.
-    found = test_agents.thoughts(agent, view)
+    found = thoughts(agent, view)
     backwards = np.arange(len(view))[::-1]
-    assert (test_agents.thoughts(agent, view.take(backwards)) == found[backwards]).all()
+    assert (thoughts(agent, view.take(backwards)) == found[backwards]).all()
     for i in range(0, len(view), 5):
-        assert (test_agents.thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
+        assert (thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
     single = agents.load(spec.replace("threads=3", "threads=1"))
-    assert (test_agents.thoughts(single, view) == found).all()
+    assert (thoughts(single, view) == found).all()
     # The same seed continues the same search, and another one is another search.
     more = ISMCTS(simulations=151).search(view)[0] - ISMCTS(simulations=150).search(view)[0]
     assert (more.sum(axis=1) == (masks.sum(axis=1) > 1)).all()
     view.seeds = view.seeds + np.uint64(1)
-    assert (test_agents.thoughts(agent, view) != found).any()
+    assert (thoughts(agent, view) != found).any()
 
 
 @pytest.mark.parametrize("game", marked_games()[:-1])
 def test_no_decision_knows_what_is_hidden(game: Game) -> None:
     """Bit by bit the same in worlds that the player cannot tell apart."""
-    view = test_agents.some_view(game, 60, seed=5)
+    view = some_view(game, 60, seed=5)
     view = view.take(view.masks.sum(axis=1) > 1)
-    found = test_agents.thoughts(agents.load(SPECS[0]), view)
+    found = thoughts(agents.load(SPECS[0]), view)
     hidden = [name for name in game.state_dtype.names if name not in ("rng", "rewards")]
     for seed in (1, 2):
         worlds = view.sample_worlds(seed)
@@ -274,7 +275,7 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
         other = view.take(np.arange(len(view)))
         other._states = worlds
         assert (other.observations == view.observations).all()
-        assert (test_agents.thoughts(agents.load(SPECS[0]), other) == found).all()
+        assert (thoughts(agents.load(SPECS[0]), other) == found).all()
 
 
 def test_by_time_it_is_the_same_search() -> None:
@@ -292,7 +293,7 @@ def test_by_time_it_is_the_same_search() -> None:
 
 
 def test_games_of_choices_at_once_are_refused_in_words() -> None:
-    view = test_agents.some_view(toy_coin.make(), 4, seed=0)
+    view = some_view(toy_coin.make(), 4, seed=0)
     for ask in (agents.load("ismcts").act, agents.load("ismcts:seconds=1").policy):
         with pytest.raises(ValueError, match=r"agent ismcts.* plays only games without simultaneous"):
             ask(view)
@@ -348,10 +349,10 @@ def test_an_action_s_visits_are_weighed_against_how_often_it_was_legal(explorati
 @pytest.mark.parametrize("stones", [2, 3, 4, 5, 7])
 def test_where_nothing_is_hidden_values_come_to_be_exact(lucky: bool, stones: int) -> None:
     """Three players, and with luck one may be to move where else another one is."""
-    game = test_agents.make_race(lucky=lucky)
+    game = toy_race.make(lucky=lucky)
     states = np.repeat(game.new_state(0), 3)
     states["stones"], states["to_move"] = stones, (0, 1, 2)
-    _, exact = test_agents.race_values(stones, lucky)
+    _, exact = toy_race.values(stones, lucky)
     visits, values = ISMCTS(simulations=20_000).search(view_of(game, states))
     best, rows = visits.argmax(axis=1), np.arange(3)
     assert (np.array(exact)[best] == max(exact)).all()

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import test_agents
 import toy_coin
 import toy_kuhn
+import toy_race
+from asking import some_view
 
 import ttt_envs
 from ttt_envs import agents
@@ -270,14 +271,14 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
         ttt_envs.load("super_tic_tac_toe"),
         ttt_envs.load("tic_tac_dice", rounds="single"),
         pytest.param(ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=40), marks=pytest.mark.slow),
-        test_agents.make_race(),
-        pytest.param(test_agents.make_race(lucky=False), marks=pytest.mark.slow),
+        toy_race.make(),
+        pytest.param(toy_race.make(lucky=False), marks=pytest.mark.slow),
     ],
     ids=repr,
 )
 def test_where_one_acts_at_a_time_it_is_plain_mcts(game: Game) -> None:
     """To the last bit: with chance and without, whatever the number of players."""
-    view = test_agents.some_view(game, 12, seed=3)
+    view = some_view(game, 12, seed=3)
     for exploration in (0.5, 1.4):
         plain, found = (agent(300, exploration=exploration) for agent in (MCTS, SMMCTS))
         for a, b in zip(plain.search(view), found.search(view), strict=True):
@@ -304,7 +305,7 @@ def some_games() -> list[Game]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # Not far on: a match may take thousands of plies.
-    view = test_agents.some_view(replace(game, max_plies=min(game.max_plies, 30)), 18, seed=3)
+    view = some_view(replace(game, max_plies=min(game.max_plies, 30)), 18, seed=3)
     agent, masks = agents.load(spec), view.masks
     actions, policy = agent.act(view), agent.policy(view)
     has_move = masks.any(axis=1)
@@ -379,7 +380,7 @@ def test_by_time_it_is_the_same_search() -> None:
     "game", [toy_coin.make(), toy_kuhn.make(), ttt_envs.load("tic_tac_match", max_turns=20)], ids=repr
 )
 def test_hidden_hands_are_refused_in_words(game: Game) -> None:
-    view = test_agents.some_view(game, 4, seed=0)
+    view = some_view(game, 4, seed=0)
     words = "agent smmcts.* plays only games without hidden information"
     if not game.simultaneous:
         words += ".*; agent ismcts plays such games"
