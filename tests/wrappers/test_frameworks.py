@@ -126,6 +126,23 @@ def test_sb3_s_predictions_are_actions():
         assert env.observation_space.contains(env.step(action)[0])
 
 
+def test_sb3_makes_many_by_name():
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.env_util import make_vec_env
+
+    arguments = {"opponent": "random", "mask": "info"}
+    envs = make_vec_env("ttt_envs:ttt_envs/SuperTicTacToe-v0", n_envs=3, seed=0, env_kwargs=arguments)
+    observations = envs.reset()
+    ended = np.zeros(3, bool)
+    while not ended.any():
+        assert observations.shape == (3, 190)
+        masks = np.stack(envs.env_method("action_masks"))
+        assert masks.any(axis=1).all()
+        observations, rewards, ended, infos = envs.step(masks.argmax(axis=1))
+    assert rewards[ended].any(), "a game that is over so soon is no draw"
+    assert all("terminal_observation" in infos[i] and "episode" in infos[i] for i in np.flatnonzero(ended))
+
+
 # --- TorchRL ---
 
 
@@ -204,6 +221,11 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
         assert set(seen) == set(rewards) == set(terminated) - {"__all__"} == set(truncated) - {"__all__"}
     assert set(rewards) == set(env.possible_agents)
     assert sum(rewards.values()) == pytest.approx(0)
+
+
+def test_rllib_s_environment_says_that_it_has_no_options():
+    with pytest.warns(UserWarning, match="reset\\(\\) has no options here: seat changes nothing"):
+        rllib_game(game=SUPER).reset(seed=0, options={"seat": 1})
 
 
 def test_rllib_s_environment_needs_a_game():
