@@ -243,3 +243,27 @@ def test_rllib_s_random_module_keeps_to_the_mask():
     masks[:, [3, 5, 80]] = 1
     found = module.forward_inference({"obs": {"observations": np.zeros((200, 190)), "action_mask": masks}})["actions"]
     assert set(np.asarray(found).tolist()) == {3, 5, 80}
+
+
+def test_rllib_s_masking_module_takes_what_the_environment_shows():
+    env = rllib_game(game=SUPER)
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+
+    torch = pytest.importorskip("torch")
+    spaces = env.observation_spaces["player_0"], env.action_spaces["player_0"]
+    network = {"fcnet_hiddens": [16]}
+    module = RLModuleSpec(ActionMaskingTorchRLModule, *spaces, model_config=network).build()
+    seen = env.reset(seed=0)[0]["player_0"]
+    for after_the_end in (False, True):
+        if after_the_end:
+            terminated = {"__all__": False}
+            observations = {"player_0": seen}
+            while not terminated["__all__"]:
+                actions = {name: int(each["action_mask"].argmax()) for name, each in observations.items()}
+                observations, _, terminated, *_ = env.step(actions)
+            seen = observations["player_0"]
+        batch = {"obs": {name: torch.from_numpy(each[None]) for name, each in seen.items()}}
+        logits = module.forward_exploration(batch)["action_dist_inputs"][0]
+        assert torch.isfinite(logits).all()
+        assert ((logits > -1e9).numpy() == seen["action_mask"].astype(bool)).all()
