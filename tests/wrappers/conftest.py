@@ -10,6 +10,6 @@ def pytest_runtest_call() -> Generator[None, None, None]:
     try:
         return (yield)
     except ImportError as error:
-        if error.name == "stable_baselines3":
+        if (error.name or "").split(".")[0] in ("stable_baselines3", "sb3_contrib"):
             pytest.skip(str(error))
         raise
