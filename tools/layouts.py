@@ -71,8 +71,7 @@ def _regret(game: Game, agent: Agent, oracle: DiceOracle, ranks: np.ndarray, gam
         state["rank"] = ranks
         rules.roll(state, rules.unclaimed_ranks(state))
     lost = 0.0
-    while not batch.done.all():
-        rows = np.flatnonzero(~batch.done)
+    while len(rows := np.flatnonzero(~batch.states["done"])):
         values = oracle.action_values(batch.states[rows], batch.to_move[rows])
         actions = agent.act(batch.view(rows=rows))
         lost += float((np.nanmax(values, axis=1) - values[np.arange(len(rows)), actions]).sum())
