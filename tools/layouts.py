@@ -9,7 +9,7 @@ the mean of each.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -20,8 +20,6 @@ from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
-from ttt_envs.games.tic_tac_dice import rules
-from ttt_envs.games.tic_tac_dice.solver import DiceOracle, deal_layouts
 
 
 @dataclass(frozen=True)
@@ -48,35 +46,18 @@ def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, s
         given: the agents.
         layouts: how many are dealt and solved.
         games: rounds on each.
-        seed: of the layouts and the dice.
+        seed: of the first layout and its dice; the next ones follow.
 
     Raises ValueError for another game, an agent that cannot play it, or a number that is not positive.
     """
-    if game.options.get("rounds") != "single" or "win_length" not in game.options:
-        raise ValueError(f"layouts are solved for single rounds of the dice games, not for {game!r}")
+    layout: Any = game.solve_commands.get("layout")
+    if layout is None:
+        raise ValueError(f"the rounds of this game have no layouts to solve: {game!r}")
     within(1, 10**6, layouts=layouts, games=games)
     for agent in given:
         agent.check(game)
-    oracle = DiceOracle(game.options["size"], game.options["win_length"])
-    found = np.zeros((len(given), layouts))
-    for k, ranks in enumerate(deal_layouts(layouts, game.options["size"] ** 2, seed)):
-        for row, agent in zip(found, given, strict=True):
-            row[k] = _regret(game, agent, oracle, ranks, games, seed)
-    return found
-
-
-def _regret(game: Game, agent: Agent, oracle: DiceOracle, ranks: np.ndarray, games: int, seed: int) -> float:
-    batch = ttt_envs.Batch(game, games, seed=seed)
-    for state in batch.states:
-        state["rank"] = ranks
-        rules.roll(state, rules.unclaimed_ranks(state))
-    lost = 0.0
-    while len(rows := np.flatnonzero(~batch.states["done"])):
-        values = oracle.action_values(batch.states[rows], batch.to_move[rows])
-        actions = agent.act(batch.view(rows=rows))
-        lost += float((np.nanmax(values, axis=1) - values[np.arange(len(rows)), actions]).sum())
-        batch.step_rows(rows, actions)
-    return lost / games / game.num_players
+    players = [agent.act for agent in given]
+    return np.stack([layout(seed=seed + k).regrets(game, players, games) for k in range(layouts)], axis=1)
 
 
 def main() -> None:

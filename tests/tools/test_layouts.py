@@ -24,8 +24,8 @@ def test_it_is_the_regret_that_is_measured_elsewhere():
 @pytest.mark.parametrize(
     ("game", "changes", "words"),
     [
-        (ttt_envs.load("tic_tac_dice"), {}, "single rounds of the dice games, not for"),
-        (ttt_envs.load("super_tic_tac_toe"), {}, "single rounds of the dice games, not for"),
+        (ttt_envs.load("tic_tac_dice"), {}, "single rounds, not for"),
+        (ttt_envs.load("super_tic_tac_toe"), {}, "no layouts to solve"),
         (GAME, {"layouts": 0}, "layouts must be a whole number from 1"),
     ],
 )
