@@ -268,7 +268,7 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
 @pytest.mark.parametrize(
     "game",
     [
-        ttt_envs.load("super_tic_tac_toe"),
+        pytest.param(ttt_envs.load("super_tic_tac_toe"), marks=pytest.mark.slow),
         ttt_envs.load("tic_tac_dice", rounds="single"),
         pytest.param(ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=40), marks=pytest.mark.slow),
         pytest.param(toy_race.make(), marks=pytest.mark.slow),
