@@ -172,12 +172,14 @@ class Ledger:
     def killed(self, mutant: Mutant) -> Verdict | None:
         """The verdict on the mutant, if it was killed."""
         entry = self._killed.get(mutant.digest(self.root))
-        return entry and Verdict(mutant, entry["killed_by"], entry["seconds"], checked=entry["checked"])
+        if entry is None:
+            return None
+        return Verdict(mutant, entry["killed_by"], entry["seconds"], checked=entry["checked"])
 
     def add(self, verdict: Verdict) -> None:
         """Keep a verdict; it takes the place of an earlier one."""
         mutant = verdict.mutant
-        entry = {"part": mutant.part, "breaks": mutant.breaks, "digest": mutant.digest(self.root)}
+        entry: dict[str, Any] = {"part": mutant.part, "breaks": mutant.breaks, "digest": mutant.digest(self.root)}
         entry |= {"seconds": round(verdict.seconds, 1), "error": verdict.error}
         entry |= {"killed_by": verdict.killed_by, "checked": verdict.checked}
         self._keep(entry)

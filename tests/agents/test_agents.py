@@ -198,6 +198,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ("mixed:greedy:samples=3,share=0.3", "agent greedy: unknown parameter 'share'; did you mean 'samples'"),
         ("mixed:human", "agent mixed cannot play as 'human': people choose all of their actions"),
         ("network", "needs"),
+        ("rounds:", "agent rounds: needs agent, such as 'rounds:agent=...'"),
+        ("rounds:mixed:" * 1500 + "random", "^agent .{,250} has too many agents in one another$"),
     ],
 )
 def test_wrong_specs_are_refused_in_words(spec: str, words: str) -> None:
