@@ -507,6 +507,23 @@ def test_a_mixed_agent_is_its_agent_or_random() -> None:
     assert (actions == random).all()
 
 
+def test_a_mixed_agent_inside_another_has_a_coin_of_its_own() -> None:
+    """Where the outer one asks the inner one, which plays at random in a tenth of its decisions: not in none."""
+    view = ttt_envs.Batch(toy_coin.make(), 1500, seed=0).view(0)
+    agent = agents.load("mixed:mixed:greedy,random=0.5")
+    asked = np.empty(0, np.uint64)
+
+    class Counting(agents.Agent):
+        def act(self, view):
+            nonlocal asked
+            asked = view.seeds
+            return view.masks.argmax(axis=1)
+
+    agent.agent.agent = Counting()
+    agent.act(view)
+    assert abs(len(asked) / len(view) - 0.5 * 0.9) < 0.04
+
+
 def test_a_mixed_agent_takes_the_whole_text_of_its_agent() -> None:
     mixed = agents.load("mixed:mcts:simulations=20,threads=2,random=0.25")
     assert (mixed.random, mixed.agent.name) == (0.25, "mcts:simulations=20,threads=2")
