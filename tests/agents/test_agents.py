@@ -198,6 +198,8 @@ def test_own_view_is_not_changed(spec: str) -> None:
         ("mixed:greedy:samples=3,share=0.3", "agent greedy: unknown parameter 'share'; did you mean 'samples'"),
         ("mixed:human", "agent mixed cannot play as 'human': a person sees and chooses"),
         ("network", "needs"),
+        ("rounds:", "agent rounds: needs agent, such as 'rounds:agent=...'"),
+        ("rounds:mixed:" * 1500 + "random", "^agent .{,250} has too many agents in one another$"),
     ],
 )
 def test_wrong_specs_are_refused_in_words(spec: str, words: str) -> None:
@@ -503,6 +505,23 @@ def test_a_mixed_agent_is_its_agent_or_random() -> None:
         assert (now | ~at_random).all()
         at_random = now
     assert (actions == random).all()
+
+
+def test_a_mixed_agent_inside_another_has_a_coin_of_its_own() -> None:
+    """Where the outer one asks the inner one, which plays at random in a tenth of its decisions: not in none."""
+    view = ttt_envs.Batch(toy_coin.make(), 1500, seed=0).view(0)
+    agent = agents.load("mixed:mixed:greedy,random=0.5")
+    asked = np.empty(0, np.uint64)
+
+    class Counting(agents.Agent):
+        def act(self, view):
+            nonlocal asked
+            asked = view.seeds
+            return view.masks.argmax(axis=1)
+
+    agent.agent.agent = Counting()
+    agent.act(view)
+    assert abs(len(asked) / len(view) - 0.5 * 0.9) < 0.04
 
 
 def test_a_mixed_agent_takes_the_whole_text_of_its_agent() -> None:

@@ -30,12 +30,14 @@ class Mixed(Around):
         within(0.0, 1.0, random=random)
         super().__init__(load(agent))
         self.random = float(random)
+        # A mixed agent inside this one, which gets the same seeds, has a coin of its own.
+        self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. The other agent is asked only where it chooses."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
-        sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE), kind)
+        sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
         actions = np.empty(len(view), np.int64)
         choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
         self._ask(view, np.flatnonzero(kind == 1), actions)
