@@ -87,15 +87,19 @@ def chosen(spec: str, view: View) -> set[str]:
 # --- the contract ---
 
 
+#: Searches that are made for other games than this file's first one: slow, as each pair is compiled anew.
+OF_OTHER_GAMES = ("ismcts", "smmcts")
+
+
 def asked() -> Iterator[Any]:
-    """Agents and games. Each pair is compiled anew; by default the first game alone, by agents that are made for it."""
+    """Agents and games; by default the first game alone."""
     for spec in SPECS:
         for k, game in enumerate(games()):
-            slow = k or spec.startswith(("ismcts", "smmcts"))
+            slow = k or spec.startswith(OF_OTHER_GAMES)
             yield pytest.param(spec, game, id=f"{spec}-{game!r}", marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize(("spec", "game"), asked())
+@pytest.mark.parametrize(("spec", "game"), list(asked()))
 def test_contract(spec: str, game: Game) -> None:
     agent = agents.load(spec)
     assert agent.name == spec
@@ -133,7 +137,9 @@ def test_contract(spec: str, game: Game) -> None:
     assert agent.policy(nothing).shape == (0, game.num_actions)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(
+    "spec", [pytest.param(each, marks=[pytest.mark.slow] if each.startswith(OF_OTHER_GAMES) else []) for each in SPECS]
+)
 def test_policy_is_how_often_act_chooses(spec: str) -> None:
     """In one position, over many seeds, so that what is measured of a policy is true of who plays."""
     n = 300

@@ -58,9 +58,16 @@ def test_every_block_is_of_a_language_that_is_run() -> None:
         assert found - directives <= {"python", "console", "bibtex"}, page
 
 
-def _solves(page: Path, block: str) -> bool:
-    """True if a block solves a game, or asks an oracle that does, for a minute."""
-    return page.name in {"martian_tic_tac_toe.md", "operation_tic_tac_toe.md"} or "solve tic_tac_super_dice" in block
+#: Pages whose examples ask an oracle that solves its game first, for a minute.
+SOLVING = {"martian_tic_tac_toe.md", "operation_tic_tac_toe.md"}
+
+
+def _is_long(page: Path, block: str) -> bool:
+    """True if a block solves a large game, makes a video, or starts processes."""
+    return (
+        page.name in SOLVING
+        or re.search(r"solve tic_tac_super_dice|\.mp4|--workers|workers=|--isolate", block) is not None
+    )
 
 
 def _groups(found: dict[Path, list[str]]) -> list[Any]:
@@ -68,8 +75,8 @@ def _groups(found: dict[Path, list[str]]) -> list[Any]:
     parts: list[dict[str, str]] = [{}, {}]
     for page, blocks in found.items():
         for k, block in enumerate(blocks):
-            parts[_solves(page, block)][_place(page, k)] = block
-    return [pytest.param(parts[0], id="quick"), pytest.param(parts[1], id="solving", marks=pytest.mark.slow)]
+            parts[_is_long(page, block)][_place(page, k)] = block
+    return [pytest.param(parts[0], id="quick"), pytest.param(parts[1], id="long", marks=pytest.mark.slow)]
 
 
 def _place(page: Path, k: int) -> str:
