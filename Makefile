@@ -7,8 +7,8 @@ MINUTES := 10
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-# Not those of a virtual environment or a shell that happens to be active.
-unexport PYTHONHOME PYTHONPATH
+# Not those of a virtual environment or a shell that happens to be active; byte code is kept, as tests start many processes.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 # Neighbouring tests on one worker: what they compile is then seldom compiled by both.
 WORKERS = -n 2 --dist worksteal
