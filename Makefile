@@ -23,7 +23,8 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-range mutants fuzz check format docs examples test-frameworks bench dist clean
+.PHONY: help demo test test-all test-range test-range-oldest test-range-newest mutants fuzz check format docs examples \
+	test-frameworks bench dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -56,8 +57,12 @@ WITH_VERSIONS = @set -e; dir=.cache/range-$(1); "$(PYTHON)" -m venv --clear $$di
 	$$dir/bin/python -c '$(SHOW_VERSIONS)' $(MAIN_DEPENDENCIES); \
 	NUMBA_CACHE_DIR=$$dir/machine_code $$dir/bin/python -m pytest $(WORKERS) $(RANGE_TESTS)
 
-test-range: ## the tests of environments and compiled code with the oldest and the newest main dependencies
+test-range: test-range-oldest test-range-newest ## the tests of environments and compiled code with the oldest and the newest main dependencies
+
+test-range-oldest:
 	$(call WITH_VERSIONS,oldest,$(OLDEST))
+
+test-range-newest:
 	$(call WITH_VERSIONS,newest,--upgrade)
 
 dist: $(READY) ## build wheel and source distribution in dist, and check what an index would say of them

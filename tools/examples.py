@@ -32,7 +32,7 @@ ENVIRONMENTS = ROOT / ".cache" / "examples"
 OURS = "ttt-envs"
 
 #: What is tested of frameworks; each test is skipped where its framework is not.
-TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "open_spiel"))
+TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "open_spiel", "openenv"))
 
 #: The argument of a short run: every example makes at least one update.
 SHORT = "1"
@@ -49,7 +49,7 @@ class Config:
     here: bool = False
     """Leave out those that need an environment of their own."""
     tests: bool = False
-    """In the place of the examples run the tests of frameworks, once in each environment."""
+    """In the place of the examples run the tests of frameworks, once in each environment; packages have tests only."""
 
 
 def examples() -> dict[str, Path]:
@@ -57,11 +57,18 @@ def examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.py"))}
 
 
-def requirements(path: Path) -> list[str]:
-    """Read what an example needs: the dependencies of its inline metadata.
+def packages() -> dict[str, Path]:
+    """The examples that are packages to install, by name: their pyproject.toml."""
+    return {path.parent.name: path for path in sorted(FOLDER.glob("*/pyproject.toml"))}
 
-    Raises ValueError, naming the file, if it has none.
+
+def requirements(path: Path) -> list[str]:
+    """Read what an example needs: the dependencies of its inline metadata, or of its pyproject.toml.
+
+    Raises ValueError, naming the file, if it has no inline metadata.
     """
+    if path.suffix == ".toml":
+        return [str(each) for each in tomllib.loads(path.read_text())["project"]["dependencies"]]
     lines = path.read_text().splitlines()
     try:
         first = lines.index("# /// script")
@@ -124,7 +131,7 @@ def run(*command: str | Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, 1 if an example failed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
-    known, console = examples(), Console()
+    known, console = examples() | (packages() if config.tests else {}), Console()
     names = list(known) if config.names == ("all",) else list(config.names)
     for name in names:
         if name not in known:

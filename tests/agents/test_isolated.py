@@ -173,6 +173,7 @@ def test_what_it_is_handed_is_a_world_drawn_for_it(monkeypatch: pytest.MonkeyPat
     assert states["rng"][0] not in generators
 
 
+@pytest.mark.slow
 def test_a_search_plays() -> None:
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     report = evaluation.tournament(game, ["random", "mcts:simulations=30"], games=60, isolate=True, quiet=True)
