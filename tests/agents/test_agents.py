@@ -498,6 +498,14 @@ def test_oracle_refuses_games_without_one() -> None:
 # --- mixed ---
 
 
+class FirstLegal(agents.Agent):
+    """Plays the first legal action, and knows in how many positions it was asked."""
+
+    def act(self, view: View) -> np.ndarray:
+        self.asked = len(view)
+        return view.masks.argmax(axis=1)
+
+
 def test_a_mixed_agent_is_its_agent_or_random() -> None:
     """In each decision one of the two, alike whatever the share: the same seeds that play at random go on doing so."""
     view = position(X_THREATENS.format(mover="X", board=2, extra="O"), 400)
@@ -516,18 +524,18 @@ def test_a_mixed_agent_is_its_agent_or_random() -> None:
 def test_a_mixed_agent_inside_another_has_a_coin_of_its_own() -> None:
     """Where the outer one asks the inner one, which plays at random in a tenth of its decisions: not in none."""
     view = ttt_envs.Batch(toy_coin.make(), 1500, seed=0).view(0)
-    agent = agents.load("mixed:mixed:greedy,random=0.5")
-    asked = np.empty(0, np.uint64)
-
-    class Counting(agents.Agent):
-        def act(self, view):
-            nonlocal asked
-            asked = view.seeds
-            return view.masks.argmax(axis=1)
-
-    agent.agent.agent = Counting()
+    agent = agents.load("mixed:mixed:random,random=0.5")
+    agent.agent.agent = first = FirstLegal()
     agent.act(view)
-    assert abs(len(asked) / len(view) - 0.5 * 0.9) < 0.04
+    assert abs(first.asked / len(view) - 0.5 * 0.9) < 0.04
+
+
+def test_what_a_mixed_agent_plays_at_random_is_any_legal_action() -> None:
+    """Whether it plays at random says nothing of what it then plays."""
+    view = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 600, seed=0).view(0)
+    agent = agents.load("mixed:random,random=0.3")
+    agent.agent = FirstLegal()
+    assert set(agent.act(view)) == set(np.flatnonzero(view.masks[0]))
 
 
 def test_a_mixed_agent_takes_the_whole_text_of_its_agent() -> None:
