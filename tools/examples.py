@@ -131,7 +131,8 @@ def run(*command: str | Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, 1 if an example failed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
-    known, console = examples() | (packages() if config.tests else {}), Console()
+    known = examples() | (packages() if config.tests else {})
+    console = Console(width=None if sys.stdout.isatty() else 120)  # a row of the last table on one line, in a log too
     names = list(known) if config.names == ("all",) else list(config.names)
     for name in names:
         if name not in known:
