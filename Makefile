@@ -7,8 +7,8 @@ MINUTES := 10
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-# Not those of a virtual environment or a shell that happens to be active.
-unexport PYTHONHOME PYTHONPATH
+# Not those of a virtual environment or a shell that happens to be active; byte code is kept, as tests start many processes.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 # Neighbouring tests on one worker: what they compile is then seldom compiled by both.
 WORKERS = -n 2 --dist worksteal
@@ -23,7 +23,8 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-range mutants fuzz check format docs examples test-frameworks bench dist clean
+.PHONY: help demo test test-all test-range test-range-oldest test-range-newest mutants fuzz check format docs examples \
+	test-frameworks bench dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -40,7 +41,7 @@ test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
-mutants: $(READY) ## break the sources in 360 places, one at a time, and see that tests notice each; PARTS="core wrappers"
+mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
 	$(VPYTHON) -m tools.mutants $(PARTS)
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
@@ -56,8 +57,12 @@ WITH_VERSIONS = @set -e; dir=.cache/range-$(1); "$(PYTHON)" -m venv --clear $$di
 	$$dir/bin/python -c '$(SHOW_VERSIONS)' $(MAIN_DEPENDENCIES); \
 	NUMBA_CACHE_DIR=$$dir/machine_code $$dir/bin/python -m pytest $(WORKERS) $(RANGE_TESTS)
 
-test-range: ## the tests of environments and compiled code with the oldest and the newest main dependencies
+test-range: test-range-oldest test-range-newest ## the tests of environments and compiled code with the oldest and the newest main dependencies
+
+test-range-oldest:
 	$(call WITH_VERSIONS,oldest,$(OLDEST))
+
+test-range-newest:
 	$(call WITH_VERSIONS,newest,--upgrade)
 
 dist: $(READY) ## build wheel and source distribution in dist, and check what an index would say of them

@@ -1,6 +1,6 @@
 """CleanRL-style: PPO with masks in one file, on a Gymnasium vector environment.
 
-    python examples/cleanrl_ppo.py [learner's decisions]
+    python examples/cleanrl_ppo.py [learner's decisions]  # one run: 0.856 (0.823 to 0.885) against random
 
 After CleanRL's ppo.py (Huang et al., JMLR 2022). The step that ends a game gives the next one's first observation here,
 so that no step is left out of the loss; see `autoreset_mode` of `make_vec`.

@@ -1,6 +1,6 @@
 """Stable-Baselines3: MaskablePPO on plain `gymnasium.make`, with sb3-contrib's ActionMasker and SB3's own vectorising.
 
-    python examples/sb3_gymnasium.py [learner's decisions]
+    python examples/sb3_gymnasium.py [learner's decisions]  # one run: 0.562 (0.519 to 0.606) against random
 
 This is the usual way with any Gymnasium environment. `sb3_vectorised.py` is many times as fast.
 """

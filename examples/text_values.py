@@ -1,6 +1,6 @@
 """Text: a small model that reads prompts, answers in sentences, and learns from `make_text` which answers win.
 
-    python examples/text_values.py [games]
+    python examples/text_values.py [games]  # one run: 0.565 (0.540 to 0.590) against random
 
 It stands where a language model would: it knows no game, only the words of the prompt, and what it says is read by the
 library's tolerant parser. The value of an answer is a sum over pairs of words of the position, and moves towards the

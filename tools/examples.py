@@ -32,7 +32,7 @@ ENVIRONMENTS = ROOT / ".cache" / "examples"
 OURS = "ttt-envs"
 
 #: What is tested of frameworks; each test is skipped where its framework is not.
-TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "open_spiel"))
+TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "open_spiel", "openenv"))
 
 #: The argument of a short run: every example makes at least one update.
 SHORT = "1"
@@ -49,7 +49,7 @@ class Config:
     here: bool = False
     """Leave out those that need an environment of their own."""
     tests: bool = False
-    """In the place of the examples run the tests of frameworks, once in each environment."""
+    """In the place of the examples run the tests of frameworks, once in each environment; packages have tests only."""
 
 
 def examples() -> dict[str, Path]:
@@ -57,11 +57,18 @@ def examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.py"))}
 
 
-def requirements(path: Path) -> list[str]:
-    """Read what an example needs: the dependencies of its inline metadata.
+def packages() -> dict[str, Path]:
+    """The examples that are packages to install, by name: their pyproject.toml."""
+    return {path.parent.name: path for path in sorted(FOLDER.glob("*/pyproject.toml"))}
 
-    Raises ValueError, naming the file, if it has none.
+
+def requirements(path: Path) -> list[str]:
+    """Read what an example needs: the dependencies of its inline metadata, or of its pyproject.toml.
+
+    Raises ValueError, naming the file, if it has no inline metadata.
     """
+    if path.suffix == ".toml":
+        return [str(each) for each in tomllib.loads(path.read_text())["project"]["dependencies"]]
     lines = path.read_text().splitlines()
     try:
         first = lines.index("# /// script")
@@ -124,7 +131,8 @@ def run(*command: str | Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, 1 if an example failed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
-    known, console = examples(), Console()
+    known = examples() | (packages() if config.tests else {})
+    console = Console(width=None if sys.stdout.isatty() else 120)  # a row of the last table on one line, in a log too
     names = list(known) if config.names == ("all",) else list(config.names)
     for name in names:
         if name not in known:
@@ -142,8 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if config.tests and python in tested:
                 continue
             tested.add(python)
-            what = ["-m", "pytest", "-q", *TESTS] if config.tests else [known[name], *([SHORT] if config.short else [])]
-            last = run(python, *what)
+            if config.tests:
+                last = run(python, "-m", "pytest", "-q", "-m", "", *TESTS)  # the slow ones too
+            else:
+                last = run(python, known[name], *([SHORT] if config.short else []))
         except subprocess.CalledProcessError as error:
             last, failed = f"FAILED: status {error.returncode}", True
         rows.append([name, f"{time.monotonic() - start:.0f} s", last])

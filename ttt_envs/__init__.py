@@ -281,7 +281,8 @@ def make_text(
     Args:
         game: an id of `GAMES`, or a Game from `load`.
         opponent: whatever `ttt_envs.agents.load` takes, to play all seats but one; None: all players are asked.
-        seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
+        seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
+            which is first.
         retries: further answers that a player may give where one names no legal action.
         invalid: what follows when these are used up: the player's side loses ("forfeit"), or a legal action is drawn
             ("random").

@@ -1,5 +1,6 @@
 """The examples of frameworks: what they need is readable, and those that can run here do, for one update."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -21,13 +22,20 @@ USUAL = examples.TESTS
 
 def test_every_example_is_short_on_the_page_and_says_what_it_needs():
     assert set(examples.examples()) > QUICK
+    page = PAGE.read_text()
     for name, path in examples.examples().items():
         assert len(path.read_text().splitlines()) <= 80
         needed = examples.requirements(path)
         assert needed[0] == "ttt-envs"
         assert all(re.fullmatch(r"[\w.\[\]-]+==[\d.]+", each) for each in needed[1:]), "tested versions"
         assert f"python examples/{name}.py" in path.read_text()
-        assert f"examples/{name}.py" in PAGE.read_text()
+        row = re.search(rf"^\| (.+?) \| `examples/{name}.py` \|", page, re.M)[1]
+        versions = dict(each.split("==") for each in needed[1:])
+        assert not versions or row.split()[-1] in versions.values(), "the page has the tested version"
+        # What came out stands at the top of the file and on the page.
+        figure = re.search(r"\d\.\d{3} \((\d\.\d{3}) to \d\.\d{3}\)", ast.get_docstring(ast.parse(path.read_text())))
+        assert float(figure[1]) > 0.5, "better than random"
+        assert re.search(rf"^\| `examples/{name}.py` \|.*\| {re.escape(figure[0])}", page, re.M)
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="trains on compiled games")
@@ -108,6 +116,18 @@ def test_tests_run_once_in_each_environment(tmp_path, monkeypatch, capfd):
     assert re.search(r"first +\d+ s +pytest \d", out)
     assert not re.search(r"mine +\d+ s", out)
     assert all((examples.ROOT / each).exists() for each in USUAL)
+
+
+def test_packages_are_tested_and_not_run(tmp_path, monkeypatch, capfd):
+    (package,) = examples.packages().values()
+    assert {re.match(r"[\w-]+", each)[0] for each in examples.requirements(package)} == {"openenv", "ttt-envs"}
+    monkeypatch.setattr(examples, "FOLDER", tmp_path)
+    monkeypatch.setattr(examples, "run", lambda *command: "tested" if "pytest" in command else "run")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "pyproject.toml").write_text('[project]\ndependencies = ["ttt-envs"]\n')
+    assert examples.main(["package"]) == 2
+    assert examples.main(["package", "--tests"]) == 0
+    assert re.search(r"package +\d+ s +tested", capfd.readouterr().out)
 
 
 def test_an_example_without_metadata_is_named(tmp_path):

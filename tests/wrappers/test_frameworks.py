@@ -126,6 +126,23 @@ def test_sb3_s_predictions_are_actions():
         assert env.observation_space.contains(env.step(action)[0])
 
 
+def test_sb3_makes_many_by_name():
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.env_util import make_vec_env
+
+    arguments = {"opponent": "random", "mask": "info"}
+    envs = make_vec_env("ttt_envs:ttt_envs/SuperTicTacToe-v0", n_envs=3, seed=0, env_kwargs=arguments)
+    observations = envs.reset()
+    ended = np.zeros(3, bool)
+    while not ended.any():
+        assert observations.shape == (3, 190)
+        masks = np.stack(envs.env_method("action_masks"))
+        assert masks.any(axis=1).all()
+        observations, rewards, ended, infos = envs.step(masks.argmax(axis=1))
+    assert rewards[ended].any(), "a game that is over so soon is no draw"
+    assert all("terminal_observation" in infos[i] and "episode" in infos[i] for i in np.flatnonzero(ended))
+
+
 # --- TorchRL ---
 
 
@@ -206,6 +223,11 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
     assert sum(rewards.values()) == pytest.approx(0)
 
 
+def test_rllib_s_environment_says_that_it_has_no_options():
+    with pytest.warns(UserWarning, match="reset\\(\\) has no options here: seat changes nothing"):
+        rllib_game(game=SUPER).reset(seed=0, options={"seat": 1})
+
+
 def test_rllib_s_environment_needs_a_game():
     with pytest.raises(ValueError, match="env_config needs a 'game'"):
         rllib_game(encoding="flat")
@@ -221,3 +243,27 @@ def test_rllib_s_random_module_keeps_to_the_mask():
     masks[:, [3, 5, 80]] = 1
     found = module.forward_inference({"obs": {"observations": np.zeros((200, 190)), "action_mask": masks}})["actions"]
     assert set(np.asarray(found).tolist()) == {3, 5, 80}
+
+
+def test_rllib_s_masking_module_takes_what_the_environment_shows():
+    env = rllib_game(game=SUPER)
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+
+    torch = pytest.importorskip("torch")
+    spaces = env.observation_spaces["player_0"], env.action_spaces["player_0"]
+    network = {"fcnet_hiddens": [16]}
+    module = RLModuleSpec(ActionMaskingTorchRLModule, *spaces, model_config=network).build()
+    seen = env.reset(seed=0)[0]["player_0"]
+    for after_the_end in (False, True):
+        if after_the_end:
+            terminated = {"__all__": False}
+            observations = {"player_0": seen}
+            while not terminated["__all__"]:
+                actions = {name: int(each["action_mask"].argmax()) for name, each in observations.items()}
+                observations, _, terminated, *_ = env.step(actions)
+            seen = observations["player_0"]
+        batch = {"obs": {name: torch.from_numpy(each[None]) for name, each in seen.items()}}
+        logits = module.forward_exploration(batch)["action_dist_inputs"][0]
+        assert torch.isfinite(logits).all()
+        assert ((logits > -1e9).numpy() == seen["action_mask"].astype(bool)).all()

@@ -1,6 +1,8 @@
 """`make_*` and the registries: opponents as text or objects, a game by its id or as a Game, and each mistake."""
 
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium
@@ -228,6 +230,15 @@ def test_pettingzoo_s_registry_takes_the_same_arguments():
     assert env.observation_space("player_0")["observation"].shape == env.unwrapped.game.plane_index.shape
     env = pettingzoo.make("parallel", f"ttt_envs/{GAME}-v0", illegal="raise", won_boards="closed")
     assert env.unwrapped.game.options["won_boards"] == "closed"
+
+
+def test_the_name_of_the_module_before_an_id_is_import_enough():
+    code = (
+        "import gymnasium, sys; assert 'ttt_envs' not in sys.modules; "
+        "print(gymnasium.make('ttt_envs:ttt_envs/SuperTicTacToe-v0', opponent='greedy').unwrapped)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "SeatEnv" in done.stdout, done.stderr
 
 
 def test_gymnasium_passes_options_of_the_game():

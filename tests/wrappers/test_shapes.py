@@ -218,6 +218,26 @@ def test_a_seat_for_many_games_once():
     assert set(infos["seat"].tolist()) == {0, 1}
 
 
+def test_options_for_sb3_are_those_of_the_next_reset():
+    pytest.importorskip("stable_baselines3")
+    env = ttt_envs.make_sb3(SUPER, 8, opponent="random")
+    env.set_options({"seat": 1, "opponent": "greedy"})
+    env.reset()
+    assert env.games.seats.tolist() == [1] * 8
+    assert isinstance(env.games.opponent_of(0), Greedy)
+    env.reset()
+    assert set(env.games.seats.tolist()) == {0, 1}
+    assert not isinstance(env.games.opponent_of(0), Greedy)
+    for wrong, words in (
+        ({"seats": 1}, "did you mean 'seat'"),
+        ([{"seat": i % 2} for i in range(8)], "the same options"),
+    ):
+        env.set_options(wrong)
+        with pytest.raises(ValueError, match=words):
+            env.reset()
+    env.reset()
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [

@@ -19,7 +19,7 @@ def legal(prompt: str) -> list[str]:
     return re.search(r"YOUR LEGAL ACTIONS.*?\n\n(.*?)\n\n", prompt, re.DOTALL)[1].split("\n")
 
 
-def play(env: TextGame, seed: int, how: Any = "[{}]".format) -> list[tuple[int, str]]:
+def play(env: TextGame, seed: int | None, how: Any = "[{}]".format) -> list[tuple[int, str]]:
     """Play a game with random answers; returns the players and what they did."""
     rng, played, done = np.random.default_rng(seed), [], False
     env.reset(seed=seed)
@@ -130,12 +130,16 @@ def test_a_random_move_instead() -> None:
 def test_an_opponent_plays_the_other_seats() -> None:
     seats = []
     env = ttt_envs.make_text(**DICE, opponent="greedy")
-    for seed in range(4):
+    for seed in (0, None, None, 1, 2, 3):
         played = play(env, seed)
         assert {player for player, _ in played} == {env.seat}
         assert set(env.close()[0]) == {0, 1}
         seats.append(env.seat)
-    assert seats == [0, 1, 0, 1]
+    # They alternate, and the seed says which is first, whatever was played before.
+    assert seats[:3] in ([0, 1, 0], [1, 0, 1])
+    assert set(seats[3:]) == {0, 1}
+    env.reset(seed=0)
+    assert env.seat == seats[0]
     env = ttt_envs.make_text(COIN, opponent="random", seat=2)
     assert {player for seed in range(4) for player, _ in play(env, seed)} == {2}
 

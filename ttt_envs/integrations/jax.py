@@ -43,8 +43,11 @@ class Positions(NamedTuple):
 def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     """The rules as a pure function for compiled code: states uint8 (n, bytes), actions int (n,) -> Positions.
 
-    A finished game stays as it is. Raises ValueError for a game in which players choose at once; an action that is not
-    legal ends the compiled function with an error that names it.
+    A finished game stays as it is. A state carries its random generator: a search foresees the dice of the states that
+    it is given, and those of a View's `sample_worlds` are not the game's own.
+
+    Raises ValueError for a game in which players choose at once; an action that is not legal ends the compiled function
+    with an error that names it.
     """
     if game.simultaneous:
         raise ValueError(f"rules_of takes games in which one player acts at a time, and {game!r} is none")

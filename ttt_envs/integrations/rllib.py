@@ -55,8 +55,8 @@ class RLlibGame(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Start a game; `seed` fixes it and all that follow."""
-        observations, _ = self.env.reset(seed=seed)
+        """Start a game; `seed` fixes it and all that follow. There are no options: they are named in a warning."""
+        observations, _ = self.env.reset(seed=seed, options=options)
         return self._shown(observations), {}
 
     def step(self, action_dict: dict[str, Any]) -> tuple[Any, Any, Any, Any, Any]:

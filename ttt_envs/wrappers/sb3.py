@@ -13,7 +13,7 @@ from ttt_envs.core.options import choice
 from ttt_envs.core.view import Actor
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.seats import SeatGames, reset_options
 
 
 class SB3SeatEnv(VecEnv):
@@ -48,11 +48,18 @@ class SB3SeatEnv(VecEnv):
         self.games.set_opponents(opponents, weights)
 
     def reset(self) -> np.ndarray:
-        """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...)."""
-        self.games.reset(self._seeds[0])
+        """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
+
+        "seat" and "opponent" of an earlier `set_options` are those of the games that start now. Raises ValueError or
+        TypeError for an unknown option, a wrong value, or options that are not the same for all games.
+        """
+        options = self._options
+        self._reset_options()
+        if any(each != options[0] for each in options):
+            raise ValueError("set_options() takes the same options for all games here: a dict, or equal ones")
+        self.games.reset(self._seeds[0], **reset_options(options[0], self.game))
         self._live = True
         self._reset_seeds()
-        self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
         return self._encode(self.games.observations())
 

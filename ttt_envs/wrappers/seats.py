@@ -80,7 +80,7 @@ class SeatGames:
         self._room = np.zeros(game.num_actions, np.bool_)
         self.set_opponents(opponent)
         self._fresh = seed is not None
-        self._draw_first_seat()
+        self._first_seat = first_seat(self.batch)
 
     def _checked_seat(self, seat: int | str) -> int | str:
         number = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
@@ -148,7 +148,7 @@ class SeatGames:
         if seed is not None:
             self._started[:] = 0
             self.batch.reset(seed)
-            self._draw_first_seat()
+            self._first_seat = first_seat(self.batch)
         elif not self._fresh:
             self.batch.reset()
         self._fresh = False
@@ -156,11 +156,6 @@ class SeatGames:
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self._seat_learners(self._rows)
-
-    def _draw_first_seat(self) -> None:
-        """Draw the first seat by the seed: else a loop that seeds every episode would see one seat only."""
-        first = np.uint64(derive(self.batch.episode_seeds[0], int(Purpose.SEAT), 0))
-        self._first_seat = int(scale(first, self.game.num_players))
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -314,6 +309,12 @@ class SeatGames:
             view = View.unchecked(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
             joint[at, by] = self._checked(self._agents[int(key)], view)
         self.batch.step_unchecked(joint[rows], rows)
+
+
+def first_seat(batch: Batch) -> int:
+    """The learner's seat in the first game, drawn by the seed: a loop that seeds every episode sees all seats."""
+    drawn = np.uint64(derive(batch.episode_seeds[0], int(Purpose.SEAT), 0))
+    return int(scale(drawn, batch.game.num_players))
 
 
 def reset_options(options: dict[str, Any] | None, game: Game) -> dict[str, Any]:

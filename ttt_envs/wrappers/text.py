@@ -24,6 +24,7 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import forfeit
+from ttt_envs.wrappers.seats import first_seat
 
 #: What happens to a player whose answers name no legal action.
 INVALID = ("forfeit", "random")
@@ -54,7 +55,8 @@ class TextGame:
         Args:
             game: from `ttt_envs.load`.
             opponent: an agent that plays all seats but one, inside `reset` and `step`; None: all players are asked.
-            seat: with an opponent, the number of the player who is asked, or "alternate" from game to game.
+            seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed
+                says which is first.
             retries: 0 to 100, see the attribute.
             invalid: "forfeit": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
@@ -65,10 +67,11 @@ class TextGame:
         self.game, self.retries, self.invalid = game, retries, choice("invalid", invalid, INVALID)
         if seat != "alternate":
             within(0, game.num_players - 1, seat=seat)
-        self._opponent, self._seat, self._games = opponent, seat, 0
+        self._opponent, self._seat = opponent, seat
         self._rules = bool(rules)
         self._batch = Batch(game, 1)
         self._live = False
+        self._turn = 0  # the seat of this game, if they alternate: counted on from the first one
         # The players who are still to choose in this position, the choices, and the answers that were refused.
         self._pending: list[int] = []
         self._joint = np.full((1, game.num_players), -1)
@@ -77,7 +80,10 @@ class TextGame:
     def reset(self, seed: int | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next."""
         self._batch.reset(seed)
-        self._games += 1
+        if seed is None and self._live:
+            self._turn += 1
+        else:
+            self._turn = first_seat(self._batch)
         players = range(self.game.num_players)
         self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
@@ -169,7 +175,7 @@ class TextGame:
         """The player who is asked, if an opponent plays the others."""
         if self._opponent is None:
             return None
-        return (self._games - 1) % self.game.num_players if isinstance(self._seat, str) else self._seat
+        return self._turn % self.game.num_players if isinstance(self._seat, str) else self._seat
 
     def _begin(self) -> None:
         """Find who is to answer, having played what the opponent plays alone."""

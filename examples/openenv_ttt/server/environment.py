@@ -67,8 +67,6 @@ class TttEnvironment(Environment[TttAction, TttObservation, State]):
             opponent = search_for(made) or "greedy"
         elif opponent == "trained":
             opponent = f"trained:{game}"
-        if seat == "alternate":
-            seat = uuid4().int % made.num_players if seed is None else seed % made.num_players
         self._game = ttt_envs.make_text(made, opponent=opponent, seat=seat, retries=retries)
         self._game.reset(seed)
         self._state = State(episode_id=episode_id or str(uuid4()), step_count=0)
