@@ -7,8 +7,8 @@ MINUTES := 10
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-# Not those of a virtual environment or a shell that happens to be active.
-unexport PYTHONHOME PYTHONPATH
+# Not those of a virtual environment or a shell that happens to be active; byte code is kept, as tests start many processes.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 # Neighbouring tests on one worker: what they compile is then seldom compiled by both.
 WORKERS = -n 2 --dist worksteal
@@ -41,7 +41,7 @@ test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
-mutants: $(READY) ## break the sources in 360 places, one at a time, and see that tests notice each; PARTS="core wrappers"
+mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
 	$(VPYTHON) -m tools.mutants $(PARTS)
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10

@@ -1,6 +1,7 @@
 """Break the sources in one place after the other, and see that tests notice each time. `make mutants` runs this.
 
     python -m tools.mutants core wrappers --only "resumed run"
+    python -m tools.mutants --minutes 15 --resume
 
 A list is a file tests/mutants/NAME.toml of tables [[mutant]] with these keys:
 
@@ -15,28 +16,39 @@ A list is a file tests/mutants/NAME.toml of tables [[mutant]] with these keys:
 
 Each mutant is tested in its own copy of the checkout, up to the first test that fails. Every test that has killed one
 is then run in a copy without a change, so that a test that always fails kills nothing.
+
+What became of each is kept in .cache/mutants/verdicts.jsonl, beside the machine code and the byte code of the copies.
+With --resume, a mutant that was killed is left out while it, the file that it changes and its test modules are the
+same: a long run can be ended at any time and gone on with, and after a change only what may differ is tried again.
 """
 
+import hashlib
+import json
+import math
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Annotated, Any
 
 import tyro
 
+from ttt_envs.core.files import locked_folder
+
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = Path("tests", "mutants")
+WORK = Path(".cache", "mutants")
 
 _KEYS = ("breaks", "file", "old", "new", "tests", "jit")
 # Nothing that a test needs, and large.
@@ -68,6 +80,12 @@ class Mutant:
         """Change the file below `root`; raises ValueError as `source`."""
         (root / self.file).write_text(self.source(root))
 
+    def digest(self, root: Path) -> str:
+        """Hex digest of the mutant, and of the file and the test modules that it names as they are below `root`."""
+        paths = [self.file, *re.findall(r"tests/[\w/]+\.py", self.tests)]
+        texts = [(root / path).read_text() if (root / path).is_file() else "" for path in paths]
+        return hashlib.sha256(repr((astuple(self), texts)).encode()).hexdigest()
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -78,12 +96,14 @@ class Verdict:
         killed_by: the test that failed; "" if none did.
         seconds: how long it took to find out.
         error: why there is no verdict; "" if there is one.
+        checked: whether the test that failed is known to pass without the mutant.
     """
 
     mutant: Mutant
     killed_by: str
     seconds: float
     error: str = ""
+    checked: bool = False
 
     def __str__(self) -> str:
         word = "NO VERDICT" if self.error else "killed" if self.killed_by else "SURVIVED"
@@ -103,6 +123,10 @@ class Settings:
     """Mutants tested at a time."""
     seconds: float = 600
     """Time after which a mutant's tests are given up, without a verdict."""
+    minutes: float = math.inf
+    """Time after which no more mutants are begun."""
+    resume: bool = False
+    """Leave out mutants that were killed before, and have not changed since."""
 
 
 def read(root: Path, parts: Sequence[str] = ()) -> list[Mutant]:
@@ -127,6 +151,42 @@ def _read(path: Path) -> Iterable[Mutant]:
         raise ValueError(f"{path}: two mutants have one name")
 
 
+class Ledger:
+    """The verdicts of earlier runs, in a file to which each is added as soon as it is known."""
+
+    def __init__(self, root: Path) -> None:
+        """Read the file of the checkout at `root`, if there is one."""
+        self.root = root
+        self.path = root / WORK / "verdicts.jsonl"
+        self._killed: dict[str, dict[str, Any]] = {}
+        for line in self.path.read_text().splitlines() if self.path.exists() else ():
+            with suppress(ValueError):  # a line that was cut short when its process was killed
+                self._keep(json.loads(line))
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        if entry["killed_by"]:
+            self._killed[entry["digest"]] = entry
+        else:
+            self._killed.pop(entry["digest"], None)
+
+    def killed(self, mutant: Mutant) -> Verdict | None:
+        """The verdict on the mutant, if it was killed."""
+        entry = self._killed.get(mutant.digest(self.root))
+        if entry is None:
+            return None
+        return Verdict(mutant, entry["killed_by"], entry["seconds"], checked=entry["checked"])
+
+    def add(self, verdict: Verdict) -> None:
+        """Keep a verdict; it takes the place of an earlier one."""
+        mutant = verdict.mutant
+        entry: dict[str, Any] = {"part": mutant.part, "breaks": mutant.breaks, "digest": mutant.digest(self.root)}
+        entry |= {"seconds": round(verdict.seconds, 1), "error": verdict.error}
+        entry |= {"killed_by": verdict.killed_by, "checked": verdict.checked}
+        self._keep(entry)
+        with self.path.open("a") as file:
+            file.write(f"\n{json.dumps(entry)}")  # never at the end of a line that was cut short
+
+
 class Places:
     """Folders in which copies of the checkout are tested, as many as there are workers.
 
@@ -135,7 +195,7 @@ class Places:
     """
 
     def __init__(self, root: Path, folder: Path, number: int) -> None:
-        """Copies of `root` are made below `folder`."""
+        """Copies of `root` are made below `folder`, where a run that was ended may have left some."""
         self.root = root
         self._free: SimpleQueue[Path] = SimpleQueue()
         for k in range(number):
@@ -148,6 +208,7 @@ class Places:
         place = self._free.get()
         copy = place / "tree"
         try:
+            shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(self.root, copy, ignore=_LEFT_OUT, symlinks=True)
             change(copy)
             environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_DISABLE_JIT": str(int(not jit))}
@@ -203,24 +264,54 @@ def tell(text: str) -> None:
 
 
 def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> int:
-    """Test the mutants of the checkout at `root`, and report; returns the exit status, 0 if all were killed."""
-    mutants = [each for each in read(root, settings.parts) if settings.only in each.breaks]
-    verdicts: list[Verdict] = []
+    """Test the mutants of the checkout at `root`, and report; returns the exit status, 0 if all were killed.
+
+    Raises ValueError for a wrong list, and InUse if another process tests mutants of this checkout.
+    """
+    # The quick ones first.
+    mutants = sorted(
+        (each for each in read(root, settings.parts) if settings.only in each.breaks), key=attrgetter("jit")
+    )
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(settings.workers) as pool:
-        places = Places(root, Path(folder), settings.workers)
-        for verdict in pool.map(lambda each: judge(places, each, settings.seconds), mutants):
-            verdicts.append(verdict)
-            say(f"{len(verdicts):>3}/{len(mutants)}  {verdict}")
-        wrong = failing(places, verdicts, settings.seconds * 4)
-    for k, each in enumerate(verdicts):
-        if (each.killed_by, each.mutant.jit) in wrong:
-            verdicts[k] = replace(each, killed_by="", error=f"{each.killed_by} fails without the mutant too")
+
+    with locked_folder(root / WORK):
+        ledger = Ledger(root)
+        verdicts = [found for each in mutants if settings.resume and (found := ledger.killed(each))]
+        before, known = len(verdicts), {found.mutant for found in verdicts}
+        places = Places(root, root / WORK, settings.workers)
+
+        def verdict_on(mutant: Mutant) -> Verdict | None:
+            if time.perf_counter() - started > settings.minutes * 60:
+                return None
+            verdict = judge(places, mutant, settings.seconds)
+            ledger.add(verdict)
+            return verdict
+
+        with ThreadPoolExecutor(settings.workers) as pool:
+            for verdict in pool.map(verdict_on, [each for each in mutants if each not in known]):
+                if verdict is not None:
+                    verdicts.append(verdict)
+                    say(f"{len(verdicts):>3}/{len(mutants)}  {verdict}")
+        unchecked = [each for each in verdicts if each.killed_by and not each.checked]
+        wrong = failing(places, unchecked, settings.seconds * 4)
+        for k, each in enumerate(verdicts):
+            if (each.killed_by, each.mutant.jit) in wrong:
+                verdicts[k] = replace(each, killed_by="", error=f"{each.killed_by} fails without the mutant too")
+            elif each in unchecked:
+                verdicts[k] = replace(each, checked=True)
+            if verdicts[k] is not each:
+                ledger.add(verdicts[k])
+
     bad = [each for each in verdicts if not each.killed_by]
     say("\n".join(["", *(str(each) for each in bad)]))
-    took, killed = time.perf_counter() - started, len(verdicts) - len(bad)
-    say(f"{killed} of {len(verdicts)} mutants killed, in {took:.0f} s with {settings.workers} workers.")
-    return int(bool(bad) or not verdicts)
+    took, killed, left = time.perf_counter() - started, len(verdicts) - len(bad), len(mutants) - len(verdicts)
+    say(
+        f"{killed} of {len(mutants)} mutants killed"
+        + (f", {before} of them in earlier runs" if before else "")
+        + (f", and {left} not tried" if left else "")
+        + f", in {took:.0f} s with {settings.workers} workers."
+    )
+    return int(killed < len(mutants) or not mutants)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -228,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = tyro.cli(Settings, prog="python -m tools.mutants", description=__doc__, args=arguments)
     try:
         return run(ROOT, settings)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
 

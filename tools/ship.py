@@ -1,12 +1,14 @@
 """Make the agents that are shipped: train them, measure them, write their cards and the page of results.
 
     python -m tools.ship super_tic_tac_toe/ntuple --runs runs/shipped
+    python -m tools.ship super_tic_tac_toe/ntuple --measure score:greedy milliseconds
     python -m tools.ship --render
 
 What each agent is stands in tools/recipes.toml. Training runs go to RUNS/GAME/NAME/seed-K; those that are there already
 are continued, or taken as they are if they are finished; figures that were measured of the same weights before an
-interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. Without names,
-and with --render alone, only docs/results.md, the table in README.md and the cards' pages are written anew.
+interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With --measure
+nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone, only
+docs/results.md, the table in README.md and the cards' pages are written anew.
 """
 
 import hashlib
@@ -19,7 +21,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,12 +30,14 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
+from tools.layouts import regrets
+from training.intervals import t_interval
 from training.seeds import folders_of
 from ttt_envs import agents
 from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
 from ttt_envs.agents.ntuples import FORMAT as NTUPLES_FORMAT
-from ttt_envs.agents.shipped import CARD, Card, Outcome, cards
+from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
@@ -55,6 +59,10 @@ class Config:
     """Agents to make, as recipes.toml names them."""
     runs: Path = Path("runs/shipped")
     """Folder of the training runs."""
+    measure: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[MEASURE[:AGAINST] ...]")] = ()
+    """Measure these figures of the shipped weights again, such as score:greedy or milliseconds, and those that a card
+    lacks; train nothing. Other figures, and those of other training seeds, stay as they are; the texts become those of
+    recipes.toml."""
     render: bool = False
     """Write the pages anew from the cards that are there."""
     seed: int = 1
@@ -117,6 +125,41 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
         machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
         outcomes=tuple(outcomes),
     )
+    write_card(folder, card)
+
+
+def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
+    """Measure figures of a shipped agent again, and write its card."""
+    game_id, own = name.split("/")
+    folder = TRAINED / game_id / own
+    card = read_card(folder)
+    known = {(each.measure, each.against, each.games, as_json(each.options)): each for each in card.outcomes}
+    names = {f"{wanted['measure']}:{wanted.get('against', '')}".rstrip(":") for wanted in recipe["outcomes"]}
+    for each in config.measure:
+        if each not in names:
+            raise SystemExit(f"{name} has no figure {each!r}; it has {', '.join(sorted(names))}")
+    outcomes: list[Outcome] = []
+    for wanted in recipe["outcomes"]:
+        what = wanted["measure"], wanted.get("against", "")
+        old = known.get((*what, wanted.get("games", 0), as_json(wanted.get("options", {}))))
+        if old is not None and ":".join(what).rstrip(":") not in config.measure:
+            outcomes.append(old)
+            continue
+        console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
+        new = measured(game_id, own, recipe, wanted, folder, [folder], config.seed)
+        outcomes.append(replace(new, seeds=old.seeds if old is not None else ()))
+        console.print(f"    {new.value:.4f} ({new.low:.4f} to {new.high:.4f})")
+    texts = {key: recipe[key] for key in ("title", "agent", "method", "weaknesses")}
+    write_card(folder, replace(card, **texts, best=recipe.get("best", False), outcomes=tuple(outcomes)))
+
+
+def as_json(options: dict[str, Any]) -> str:
+    """Options as a text, to be compared."""
+    return json.dumps(options, sort_keys=True)
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write the card of an agent in its folder."""
     write_whole(folder / CARD, json.dumps(asdict(card), indent=2) + "\n")
 
 
@@ -134,10 +177,12 @@ def measured(
     ]
     given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
     shown = text.format(folder=f"agents/trained/{game_id}/{own}")
-    words = [f"ttt {'tournament' if wanted['measure'] == 'score' else wanted['measure']} {game_id}"]
-    words += [f"--option {given}"] if given else []
+    on_layouts = wanted["measure"] == "layouts"
+    verb = {"score": "ttt tournament", "layouts": "python -m tools.layouts"}
+    words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game_id}"]
+    words += [f"--option {given}"] if given and not on_layouts else []
     words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
-    words += [f"--games {games}"] if games else []
+    words += [f"--{'layouts' if on_layouts else 'games'} {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m tools.ship"
     return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
 
@@ -152,6 +197,9 @@ def figure(game: Game, text: str, measure: str, against: str, games: int, seed: 
         (found,) = regret(game, [agent], games=games, seed=seed).measurements
         width = found.per_game_half_width
         return found.per_game, found.per_game - width, found.per_game + width
+    if measure == "layouts":
+        mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
+        return mean, mean - width, mean + width
     if measure == "exploitability":
         (known,) = exploitability(game, [agent], seed=seed).measurements
         return known.exploitability, known.exploitability - known.half_width, known.exploitability + known.half_width
@@ -160,7 +208,10 @@ def figure(game: Game, text: str, measure: str, against: str, games: int, seed: 
 
 
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
-    """Median time of a move in positions of random games, one at a time, and its quartiles."""
+    """Median processor time of a move in positions of random games, one at a time, and its quartiles.
+
+    What else the machine does hardly changes it.
+    """
     batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
     generator = np.random.default_rng(0)
     stop = generator.integers(0, 40, positions)
@@ -178,9 +229,9 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
     agent.act(views[0])  # compiles
     seconds = []
     for view in views:
-        start = time.perf_counter()
+        start = time.process_time()
         agent.act(view)
-        seconds.append(1e3 * (time.perf_counter() - start))
+        seconds.append(1e3 * (time.process_time() - start))
     low, middle, high = np.percentile(seconds, (25, 50, 75))
     return float(middle), float(low), float(high)
 
@@ -190,9 +241,12 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 _MEANING = {
     "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
     "regret": "reward lost to best play in a game, {games} games",
+    "layouts": "reward lost to best play in a round, {games} layouts that were solved",
     "exploitability": "what a best response wins against it in a game",
-    "milliseconds": "milliseconds a move, median and quartiles",
+    "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
+#: What README's table calls a measure.
+_NAMES = {"layouts": "regret on layouts"}
 
 
 def _value(outcome: Outcome) -> str:
@@ -268,13 +322,16 @@ def results(found: list[Card]) -> str:
 
 
 def table(found: list[Card]) -> str:
-    """README's table: the best agent of each game."""
-    lines = ["| agent | what it is | figures | training |", "|:--|:--|:--|--:|"]
+    """README's table: the agents and their figures."""
+    lines = ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
     for card in found:
+        shown = [each for each in card.outcomes if each.measure != "milliseconds"]
         figures = "; ".join(
-            f"{each.against or each.measure} {_value(each)}" for each in card.outcomes if each.measure != "milliseconds"
+            f"{each.against or _NAMES.get(each.measure, each.measure)} {_value(each)}" for each in shown
         )
-        lines.append(f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {card.seconds:,.0f} s |")
+        times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
+        name = f"`trained:{card.game}/{card.name}`"
+        lines.append(f"| {name} | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |")
     return "\n".join(lines)
 
 
@@ -297,7 +354,7 @@ def main() -> None:
     for name in config.names:
         if name not in known:
             raise SystemExit(f"unknown agent {name!r}; recipes.toml has {', '.join(known)}")
-        ship(name, known[name], config, console)
+        (remeasure if config.measure else ship)(name, known[name], config, console)
     render()
 
 

@@ -6,7 +6,8 @@ A position after a move is worth the tanh of the sum of the weights of its patte
 each move is the one after which the position is worth most, but for some random ones. At the end of a game the values
 of its positions are moved toward TD(lambda) returns. Each weight has a learning rate of its own, which falls where the
 errors change their signs (temporal coherence). All of this is one compiled kernel: hundreds of thousands of plies a
-second. For games of two sides with perfect information, without chance after the start. The run folder holds:
+second. For games of perfect information without chance after the start; between more than two sides each player learns
+from the positions after their own moves. The run folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
     network.safetensors    the weights: agents.load("alphabeta:runs/x,depth=5")
@@ -108,6 +109,9 @@ def play(
     """
     rate, decay, exploration, share, openings = settings
     state, after = room[0], room[1]
+    players = joint.shape[0]
+    # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
+    back, stale = np.zeros(players), np.zeros(players, np.bool_)
     plies = 0
     for game in range(games):
         start = rng.fold(seed, game)
@@ -146,23 +150,26 @@ def play(
                 find(state, mover, history[length])
                 values[length] = worth(history[length], weights)
                 length += 1
-        # From the end on: what is returned to player 0; from before a random move nothing of it can be learned.
-        back, following = np.float64(state["rewards"][0]), at_random
+        # From the end on.
+        for player in range(players):
+            back[player], stale[player] = state["rewards"][player], at_random
         for t in range(length - 1, -1, -1):
-            sign = 1.0 if movers[t] == 0 else -1.0
-            value = values[t]
-            if following:
-                back = sign * value
+            mover, value = movers[t], values[t]
+            if stale[mover]:
+                back[mover], stale[mover] = value, False
             else:
-                error = (sign * back - value) * (1 - value * value)
+                error = (back[mover] - value) * (1 - value * value)
                 for k in range(history.shape[1]):
                     w = history[t, k]
                     own = rate * abs(errors[w]) / totals[w] if totals[w] > 0 else rate
                     weights[w] += own * error
                     errors[w] += error
                     totals[w] += abs(error)
-                back = decay * back + (1 - decay) * sign * value
-            following = free[t]
+                back[mover] = decay * back[mover] + (1 - decay) * value
+            if players == 2:  # what one wins the other loses
+                back[1 - mover], stale[1 - mover] = -back[mover], False
+            if free[t]:
+                stale[:] = True
     return plies
 
 

@@ -170,12 +170,16 @@ def test_files(tmp_path):
         ("tic_tac_dice", {"rounds": "single"}, "only games without chance"),
         ("tic_tac_match", {}, "without hidden information"),
         ("operation_tic_tac_toe", {}, "without simultaneous choices"),
-        ("martian_tic_tac_toe", {"size": 5, "players": 3}, "two sides"),
     ],
 )
 def test_other_games_are_refused(game_id, options, words):
     with pytest.raises(ValueError, match=words):
         AlphaBeta().check(ttt_envs.load(game_id, **options))
+
+
+def test_with_three_sides_a_network_is_refused():
+    with pytest.raises(ValueError, match="a network in games of two sides alone"):
+        AlphaBeta(network("value")).check(ttt_envs.load("martian_tic_tac_toe", size=5, players=3))
 
 
 def test_wrong_parameters_are_refused(tmp_path):

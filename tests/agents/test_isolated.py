@@ -48,7 +48,7 @@ class Mine(Agent):
             if self.how == "illegal":
                 return view.masks.argmin(axis=1)
             if self.how == "eats":
-                bytearray(1 << 34)
+                bytearray(1 << 31)  # twice its limit, and not all that a machine has
         if self.how == "reads":
             assert sys.stdin.read() == ""
             assert "SOME_TOKEN" not in os.environ
@@ -108,7 +108,7 @@ FAULTS = {
 def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None:
     """Games are asked about together; those of a question that fails are asked about one by one."""
     seconds = 1 if how == "hangs" else 60
-    agent = agents.load(f"isolated:seconds={seconds},mine.py:Mine:{how}")
+    agent = agents.load(f"isolated:seconds={seconds},memory=1024,mine.py:Mine:{how}")
     agent.check(GAME)
     games = play_games(GAME, [agent, agents.load("random")], SEATS[:2], game_seeds(0, 2), strict=False)
     agent.close()
@@ -173,6 +173,7 @@ def test_what_it_is_handed_is_a_world_drawn_for_it(monkeypatch: pytest.MonkeyPat
     assert states["rng"][0] not in generators
 
 
+@pytest.mark.slow
 def test_a_search_plays() -> None:
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     report = evaluation.tournament(game, ["random", "mcts:simulations=30"], games=60, isolate=True, quiet=True)

@@ -361,7 +361,8 @@ def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
         agents.load(spec)
 
 
-@pytest.mark.parametrize("lucky", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("lucky", [False, True])
 def test_expectimax_with_three_players(lucky: bool) -> None:
     """Each looks after himself: against exact values."""
     game = toy_race.make(lucky=lucky)

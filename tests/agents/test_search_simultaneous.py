@@ -268,10 +268,10 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
 @pytest.mark.parametrize(
     "game",
     [
-        ttt_envs.load("super_tic_tac_toe"),
+        pytest.param(ttt_envs.load("super_tic_tac_toe"), marks=pytest.mark.slow),
         ttt_envs.load("tic_tac_dice", rounds="single"),
         pytest.param(ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=40), marks=pytest.mark.slow),
-        toy_race.make(),
+        pytest.param(toy_race.make(), marks=pytest.mark.slow),
         pytest.param(toy_race.make(lucky=False), marks=pytest.mark.slow),
     ],
     ids=repr,
@@ -301,7 +301,11 @@ def some_games() -> list[Game]:
     ]
 
 
-@pytest.mark.parametrize("game", some_games(), ids=repr)
+#: Each is compiled anew, for a long time: two of them are enough by default.
+@pytest.mark.parametrize(
+    "game",
+    [pytest.param(g, id=repr(g), marks=[] if k in (0, 4) else [pytest.mark.slow]) for k, g in enumerate(some_games())],
+)
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # Not far on: a match may take thousands of plies.

@@ -1,5 +1,6 @@
 """The trained agents that come with the library: they play, without torch, and their pages say what their cards say."""
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +13,7 @@ import ttt_envs
 from tools import ship
 from ttt_envs import agents
 from ttt_envs.agents import shipped
-from ttt_envs.agents.shipped import Card, cards, folder
+from ttt_envs.agents.shipped import Card, cards, folder, read_card
 from ttt_envs.core import jit
 
 CARDS = cards()
@@ -22,6 +23,8 @@ each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game
 LONG = {
     "martian_tic_tac_toe/ntuple",
     "martian_tic_tac_toe/ntuple_4x4",
+    "big_tic_tac_dice/values",
+    "tic_tac_super_dice/values",
 }
 
 
@@ -123,3 +126,22 @@ def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(mo
 def test_unknown_agents_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=f"unknown trained agent 'nothing'.*{CARDS[0].game}"):
         agents.load("trained:nothing")
+
+
+def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
+    """One that is asked for and one that the card lacks; the others stay, and so do those of other training seeds."""
+    name, measured = "super_tic_tac_toe/ntuple", []
+    shutil.copytree(folder() / name, tmp_path / name)
+    monkeypatch.setattr(ship, "TRAINED", tmp_path)
+    monkeypatch.setattr(ship, "figure", lambda *given: measured.append(given[2:4]) or (0.5, 0.4, 0.6))
+    recipe = ship.recipes()[name]
+    recipe = {**recipe, "title": "new", "outcomes": [*recipe["outcomes"], {"measure": "regret", "games": 3}]}
+    before = read_card(tmp_path / name)
+    ship.remeasure(name, recipe, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True))
+    after = read_card(tmp_path / name)
+    assert measured == [("score", "greedy"), ("regret", "")]
+    assert (after.title, after.seconds, after.outcomes[1:-1]) == ("new", before.seconds, before.outcomes[1:])
+    assert (after.outcomes[0].value, after.outcomes[0].seeds) == (0.5, before.outcomes[0].seeds)
+    assert (after.outcomes[-1].low, after.outcomes[-1].games, after.outcomes[-1].seeds) == (0.4, 3, ())
+    with pytest.raises(SystemExit, match="no figure 'score:nobody'"):
+        ship.remeasure(name, recipe, ship.Config(measure=("score:nobody",)), ship.Console(quiet=True))

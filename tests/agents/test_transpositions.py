@@ -1,6 +1,7 @@
-"""Alpha-beta search where most positions are reached in several ways: its table must not change what is found.
+"""Alpha-beta search of toy games to their end: with a table that is much used, and with three sides.
 
-The game is a toy: two players in turn take one of seven pieces, and the set that player 0 has at the end decides.
+In the first game most positions are reached in several ways, and the table must not change what is found: two players
+in turn take one of seven pieces, and the set that player 0 has at the end decides.
 """
 
 import os
@@ -10,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import toy_race
 
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.core import jit, rng
@@ -88,6 +90,9 @@ GAME = Game(
 )
 
 
+without_jit = pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+
+
 @cache
 def best(table: int, mine: int, others: int) -> float:
     """The reward of player 0 under best play of both."""
@@ -99,17 +104,50 @@ def best(table: int, mine: int, others: int) -> float:
     return min(best(table, mine, others | piece) for piece in free)
 
 
+def view_of(game: Game, states: np.ndarray) -> View:
+    return View.unchecked(game, states, states["to_move"].astype(np.int64), np.arange(len(states), dtype=np.uint64))
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="this is the process without the JIT")
+def test_these_games_without_the_jit():
+    """Machine code for these games alone would take longer."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+
+
+@without_jit
 def test_what_the_table_holds_is_taken_for_what_it_is():
     """Most entries are bounds: some other path to the same position was cut off."""
-    if not jit.DISABLED:  # machine code for this game alone would take longer
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-        subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
-        return
     states, seeds = np.repeat(GAME.prototype, len(TABLES)), TABLES.astype(np.uint64)
     GAME.loops.reset_rows(states, np.arange(len(TABLES)), GAME.prototype, seeds)
     states["table"] = TABLES
-    found = AlphaBeta(depth=PIECES).action_values(View.unchecked(GAME, states, np.zeros(len(TABLES), np.int64), seeds))
+    found = AlphaBeta(depth=PIECES).action_values(view_of(GAME, states))
     for k, table in enumerate(TABLES.tolist()):
         values = np.array([best(table, 1 << piece, 0) for piece in range(PIECES)])
         assert found[k].max() == pytest.approx(2 * values.max(), rel=1e-3)
         assert values[found[k].argmax()] == values.max()
+
+
+def paranoid(stones: int, mover: int, searcher: int) -> float:
+    """The reward of the searcher, from -1 to 1, if all others play against them; in the race, where none is lucky."""
+    found = []
+    for taken in range(1, min(stones, 2) + 1):
+        if taken < stones:
+            found.append(paranoid(stones - taken, (mover + 1) % 3, searcher))
+        else:  # the mover has won, who plays for themselves or against the searcher
+            found.append(1.0 if mover == searcher else -1.0)
+    return max(found) if mover == searcher else min(found)
+
+
+@without_jit
+def test_three_sides_are_taken_for_two():
+    game = toy_race.make(lucky=False)
+    states = np.repeat(game.prototype, 21)
+    states["stones"], states["to_move"] = np.arange(21) // 3 + 1, np.arange(21) % 3
+    view = view_of(game, states)
+    found = AlphaBeta(depth=7).action_values(view)
+    for row, state in zip(found, states, strict=True):
+        stones, mover = int(state["stones"]), int(state["to_move"])
+        expected = paranoid(stones, mover, mover)
+        assert np.nanmax(row) == pytest.approx(2 * expected, abs=0.05)
+    assert {0, 1} == set((np.nanmax(found, axis=1) > 0).tolist())

@@ -86,7 +86,12 @@ SHORT: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(
-    "game_id", [pytest.param(each, marks=[pytest.mark.slow] if each == "martian_tic_tac_toe" else []) for each in SHORT]
+    "game_id",
+    # Choices of one and of both by default.
+    [
+        pytest.param(each, marks=() if each in ("tic_tac_dice", "operation_tic_tac_toe") else pytest.mark.slow)
+        for each in SHORT
+    ],
 )
 def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
     options, position = SHORT[game_id]

@@ -293,6 +293,13 @@ def test_a_batch_serves_one_thread_at_a_time(make: Callable[[Batch], Batch]) -> 
         batch.reset()  # not refused: the Batch is free, after an error too
 
 
+def test_threads_beyond_the_number_of_games_cost_nothing() -> None:
+    one, many = Batch(SUPER, 2, seed=0), Batch(SUPER, 2, seed=0, threads=10**12)
+    for batch in (one, many):
+        batch.step([40, 41])
+    assert one.states.tobytes() == many.states.tobytes()
+
+
 def test_four_threads_on_one_batch_do_no_harm() -> None:
     """Each call is done or refused as a whole: all games are still such as play can lead to."""
     n = 40 if jit.DISABLED else 4000

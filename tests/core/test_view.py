@@ -22,6 +22,9 @@ def given(view: View) -> dict[str, np.ndarray]:
     for symmetry in view.game.symmetries:
         found[f"actions of {symmetry.name}"] = symmetry.actions
         found[f"features of {symmetry.name}"] = symmetry.features
+    for block in view.game.observation:
+        if block.grid is not None:
+            found[f"grid of {block.name}"] = block.grid
     if view.game.has_planes:
         found["plane_index"] = view.game.plane_index
     return {**found, "prototype": view.game.prototype}
@@ -60,3 +63,15 @@ def test_worlds_of_other_numbers_are_other_ones() -> None:
     first, again, second = (view.sample_worlds(number) for number in (0, 0, 1))
     assert first.tobytes() == again.tobytes()
     assert (first["hand"] != second["hand"]).any(axis=(1, 2)).all()
+
+
+def test_worlds_are_drawn_with_a_seed_for_each_position() -> None:
+    view = Batch(ttt_envs.load("super_tic_tac_toe"), 5, seed=0).view()
+    for seeds in (view.seeds[:4], np.zeros(0, np.uint64), view.seeds[:, None]):
+        with pytest.raises(ValueError, match=r"seeds must have shape \(5,\), not \("):
+            view.redrawn(seeds)
+    for wrong in (view.seeds.astype(np.float64), view.seeds.astype(np.int64), [1, 2, 3, 4, 5]):
+        with pytest.raises(TypeError, match=r"seeds must be an array of uint64, not (float64|int64|list)"):
+            view.redrawn(wrong)
+    with pytest.raises(TypeError, match="float"):
+        view.sample_worlds(0.5)

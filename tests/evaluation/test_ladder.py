@@ -230,6 +230,8 @@ def test_a_ladder_is_read_as_it_was_written(table, toy):
         {"version": float("inf")},
         {"pairs": [{"rungs": [0, 1], "units": [[1, 1, float("inf")]], "seatings": [], "plies": 1}]},
         {"pairs": [{"rungs": [0, 1], "units": [[1, -1, 3]], "seatings": [], "plies": 1}]},
+        {"pairs": [{"rungs": [0, 1], "units": [[1, 1, 3]], "seatings": [], "plies": 10**400}]},
+        {"pairs": [{"rungs": [0, 1], "units": [[1, 1, 3]], "seatings": [[1, -1, 3]], "plies": 1}]},
         {"made": json.loads("[" * 900 + "]" * 900)},
     ],
 )
@@ -405,6 +407,7 @@ def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
 
     def interrupted(self, one, other, games, work):
         if len(self.played) == 2:
+            play(self, one, other, games // 2, work)  # the third pair has half of its games
             raise KeyboardInterrupt
         play(self, one, other, games, work)
 

@@ -89,6 +89,7 @@ def play(out: Path, agents: list, **changes) -> bytes:
     return (out / "games.npz").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
     folder = tmp_path / "d"
     folder.mkdir()

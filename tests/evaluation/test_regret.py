@@ -201,8 +201,12 @@ def test_the_oracle_of_the_toy_is_the_hand_s():
 @pytest.mark.parametrize("opponent", [None, RANDOM], ids=["itself", "random"])
 @pytest.mark.parametrize(
     "game",
-    [pile(), pile(players=3), DICE, ttt_envs.load("tic_tac_dice", target_points=2)],
-    ids=["pile", "pile of three", "dice", "match"],
+    [
+        pytest.param(pile(), id="pile"),
+        pytest.param(pile(players=3), id="pile of three", marks=pytest.mark.slow),  # compiled anew
+        pytest.param(DICE, id="dice"),
+        pytest.param(ttt_envs.load("tic_tac_dice", target_points=2), id="match"),
+    ],
 )
 def test_the_oracle_s_own_regret_is_none(game, opponent):
     found = measure(game, ORACLE, games=24, opponent=opponent)

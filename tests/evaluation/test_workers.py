@@ -90,6 +90,7 @@ def test_a_pairing_that_kills_each_process_is_named_and_the_others_are_played(tm
     assert len(list((tmp_path / "d").iterdir())) == 1000 - 6
 
 
+@pytest.mark.slow
 def test_an_error_in_a_strict_tournament_comes_from_a_worker_too(tmp_path):
     agent = deadly(tmp_path / "d")
     (tmp_path / "d" / "error").touch()

@@ -63,7 +63,7 @@ def test_observation_mask_text_and_picture_do_not_change(options):
 
 
 def test_infos_do_not_change():
-    game, states, twins = exchanged({}, 400)
+    game, states, twins = exchanged({}, 100)
     for player, others in enumerate(twins):
         shown = []
         for each in (states, others):

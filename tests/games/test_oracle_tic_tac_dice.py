@@ -77,10 +77,8 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
     assert compared > 100
 
 
-@pytest.mark.parametrize(
-    ("win_length", "markers"),
-    [(4, 14), *(pytest.param(4, k, marks=pytest.mark.slow) for k in (13, 11))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("win_length", "markers"), [(4, 14), (4, 13), (4, 11)])
 def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
     """With so many markers the slow solver is quick."""
     ranks = deal_layouts(1, 16, seed=4)[0]

@@ -7,6 +7,10 @@ import ttt_envs
 from ttt_envs import agents
 
 GAMES = [ttt_envs.load(game_id) for game_id in ttt_envs.GAMES if ttt_envs.load(game_id).patterns is not None]
+THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=60)
+each_game = pytest.mark.parametrize(
+    "game", [*GAMES, pytest.param(THREE, id="three players", marks=pytest.mark.slow)], ids=lambda game: game.id
+)
 
 
 def positions(game):
@@ -17,7 +21,7 @@ def positions(game):
         states.append(batch.states[~batch.done].copy())
         batch.step(player.act(batch.view()))
     found = np.concatenate(states)[::7]
-    return found, 1 - found["to_move"].astype(int)
+    return found, (found["to_move"].astype(int) - 1) % game.num_players
 
 
 def patterns_of(game, states, players):
@@ -31,7 +35,7 @@ def test_some_game_has_patterns():
     assert GAMES
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
+@each_game
 def test_patterns_are_shared_by_symmetric_positions(game):
     states, players = positions(game)
     found = patterns_of(game, states, players)
@@ -40,14 +44,17 @@ def test_patterns_are_shared_by_symmetric_positions(game):
     for turn in game.symmetries:
         turned = patterns_of(game, turn.states(states), players)
         assert np.array_equal(np.sort(turned, axis=1), np.sort(found, axis=1)), turn.name
-    assert np.array_equal(patterns_of(game, game.rotate_seats(states), 1 - players), found)
+    rotated = game.rotate_seats(states)
+    moved = (players + rotated["to_move"].astype(int) - states["to_move"]) % game.num_players
+    assert np.array_equal(patterns_of(game, rotated, moved), found)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
+@each_game
 def test_different_positions_have_different_patterns(game):
-    """Most of them, or nothing could be learned; and the two players see different ones."""
+    """Most of them, or nothing could be learned; and the players see different ones."""
     states, players = positions(game)
     rows = np.flatnonzero(states["ply"] > 12)[:400]
     found = patterns_of(game, states[rows], players[rows])
     assert len(np.unique(found, axis=0)) > 0.99 * len(rows)
-    assert (patterns_of(game, states[rows], 1 - players[rows]) != found).any(axis=1).mean() > 0.99
+    others = (players[rows] + 1) % game.num_players
+    assert (patterns_of(game, states[rows], others) != found).any(axis=1).mean() > 0.99

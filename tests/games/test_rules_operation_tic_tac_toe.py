@@ -298,7 +298,7 @@ def test_a_single_round_starts_as_told(load, given, first):
 # --- chance ---
 
 #: Deals in one statistic. An entry of a table may be 5 standard deviations off: one in 1.7 million is by accident.
-MANY = 2000 if jit.DISABLED else 40_000
+MANY = 800 if jit.DISABLED else 40_000
 
 
 def close(counts: np.ndarray, chance: float) -> None:

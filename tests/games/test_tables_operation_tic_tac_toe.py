@@ -180,6 +180,7 @@ def test_the_command_writes_a_table(folder):
     assert abs(game.oracle().round_value(*hands) - pairs[0, 1, 1]) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_command_writes_where_the_oracle_looks(folder, capsys):
     game = ttt_envs.load(ID, max_idle_turns=1)
     RoundValues().run(game.options, lambda what, share: None)

@@ -20,7 +20,11 @@ from ttt_envs.testing.positions import masks_of, positions
 
 STRANGE = (-1, -2, 2**7, 2**31, 2**32 + 1, 2**63 - 1, -(2**63))
 
-FIRST = [ttt_envs.load(game_id, **options[:2][-1]) for game_id, options in OPTIONS.items()]
+#: One form of record each; a match, as it has choices that a round has not.
+FIRST = [
+    ttt_envs.load(game_id, **options[1 if game_id == "operation_tic_tac_toe" else 0])
+    for game_id, options in OPTIONS.items()
+]
 ALL = [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets]
 
 SECONDS = 600.0  # far more than any of this takes, compiling included

@@ -62,11 +62,21 @@ def test_every_block_is_of_a_language_that_is_run() -> None:
 SOLVING = {"martian_tic_tac_toe.md", "operation_tic_tac_toe.md"}
 
 
+def _is_long(page: Path, block: str) -> bool:
+    """True if a block solves a large game, makes a video, or starts processes."""
+    return (
+        page.name in SOLVING
+        or re.search(r"solve tic_tac_super_dice|\.mp4|--workers|workers=|--isolate", block) is not None
+    )
+
+
 def _groups(found: dict[Path, list[str]]) -> list[Any]:
     """The pages as two parameters of a test, each of which runs in one process, as most of their time is imports."""
-    quick = {page: blocks for page, blocks in found.items() if page.name not in SOLVING}
-    long = {page: blocks for page, blocks in found.items() if page.name in SOLVING}
-    return [pytest.param(quick, id="quick"), pytest.param(long, id="solving", marks=pytest.mark.slow)]
+    parts: list[dict[str, str]] = [{}, {}]
+    for page, blocks in found.items():
+        for k, block in enumerate(blocks):
+            parts[_is_long(page, block)][_place(page, k)] = block
+    return [pytest.param(parts[0], id="quick"), pytest.param(parts[1], id="long", marks=pytest.mark.slow)]
 
 
 def _place(page: Path, k: int) -> str:
@@ -88,8 +98,8 @@ for name, code in json.loads(sys.stdin.read()):
 
 
 @pytest.mark.parametrize("pages", _groups(_by_page("python")))
-def test_python_blocks(pages: dict[Path, list[str]], tmp_path: Path) -> None:
-    codes = [(_place(page, k), code) for page, blocks in pages.items() for k, code in enumerate(blocks)]
+def test_python_blocks(pages: dict[str, str], tmp_path: Path) -> None:
+    codes = list(pages.items())
     _, *printed = re.split(r"^--- .*$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(codes)), flags=re.M)
     # A comment behind a print says what it prints.
     for (name, code), text in zip(codes, printed, strict=True):
@@ -134,12 +144,8 @@ for name, block in json.loads(sys.stdin.read()):
 
 
 @pytest.mark.parametrize("pages", _groups(_by_page("console")))
-def test_console_blocks(pages: dict[Path, list[str]], tmp_path: Path) -> None:
-    blocks = [
-        (_place(page, k), [shlex.split(line) for line in commands.splitlines()])
-        for page, texts in pages.items()
-        for k, commands in enumerate(texts)
-    ]
+def test_console_blocks(pages: dict[str, str], tmp_path: Path) -> None:
+    blocks = [(name, [shlex.split(line) for line in commands.splitlines()]) for name, commands in pages.items()]
     for name, commands in blocks:
         assert {words[0] for words in commands} <= {"python", "ttt"}, f"{name}: commands are of python and ttt"
         words = [word for command in commands for word in command]

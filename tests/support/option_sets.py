@@ -70,12 +70,14 @@ def late(test: Callable[..., None]) -> Callable[..., None]:
 def marked_games() -> list[Any]:
     """The games with each of their option sets, and the toys, as parameters of a test.
 
-    By default the first set of a game is compiled, and the second one is run without the JIT: each form of record takes
-    many seconds to compile. The others, and these the other way round, are slow.
+    By default the first set of a game is compiled, and the second one is run without the JIT, once for presets of one
+    game: each form of record takes many seconds to compile. The others, and these the other way round, are slow.
     """
-    found = []
+    found, seen = [], set()
     for game_id, option_sets in OPTIONS.items():
-        default = min(1, len(option_sets) - 1) if jit.DISABLED else 0
+        folder = ttt_envs.GAMES[game_id].partition(":")[0]
+        default = (1 if folder not in seen else None) if jit.DISABLED else 0
+        seen.add(folder)
         for k, options in enumerate(option_sets):
             marks = [] if k == default else [pytest.mark.slow]
             found.append(pytest.param(game := ttt_envs.load(game_id, **options), id=repr(game), marks=marks))

@@ -1,11 +1,13 @@
 """The list of mutants and the tool that tests them, on a project of two lines."""
 
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tools import mutants
-from tools.mutants import ROOT, Settings, read, run
+from tools.mutants import ROOT, Mutant, Places, Settings, Verdict, read, run
 
 LIST = """
 file = "product.py"
@@ -84,6 +86,66 @@ def test_all_killed_is_success(project):
     said: list[str] = []
     assert run(project, Settings(only="another one"), said.append) == 0
     assert said[-1].startswith("1 of 1 mutants killed")
+
+
+class Trials:
+    """Stands in for the trial of a mutant: all are killed but the survivors, and the names of those tried are kept."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tried: list[str] = []
+        self.survivors: list[str] = []
+        self.wrong: set[tuple[str, bool]] = set()
+        monkeypatch.setattr(mutants, "judge", self.judge)
+        monkeypatch.setattr(mutants, "failing", lambda places, verdicts, seconds: self.wrong)
+
+    def judge(self, places: Places, mutant: Mutant, seconds: float) -> Verdict:
+        self.tried.append(mutant.breaks)
+        return Verdict(mutant, "" if mutant.breaks in self.survivors else "tests/test_product.py::test_number", 1.0)
+
+    def of_run(self, project: Path, **settings: Any) -> tuple[list[str], str]:
+        """Which mutants a run tries, and the last line of its report."""
+        self.tried.clear()
+        said: list[str] = []
+        run(project, Settings(workers=1, **settings), said.append)
+        return self.tried, said[-1]
+
+
+def test_a_run_goes_on_where_an_earlier_one_ended(project, monkeypatch):
+    trials = Trials(monkeypatch)
+    assert trials.of_run(project, minutes=0) == ([], "0 of 7 mutants killed, and 7 not tried, in 0 s with 1 workers.")
+    trials.survivors = ["a word that nobody tests"]
+    assert trials.of_run(project)[1].startswith("6 of 7 mutants killed, in")
+    ledger = project / ".cache" / "mutants" / "verdicts.jsonl"
+    ledger.write_text(ledger.read_text() + '\n{"part": "par')
+    tried, report = trials.of_run(project, resume=True)
+    assert tried == ["a word that nobody tests"]
+    assert report.startswith("6 of 7 mutants killed, 6 of them in earlier runs, in")
+    assert len(trials.of_run(project)[0]) == 7, "each is tried again unless the run resumes"
+    trials.survivors = []
+    trials.of_run(project, resume=True)
+    assert trials.of_run(project, resume=True)[0] == []
+    test = project / "tests" / "test_product.py"
+    test.write_text(f"{test.read_text()}\n")
+    assert len(trials.of_run(project, resume=True)[0]) == 7, "a test has changed, that may have been the one to notice"
+    lists = project / "tests" / "mutants" / "part.toml"
+    lists.write_text(LIST.replace("NUMBER = 2", "NUMBER = 5"))
+    assert trials.of_run(project, resume=True)[0] == ["the number is another one"]
+    product = project / "product.py"
+    product.write_text(f"{product.read_text()}\n")
+    assert len(trials.of_run(project, resume=True)[0]) == 7
+
+
+def test_a_test_that_always_fails_is_not_believed_later_either(project, monkeypatch):
+    trials = Trials(monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(mutants, "failing", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            trials.of_run(project)
+    trials.wrong = {("tests/test_product.py::test_number", False)}
+    assert trials.of_run(project, resume=True)[1].startswith("0 of 7 mutants killed")
+    assert trials.tried == []
+    trials.wrong = set()
+    assert len(trials.of_run(project, resume=True)[0]) == 7
 
 
 def test_a_list_of_nothing_is_no_success(project):

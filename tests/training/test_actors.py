@@ -69,6 +69,7 @@ def test_games_are_shared_out():
     assert shares(replace(config, actors=0), 0, generator) == [(10, generator)]
 
 
+@pytest.mark.slow
 @SCRIPTS
 def test_an_actor_goes_on_where_it_was(script, tmp_path, monkeypatch):
     """Sent to another process after each round, as to a lost node's successor, actors teach the same."""

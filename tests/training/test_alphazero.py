@@ -207,6 +207,7 @@ def test_openings_are_random_plies():
     assert counts == pytest.approx([0.6, 0.1, 0.1, 0.1, 0.1], abs=0.03)
 
 
+@pytest.mark.slow
 def test_it_learns_what_the_search_finds(tmp_path):
     """After a few thousand positions the network plays better than at random, and a search with it far better."""
     config = Config(

@@ -218,6 +218,7 @@ def test_the_file_has_the_policy_and_the_values_of_the_model(tmp_path: Path) -> 
     assert found["value"].std() > 1e-3
 
 
+@pytest.mark.slow
 def test_of_more_than_two_sides_there_is_the_policy_alone(tmp_path: Path) -> None:
     options = {"size": 5, "players": 3, "max_plies": 60}
     folder = train(tiny(tmp_path / "x", game="martian_tic_tac_toe", options=options, steps=128)).folder

@@ -309,7 +309,10 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
         ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
         ({"exploitability_starts": 1}, "exploitability_starts must be a whole number from 2 to"),
         ({"exploitability_every": -1}, "exploitability_every must be a whole number from 0 to"),
-        ({"exploitability_every": 9, "game": "tic_tac_match", "options": {"players": 4}}, "two players"),
+        (
+            {"exploitability_every": 9, "game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}},
+            "two players",
+        ),
         ({"entropy": -0.1}, "entropy must be a number from 0 to 1,000,000, not -0.1"),
         ({"entropy_final": -0.1}, "entropy_final must be a number from 0 to 1,000,000, not -0.1"),
         ({"entropy_final": float("nan")}, "entropy_final must be a number from 0 to 1,000,000, not nan"),

@@ -72,6 +72,7 @@ def test_a_run_is_resumed(tmp_path, folder):
     assert list(after._rows)[: len(before)] == list(before._rows)
 
 
+@pytest.mark.slow
 def test_it_learns_to_play_against_the_opponent(tmp_path):
     """Random play has a regret of 0.33, play that takes the opponent's best action for its own 0.18."""
     result = train(Config(**{**TINY, "steps": 200_000, "eval_every": 200_000, "save_every": 200_000}, out=tmp_path))

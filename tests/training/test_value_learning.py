@@ -203,6 +203,7 @@ def test_exploration_meets_every_action():
         assert counts.max() < 4 * 512 / 9
 
 
+@pytest.mark.slow
 def test_it_learns_the_values_of_an_equilibrium(tmp_path):
     """After a few thousand positions its values are much as those of the oracle."""
     changes = {"options": {**AT_ONCE["options"], "max_idle_turns": 2}, "num_envs": 128, "batch": 512, "hidden": (64,)}

@@ -224,7 +224,9 @@ def test_a_game_of_every_kind_is_played_from_start_to_end_by_clicks(people, game
     look_back(me)
 
 
-@pytest.mark.parametrize("game", LONG)
+@pytest.mark.parametrize(
+    "game", [pytest.param(each, marks=pytest.mark.slow if each == "martian_tic_tac_toe" else ()) for each in LONG]
+)
 def test_a_long_game_is_gone_on_with_and_played_to_its_end_by_clicks(people, folder, game):
     me = people(viewport={"width": 1400, "height": 1000})
     for spots in me.gone_on_with(folder / "games.sqlite", game):

@@ -23,7 +23,7 @@ from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_t
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import parse_value, unknown
+from ttt_envs.core.options import brief, parse_value, unknown
 from ttt_envs.core.view import Actor, View
 
 __all__ = [
@@ -99,7 +99,10 @@ def load(spec: Any) -> Agent:
         return as_agent(spec)
     found, rest = _find(spec)
     if inspect.isclass(found):
-        found = found(**_arguments(spec, found, rest))
+        try:
+            found = found(**_arguments(spec, found, rest))
+        except RecursionError:
+            raise ValueError(f"agent {brief(spec)!r} has too many agents in one another") from None
     elif rest:
         raise ValueError(f"agent {spec!r}: only a class takes parameters, and this is a {type(found).__name__}")
     elif isinstance(found, Agent):
@@ -311,5 +314,5 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
             raise ValueError(f"agent {name}: parameter {key}: {error}") from None
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in arguments:
-            raise ValueError(f"agent {name} needs {key}, such as '{name}:{key}=...'")
+            raise ValueError(f"agent {name} needs {key}, such as '{name.rstrip(':')}:{key}=...'")
     return arguments

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
@@ -141,6 +142,48 @@ class Agent:
                     f"agent {self.name} plays only games {'with' if value else 'without'} {_FACTS.get(fact, fact)}; "
                     f"{game!r} does not fit; {hint}"
                 )
+
+
+class Around(Agent):
+    """Base class of agents that play by another agent, and pass on to it what an agent is told.
+
+    Attributes:
+        agent: the other agent.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        """`agent`: the other agent. ValueError if it is a person."""
+        if agent.interactive:
+            raise ValueError(
+                f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
+            )
+        self.agent = agent
+
+    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+        """Tell the other agent: int64 (k,), float32 (k,)."""
+        self.agent.games_over(games, rewards)
+
+    def counts(self) -> Mapping[str, float]:
+        """The counts of the other agent."""
+        return self.agent.counts()
+
+    def close(self) -> None:
+        """Close the other agent."""
+        self.agent.close()
+
+    def _ask(self, view: View, rows: np.ndarray, actions: np.ndarray) -> None:
+        """Write the other agent's actions in the positions `rows`, int64 (k,), into `actions`, int64 (n,).
+
+        Raises AgentFailed, with the positions' numbers in `view`, if it fails in some of them.
+        """
+        if not len(rows):
+            return
+        part = view.take(rows)
+        try:
+            actions[rows] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
+        except AgentFailed as error:
+            actions[rows] = error.actions
+            raise AgentFailed(self.name, actions, {int(rows[k]): each for k, each in error.faults.items()}) from None
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:

@@ -1,19 +1,16 @@
 """Mixed: another agent that plays at random now and then."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent, AgentFailed, uniform
+from ttt_envs.agents.base import Around, uniform
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
 
-class Mixed(Agent):
+class Mixed(Around):
     """Plays as another agent, but each decision is with a given probability a uniformly chosen legal action.
 
     It weakens an agent by degrees: `mixed:mcts:simulations=50,random=0.3`.
@@ -31,26 +28,19 @@ class Mixed(Agent):
         Raises ValueError if the agent is a person.
         """
         within(0.0, 1.0, random=random)
-        self.agent = load(agent)
-        if self.agent.interactive:
-            raise ValueError(f"agent {self.name} cannot play as {agent!r}: people choose all of their actions")
+        super().__init__(load(agent))
         self.random = float(random)
+        # A mixed agent inside this one, which gets the same seeds, has a coin of its own.
+        self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. The other agent is asked only where it chooses."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
-        sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE), kind)
+        sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
         actions = np.empty(len(view), np.int64)
         choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
-        own = np.flatnonzero(kind == 1)
-        if len(own):
-            part = view.take(own)
-            try:
-                actions[own] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
-            except AgentFailed as error:
-                actions[own] = error.actions
-                raise AgentFailed(self.name, actions, {int(own[k]): each for k, each in error.faults.items()}) from None
+        self._ask(view, np.flatnonzero(kind == 1), actions)
         return actions
 
     def policy(self, view: View) -> np.ndarray:
@@ -58,18 +48,6 @@ class Mixed(Agent):
         found = self._checked(self.agent.policy(view), view)
         found = found / np.where(total := found.sum(axis=1, keepdims=True), total, 1)
         return (1 - self.random) * found + self.random * uniform(view.masks)
-
-    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
-        """Tell the other agent: int64 (k,), float32 (k,)."""
-        self.agent.games_over(games, rewards)
-
-    def counts(self) -> Mapping[str, float]:
-        """The counts of the other agent."""
-        return self.agent.counts()
-
-    def close(self) -> None:
-        """Close the other agent."""
-        self.agent.close()
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the other agent cannot play `game`."""

@@ -3,13 +3,14 @@
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Around
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
 
-class OracleAgent(Agent):
+class OracleAgent(Around):
     """Plays the game's oracle where it covers the position, and another agent elsewhere.
 
     A mixed policy is sampled.
@@ -23,23 +24,35 @@ class OracleAgent(Agent):
         Args:
             fallback: that agent, such as "random" or "mcts".
 
-        Raises ValueError if that is the oracle again.
+        Raises ValueError if that is the oracle again, or a person.
         """
         if isinstance(fallback, str) and fallback.partition(":")[0] == self.name:
             raise ValueError(f"fallback must be another agent than {self.name}, which does not cover the position")
-        self.fallback = load(fallback)
+        super().__init__(load(fallback))
+
+    def act(self, view: View) -> np.ndarray:
+        """int64 (n,); -1 where the player has no legal action. ValueError for a game without an oracle."""
+        policy, covered = self._best(view)
+        actions = np.empty(len(view), np.int64)
+        sample_rows(policy, stream_seeds(view.seeds, Stream.CHOICE), actions)
+        self._ask(view, np.flatnonzero(~covered), actions)
+        return actions
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). ValueError for a game without an oracle."""
+        policy, covered = self._best(view)
+        if not covered.all():
+            policy[~covered] = self.agent.policy(view.take(~covered))
+        return policy
+
+    def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """The oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
         oracle = _oracle_of(view.game)
         # A world that fits what the player knows: with perfect information, the position.
         worlds = view.sample_worlds()
         policy = np.array(oracle.policy(worlds, view.players), np.float64)
         # Finished games and players who do not act are left to the fallback, which has no action for them either.
-        covered = oracle.covers(worlds) & (policy.sum(axis=1) > 0)
-        if not covered.all():
-            policy[~covered] = self.fallback.policy(view.take(~covered))
-        return policy
+        return policy, oracle.covers(worlds) & (policy.sum(axis=1) > 0)
 
     def check(self, game: Game) -> None:
         """Raise ValueError for a game that has no oracle with these options."""

@@ -1,16 +1,14 @@
 """Rounds: an agent for single rounds that plays a match."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Agent, Around
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
 
-class Rounds(Agent):
+class Rounds(Around):
     """Plays each round of a match as another agent plays single rounds, whatever the score is.
 
     The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`.
@@ -27,9 +25,7 @@ class Rounds(Agent):
 
         Raises ValueError if the agent is a person.
         """
-        self.agent = load(agent)
-        if self.agent.interactive:
-            raise ValueError(f"agent {self.name} cannot play as {agent!r}: people see the whole match")
+        super().__init__(load(agent))
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the game is no match of several rounds, or the other agent cannot play one of them."""
@@ -44,7 +40,3 @@ class Rounds(Agent):
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises ValueError as `check`."""
         return self.agent.policy(view.current_round())
-
-    def counts(self) -> Mapping[str, float]:
-        """The facts of the other agent."""
-        return self.agent.counts()

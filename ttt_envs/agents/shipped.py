@@ -28,12 +28,12 @@ class Outcome:
     """One measured figure of a card.
 
     Attributes:
-        measure: "score", "regret", "exploitability" or "milliseconds".
+        measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability" or "milliseconds".
         against: the opponent of a score; or what else is needed to say what was measured.
         value: the figure: a share of the points from 0 to 1, the loss of a game, what a best response wins, or the time
             of a move.
         low, high: its 95 % interval over games, of the shipped weights; equal where the figure is exact.
-        games: number of games; 0 where none were played.
+        games: number of games, or of layouts; 0 where there are none.
         options: options of the game.
         seeds: the same figure for the agents of other training seeds.
         command: the command that measures it.

@@ -274,7 +274,7 @@ class Batch:
             return [kernel(*whole, *parts)]
         if self._pool is None or self._pool_process != os.getpid():  # a fork inherits the pool without its threads
             self._pool, self._pool_process = ThreadPoolExecutor(self.threads), os.getpid()
-        cuts = np.linspace(0, len(parts[0]), self.threads + 1).astype(int)
+        cuts = np.linspace(0, len(parts[0]), min(self.threads, len(parts[0])) + 1).astype(int)
         jobs: list[Future[Any]] = []
         try:
             for low, high in pairwise(cuts):

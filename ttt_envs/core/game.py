@@ -38,6 +38,10 @@ class Block:
     meaning: str
     grid: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            object.__setattr__(self, "grid", read_only(self.grid))
+
     @property
     def size(self) -> int:
         """Number of features."""

@@ -1,7 +1,7 @@
 """One game that is being played, move by move, with choices that wait for those of other players."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,9 +9,17 @@ from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.rng import first_episode_seed
+from ttt_envs.core.validity import check_players
 from ttt_envs.core.view import View
 
 _FIRST = np.zeros(1, np.int64)
+
+
+def _whole(name: str, value: Any) -> int:
+    """`value`, if it is a whole number; else raises TypeError, which calls it `name`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
 
 
 class LiveGame:
@@ -33,8 +41,10 @@ class LiveGame:
         actions: Iterable[Sequence[int]] = (),
         waiting: Mapping[int, int] | None = None,
     ) -> None:
-        """Set up the game and play `actions` in it; ValueError for what does not fit the game."""
-        self.game, self.episode_seed = game, episode_seed
+        """Set up the game and play `actions` in it; TypeError or ValueError for what does not fit the game."""
+        if not 0 <= _whole("episode_seed", episode_seed) < 2**64:
+            raise ValueError(f"episode_seed must be from 0 to 2**64-1, not {episode_seed}")
+        self.game, self.episode_seed = game, int(episode_seed)
         start = game.prototype.copy()
         game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)
         self.states = [start]
@@ -82,8 +92,10 @@ class LiveGame:
     def choose(self, player: int, action: int) -> bool:
         """Choose an action for a player, which is played as soon as all who act have chosen; True if that was now.
 
-        Raises IllegalAction, a ValueError, for an action that the player cannot play now.
+        Raises IllegalAction, a ValueError, for an action that the player cannot play now; TypeError for what is no
+        whole number.
         """
+        player, action = _whole("player", player), _whole("action", action)
         self._check(player, action)
         self.waiting[player] = action
         if self.asked():
@@ -94,12 +106,13 @@ class LiveGame:
     def play(self, actions: Sequence[int]) -> None:
         """Play a ply: `actions` has one number a player, -1 for those who do not act.
 
-        Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; the game is
-        then as before.
+        Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; TypeError
+        for what is no whole number. The game is then as before.
         """
         if self.over:
             raise IllegalAction("the game is over")
-        given = {player: int(action) for player, action in enumerate(actions) if action >= 0}
+        numbers = [_whole(f"the action of player {player}", action) for player, action in enumerate(actions)]
+        given = {player: action for player, action in enumerate(numbers) if action >= 0}
         for player, action in given.items():
             self._check(player, action)
         for player in self.asked():
@@ -109,7 +122,8 @@ class LiveGame:
         self._step()
 
     def take_back(self, ply: int) -> None:
-        """Return to the position after `ply` plies; what was chosen since is forgotten."""
+        """Return to the position after `ply` plies; what was chosen since is forgotten. IndexError for other plies."""
+        self._position(ply)
         del self.states[ply + 1 :], self.actions[ply:]
         self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
 
@@ -121,8 +135,12 @@ class LiveGame:
         return next((ply for ply in plies if any(self.actions[ply][player] >= 0 for player in players)), None)
 
     def view(self, player: int, ply: int | None = None) -> View:
-        """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`."""
-        return View.unchecked(self.game, self._position(ply), np.array([player]), self._seeds)
+        """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`.
+
+        Raises TypeError or ValueError for what is no player, IndexError for other plies.
+        """
+        players = check_players(player, 1, self.game.num_players)
+        return View.unchecked(self.game, self._position(ply), players, self._seeds)
 
     def ended_round(self, ply: int) -> np.ndarray | None:
         """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""
@@ -136,6 +154,8 @@ class LiveGame:
         return np.array([self.episode_seed], np.uint64)
 
     def _position(self, ply: int | None) -> np.ndarray:
+        if ply is not None and not 0 <= ply <= self.ply:
+            raise IndexError(f"there is no position after {ply} plies: {self.ply} were played")
         return self.states[self.ply if ply is None else ply]
 
     def _mask(self, player: int) -> np.ndarray:
@@ -148,10 +168,11 @@ class LiveGame:
         if player not in self.asked():
             reason = "has chosen already" if player in self.waiting else "is not to move"
             raise IllegalAction("the game is over" if self.over else f"player {player} {reason}")
+        if not 0 <= action < self.game.num_actions:
+            raise IllegalAction(f"actions are numbers from 0 to {self.game.num_actions - 1}, not {action}")
         mask = self._mask(player)
-        if not (0 <= action < self.game.num_actions and mask[action]):
-            named = min(max(action, 0), self.game.num_actions - 1)
-            raise IllegalAction(explain(self.game, f"player {player}", named, mask)[0])
+        if not mask[action]:
+            raise IllegalAction(explain(self.game, f"player {player}", action, mask)[0])
 
     def _step(self) -> None:
         """Play what waits."""

@@ -15,7 +15,7 @@ class Patterns(NamedTuple):
         size: number of weights; patterns are numbers from 0 to size-1.
         number: patterns found in each position.
         find: kernel (state, player, out int64 (number,)): writes the patterns of a position after `player` has moved,
-            as they see it. Equal positions under the board's symmetries and the exchange of the players have the same
+            as they see it. Equal positions under the board's symmetries and the rotation of the seats have the same
             patterns, in any order.
     """
 

@@ -1,5 +1,6 @@
 """View: what a player may know, and what an agent is given."""
 
+import operator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -94,10 +95,14 @@ class View:
         """
         if not 0 <= seed < 2**32:
             raise ValueError(f"seed must be from 0 to 2**32-1, not {seed!r}")
-        return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, seed))
+        return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, operator.index(seed)))
 
     def redrawn(self, seeds: np.ndarray) -> np.ndarray:
-        """Such states (n,), drawn with seeds uint64 (n,) of the caller's own."""
+        """Such states (n,), drawn with seeds uint64 (n,) of the caller's own; TypeError or ValueError for others."""
+        if not isinstance(seeds, np.ndarray) or seeds.dtype != np.uint64:
+            raise TypeError(f"seeds must be an array of uint64, not {getattr(seeds, 'dtype', type(seeds).__name__)}")
+        if seeds.shape != (len(self),):
+            raise ValueError(f"seeds must have shape {(len(self),)}, not {seeds.shape}")
         worlds = self._states.copy()
         self.game.loops.resample_rows(worlds, self._players, seeds)
         return worlds

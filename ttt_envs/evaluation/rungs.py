@@ -15,6 +15,7 @@ error, is the mean of all rungs, in which a rung counts by how much is known abo
 """
 
 import hashlib
+import itertools
 import json
 import platform
 import sys
@@ -397,7 +398,10 @@ def _checked(data: Mapping[str, Any]) -> Ladder:
         if not all(0 <= won < _LARGEST and 0 <= lost < _LARGEST and 0 < count < MOST for won, lost, count in units):
             raise ValueError("its units must be games won and lost, and how often there were such")
         seatings = tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in each["seatings"])
-        pairs.append(Pair(int(first), int(second), units, seatings, int(each["plies"])))
+        plies = int(each["plies"])
+        if not all(0 <= count < 2**53 for count in (plies, *itertools.chain(*seatings))):
+            raise ValueError("its games and plies must be numbers from 0 to 2**53-1")
+        pairs.append(Pair(int(first), int(second), units, seatings, plies))
     return Ladder(
         game=str(data["game"]),
         options=dict(data["options"]),

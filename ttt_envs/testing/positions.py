@@ -12,7 +12,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
 #: Enough that a broken game shows; `FEW` where every position costs a whole environment.
-GAMES = 60
+GAMES = 20 if jit.DISABLED else 60
 POSITIONS = 100 if jit.DISABLED else 150
 FEW = 6 if jit.DISABLED else 12
 

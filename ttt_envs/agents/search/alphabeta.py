@@ -1,4 +1,7 @@
-"""Alpha-beta search: for games of perfect information without chance, between two sides.
+"""Alpha-beta search: for games of perfect information without chance.
+
+Between more than two sides it is the paranoid algorithm: all others are taken for one side against the player who
+searches (Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000).
 
 Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
 iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
@@ -155,7 +158,7 @@ def search(
         order: int32 (depth + 1, num_actions): the actions of each level; the root's are filled in.
         guess: float64 (depth + 1, 2, num_actions), see `expand`; the root's are filled in.
         scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
-        sides: int64 (players,), the number of each player's side.
+        sides: int64 (players,): 0 for the root's player and partners, 1 for all others.
         weights, form, found, features, units: what `evaluate` needs, see `ttt_envs.agents.search.horizon`.
         legal, answers: bool (num_actions,), joint: int64 (players,): room to work.
         budget: positions after which it returns, to be called again.
@@ -272,8 +275,8 @@ def _kernels(rules: Rules, kind: str, find: Callable[..., Any] | None) -> _Kerne
 class AlphaBeta(Agent):
     """Searches to a fixed depth, or for a fixed time, and values the positions there by a trained file.
 
-    Plays games of two sides with perfect information in which one player acts at a time and nothing is left to chance
-    after the start.
+    Plays games of perfect information in which one player acts at a time and nothing is left to chance after the start.
+    With more than two sides it assumes that all others play against it.
     """
 
     name = "alphabeta"
@@ -312,8 +315,10 @@ class AlphaBeta(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError, naming the reason, unless the game is of the kind that it plays."""
         super().check(game)
-        if len(game.teams) != 2:
-            raise ValueError(f"agent {self.name} plays games of two sides; {game!r} does not fit")
+        if len(game.teams) < 2:
+            raise ValueError(f"agent {self.name} plays games of two sides or more; {game!r} does not fit")
+        if len(game.teams) > 2 and isinstance(self.values, Network):
+            raise ValueError(f"agent {self.name} takes a network in games of two sides alone; {game!r} does not fit")
         if game.stochastic and not game.chance_at_start_only:
             raise ValueError(f"agent {self.name} plays only games without chance; {game!r} does not fit")
         if self.values is not None:
@@ -357,9 +362,9 @@ class _Search:
         self.killers = np.full((depth + 1, 2), -1, np.int32)
         self.order = np.zeros((depth + 1, actions), np.int32)
         self.guess = np.zeros((depth + 1, 2, actions))
-        sides = np.zeros(game.num_players, np.int64)
+        self.teams, self.sides = np.zeros((2, game.num_players), np.int64)
         for number, players in enumerate(game.teams):
-            sides[list(players)] = number
+            self.teams[list(players)] = number
         find, count = None, 0
         weights, form, kind = np.zeros(1, np.float32), np.zeros(1, np.int64), "nothing"
         if isinstance(values, NTuples):
@@ -371,7 +376,7 @@ class _Search:
             kind = "network"
         units = np.zeros((2, int(form[4:].max(initial=1))), np.float32)
         self.evaluation = (
-            sides,
+            self.sides,
             weights,
             form,
             np.zeros(count, np.int64),
@@ -391,6 +396,7 @@ class _Search:
         start = np.uint64(rng.mix(np.uint64(self.searches)))
         stack, guess = self.stack, self.guess
         stack[0] = root[0]
+        self.sides[:] = self.teams != self.teams[root["to_move"][0]]
         self.killers[:] = -1
         count = self.kernels.expand(stack, 0, depth, *self.evaluation, self.order, guess)
         actions = self.order[0, :count].copy()

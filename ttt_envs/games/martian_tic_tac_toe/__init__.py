@@ -108,7 +108,7 @@ def make(
         make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
-        make_patterns=partial(_patterns, size, pieces) if players == 2 else None,
+        make_patterns=partial(_patterns, size, pieces, players),
         make_solve_commands=_solve_commands,
     )
 
@@ -119,11 +119,11 @@ def _oracle(options: dict[str, Any]) -> Oracle:
     return oracle_for(**options)
 
 
-def _patterns(size: int, pieces: int) -> Patterns:
+def _patterns(size: int, pieces: int, players: int) -> Patterns:
     # Imported here: the tables of all boards take a while.
     from ttt_envs.games.martian_tic_tac_toe.patterns import patterns_for
 
-    return patterns_for(size, pieces)
+    return patterns_for(size, pieces, players)
 
 
 def _solve_commands() -> Mapping[str, type[SolveCommand]]:

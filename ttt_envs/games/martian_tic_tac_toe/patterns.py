@@ -1,10 +1,11 @@
-"""Patterns of Martian Tic-Tac-Toe with two players, for n-tuple networks.
+"""Patterns of Martian Tic-Tac-Toe, for n-tuple networks.
 
-In each position these are found, as the player sees them who has just moved:
+In each position these are found, as the player sees them who has just moved, to whom all opponents' pieces are alike:
 
-- the pieces in each rectangle of two by three cells, lying or standing;
+- on boards of 3x3 and 4x4 the pieces in each rectangle of two by three cells, lying or standing: on larger ones these
+  would be the most of a megabyte of weights;
 - the pieces on each line that wins;
-- the pieces of each size in both players' stashes: 1 pattern.
+- the pieces of each size in their own stash and an opponent's: 1 pattern for each opponent, in the order of turns.
 
 Places that the symmetries of the square turn into each other share their patterns, and so do the ways to read a place
 that they turn into itself.
@@ -26,14 +27,17 @@ _BOARDS = range(3, 9)
 # What a cell may hold, see `rules.relation`.
 _CONTENTS = 2 * SIZES + 1
 _MOST_CELLS = 6
+# The largest board with patterns of rectangles.
+_WITH_RECTANGLES = 4
 
 
 def _places(size: int) -> list[list[int]]:
-    """The cells of a lying rectangle in each place, and of each line, in an order to read them in."""
+    """The cells of a lying rectangle in each place, if these count, and of each line, in an order to read them in."""
     rectangles = [
         [(row + k // 3) * size + column + k % 3 for k in range(6)]
         for row in range(size - 1)
         for column in range(size - 2)
+        if size <= _WITH_RECTANGLES
     ]
     return rectangles + [[int(cell) for cell in line] for line in lines(size, size, min(size, 5))]
 
@@ -77,7 +81,8 @@ for _board, _size in enumerate(_BOARDS):
 @allocates_nothing
 def find(state, player, out):
     """See `core.patterns.Patterns`."""
-    board, places = np.int64(state["size"]) - 3, out.shape[0] - 1
+    board, players = np.int64(state["size"]) - 3, state["stash"].shape[0]
+    places = out.shape[0] - (players - 1)
     for k in range(places):
         lowest = np.int64(-1)
         for way in range(2):
@@ -90,14 +95,17 @@ def find(state, player, out):
             if first >= 0 and (lowest < 0 or number < lowest):
                 lowest = number
         out[k] = _BEGINS[board, k] + lowest
-    number = np.int64(0)
-    for whose in (player, 1 - player):
-        for size in range(SIZES):
-            number = number * (state["pieces"] + 1) + state["stash"][whose, size]
-    out[places] = _BEGINS[board, places] + number
+    begin, counts = _BEGINS[board, places], np.int64(state["pieces"]) + 1
+    for later in range(1, players):
+        number = np.int64(0)
+        for whose in (player, (player + later) % players):
+            for size in range(SIZES):
+                number = number * counts + state["stash"][whose, size]
+        out[places + later - 1] = begin + number
+        begin += counts ** (2 * SIZES)
 
 
-def patterns_for(size: int, pieces: int) -> Patterns:
-    """The patterns of the game of two players on a board of this size, with so many pieces of each size."""
+def patterns_for(size: int, pieces: int, players: int) -> Patterns:
+    """The patterns on a board of this size, with so many pieces of each size and so many players."""
     cells, _, end = _table(size)
-    return Patterns(end + (pieces + 1) ** (2 * SIZES), len(cells) + 1, find)
+    return Patterns(end + (players - 1) * (pieces + 1) ** (2 * SIZES), len(cells) + players - 1, find)

@@ -1,7 +1,7 @@
 """The oracle of the 3x3 game of two players, with and without the draw by repetition."""
 
 import warnings
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, PIECES, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
-from ttt_envs.games.martian_tic_tac_toe.solver.tables import load_table
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, load_table
 from ttt_envs.games.martian_tic_tac_toe.validity import invariants
 
 
@@ -26,9 +26,13 @@ class MartianOracle:
     error = 0.0
 
     def __init__(self, same_size_swap: bool = False) -> None:
-        """Reads the table, or builds it, after saying so on stderr."""
+        """`same_size_swap`: the option of the game."""
         self.same_size_swap = same_size_swap
-        self._table = load_table(same_size_swap)
+
+    @cached_property
+    def _table(self) -> Table:
+        """The table, read when the first question is asked; built, after saying so on stderr, if there is none."""
+        return load_table(self.same_size_swap)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,)."""

@@ -1,15 +1,18 @@
 """The commands that `ttt solve` runs for these games: single layouts, and the table of values of a match."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.files import check_writable, locked_file
+from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.core.view import View
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import ROW_POINTS
 from ttt_envs.games.tic_tac_dice.solver.match import make_match_values
@@ -32,8 +35,7 @@ class Layout:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         _check_seed(self.seed)
         size, win_length = options["size"], options["win_length"]
-        oracle = DiceOracle(size, win_length)
-        ranks = deal_layouts(1, size**2, self.seed)[0] if self.ranks is None else check_ranks(self.ranks, size)
+        oracle, ranks = DiceOracle(size, win_length), self._ranks(size)
         values = oracle.solution(ranks, ROUND_PAYOFFS, lambda share: tell("solving the layout", share))
         lines = ["  ".join(str(rank) for rank in row) for row in ranks.reshape(size, size)]
         value = values[0, 0]
@@ -51,6 +53,37 @@ class Layout:
                 best = int(np.nanargmax(after))
                 lines.append(f"{one} {two}: {names[best]} ({ranks[best]}), {after[best]:+.6f}")
         return "\n".join(lines)
+
+    def regrets(self, game: Game, players: Sequence[Callable[[View], np.ndarray]], games: int) -> np.ndarray:
+        """What players lose to best play in rounds on this layout: float64 (players,), the mean over both seats.
+
+        Args:
+            game: the game, with rounds="single".
+            players: callbacks, as `Agent.act`; each holds both seats.
+            games: rounds that each plays.
+
+        Raises ValueError for a game of matches, or a layout that cannot be dealt.
+        """
+        _check_seed(self.seed)
+        if game.options["rounds"] != "single":
+            raise ValueError(f"layouts are solved for single rounds, not for {game!r}")
+        size = game.options["size"]
+        oracle, ranks = DiceOracle(size, game.options["win_length"]), self._ranks(size)
+        lost = np.zeros(len(players))
+        for k, act in enumerate(players):
+            batch = Batch(game, games, seed=self.seed)
+            for state in batch.states:
+                state["rank"] = ranks
+                rules.roll(state, rules.unclaimed_ranks(state))
+            while len(going := np.flatnonzero(~batch.states["done"])):
+                values = oracle.action_values(batch.states[going], batch.to_move[going])
+                actions = act(batch.view(rows=going))
+                lost[k] += (np.nanmax(values, axis=1) - values[np.arange(len(going)), actions]).sum()
+                batch.step_rows(going, actions)
+        return lost / games / game.num_players
+
+    def _ranks(self, size: int) -> np.ndarray:
+        return deal_layouts(1, size**2, self.seed)[0] if self.ranks is None else check_ranks(self.ranks, size)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,263 @@
+"""Chance in the Tic-Tac-Dice family: dice, claims, deals and starts are counted.
+
+A `check_` function takes a Game and asserts. Chance is tested by counting, with fixed seeds. An entry of a table may be
+5 standard deviations off what is expected: by accident one entry in 1.7 million is, one in 100,000 where the count is
+small. The largest table has 200 entries, so that with other seeds a test would raise a false alarm once in thousands of
+runs at most.
+"""
+
+from functools import cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from dice_positions import IDS, MATCH, SINGLE, blank, claimed, decision_chances, decisions, reseeded
+from option_sets import compiled_late
+from slow_tic_tac_dice import ROLLS, claiming_rolls
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.games.tic_tac_dice import rules
+from ttt_envs.testing.positions import difference, masks_of, observations_of, positions
+
+#: Positions, rolls or deals in one statistic.
+MANY = 500 if jit.DISABLED else 40_000
+
+
+# --- chance ---
+
+
+def close(counts: np.ndarray, n: np.ndarray | int, chances: np.ndarray | float, what: str) -> None:
+    """Each count of n lies within 5 standard deviations of n * chance, and what is impossible does not occur.
+
+    Of the others, those expected less than 20 times are not looked at.
+    """
+    counts, chances = np.broadcast_arrays(np.asarray(counts, float), np.asarray(chances, float))
+    assert not counts[chances == 0].any(), f"{what}: impossible"
+    likely = n * chances >= 20
+    n = np.broadcast_to(n, counts.shape)[likely]
+    off = (counts[likely] - n * chances[likely]) / np.sqrt(n * chances[likely] * (1 - chances[likely]) + 1e-9)
+    assert (np.abs(off) < 5).all(), f"{what}: {np.abs(off).max():.1f} standard deviations off"
+
+
+#: Rolls out of 36 that allow to claim ranks 1 to 8.
+CLAIMS = (11, 12, 13, 14, 15, 16, 6, 5)
+
+
+def test_the_rule_text_gives_these_claims():
+    assert tuple(len(claiming_rolls({rank})) for rank in range(1, 9)) == CLAIMS
+
+
+def check_claims(game: Game) -> None:
+    """Each rank can be claimed by as many of the 36 rolls, dice set by hand."""
+    states = blank(game, 36)
+    states["dice"] = np.sort(ROLLS, axis=1)
+    masks = masks_of(game, states, 0)
+    for cell, rank in enumerate(states["rank"][0]):
+        assert masks[:, cell].sum() == CLAIMS[rank - 1], f"rank {rank}"
+        by = [roll for roll, legal in zip(ROLLS, masks[:, cell], strict=True) if legal]
+        assert by == claiming_rolls({rank}), f"rank {rank}"
+    assert not masks_of(game, states, 1).any()
+
+
+def check_rolled_claims(game: Game) -> None:
+    """With every rank unclaimed no roll is passed over: the rolls are 36 equally likely ones, and so are claims.
+
+    Such a position is left of the 3x3 board when the second of two aces is claimed.
+    """
+    after = claimed(game, reseeded(game, blank(game, MANY)), 8)
+    masks = masks_of(game, after, 1)
+    close(masks[:, :8].sum(axis=0), MANY, np.array(CLAIMS) / 36, "claims of ranks 1 to 8")
+    assert not masks[:, 8].any()
+    rolled = decisions(after)[1]
+    expected = np.triu(np.full((7, 7), 2 / 36)) - np.eye(7) / 36
+    expected[0] = 0
+    close(rolled, MANY, expected, "rolls")
+
+
+def check_next_decisions(game: Game) -> None:
+    """Who claims next, and by which dice, as often as the 36 rolls have it; passes and extra turns included.
+
+    The ranks left are such that no roll is useless, or some, or most (an eight alone). 3x3 board, X claims an ace.
+    """
+    for left in ({1, 2, 3, 4, 5, 6, 7, 8}, {8}, {7, 8}, {1, 6}, {2}):
+        ranks = (sorted(left) * 4)[: 8 if len(left) == 8 else len(left)]
+        for low, high in ((1, 1), (1, 2)):
+            states = blank(game, MANY // 2)
+            states["rank"] = [*ranks, *[3, 4, 5, 6, 3, 4, 5, 6][len(ranks) :], 1]
+            # Other cards are claimed, by turns in pairs, so that nobody has a row.
+            states["owner"] = [0] * len(ranks) + [1, 1, 2, 2, 1, 1, 2, 2][len(ranks) :] + [0]
+            states["dice"] = low, high
+            after = claimed(game, reseeded(game, states), 8)
+            roller = 0 if low == high else 1
+            chances, found = decision_chances(left, roller), decisions(after)
+            close(found, len(after), chances, f"ranks {left} after {low} {high}")
+            close(found[0].sum(), len(after), chances[0].sum(), f"X, ranks {left} after {low} {high}")
+
+
+def check_deals(game: Game) -> None:
+    """Layouts are dealt without replacement, and every card is as likely in every cell.
+
+    With replacement two cells would be alike with chance 1/8 and not 3/31, which is 19 standard deviations off here.
+    """
+    ranks = Batch(game, MANY, seed=5).states["rank"]
+    cells = ranks.shape[1]
+    assert ranks.min() == 1
+    assert ranks.max() == 8
+    counts = np.stack([(ranks == rank).sum(axis=1) for rank in range(1, 9)])
+    assert counts.max() <= 4, "five cards of a rank"
+    for k in range(5):
+        chance = comb(4, k) * comb(28, cells - k) / comb(32, cells)
+        close((counts == k).sum(axis=1), MANY, chance, f"{k} cards of a rank")
+    close(np.stack([(ranks == rank).sum(axis=0) for rank in range(1, 9)]), MANY, 1 / 8, "a rank in a cell")
+    pairs = list(combinations(range(cells), 2))[:120]
+    alike = [(ranks[:, a] == ranks[:, b]).sum() for a, b in pairs]
+    close(np.array(alike), MANY, 3 / 31, "two cells alike")
+
+
+@cache
+def ranks_in(bits: int) -> frozenset[int]:
+    return frozenset(rank for rank in range(1, 9) if bits >> rank & 1)
+
+
+def check_starts(game: Game) -> None:
+    """Each player starts half of the rounds, and the first claim's dice are as likely as the layout has it.
+
+    Who starts is seen where no roll is useless; elsewhere the dice may have gone round before the first claim.
+    """
+    states = Batch(game, MANY, seed=6).states
+    layouts, of = np.unique(np.bitwise_or.reduce(1 << states["rank"].astype(np.int64), axis=1), return_inverse=True)
+    sizes = np.bincount(of)
+    chances = np.stack(
+        [sum(decision_chances(set(ranks_in(bits)), roller) for roller in (0, 1)) / 2 for bits in layouts]
+    )
+    expected = np.tensordot(sizes, chances, 1)
+    spread = np.sqrt(np.tensordot(sizes, chances * (1 - chances), 1)) + 1e-9
+    off = np.where(expected >= 20, decisions(states) - expected, 0) / spread
+    assert np.abs(off).max() < 5, f"first claims: {np.abs(off).max():.1f} standard deviations off"
+    close((states["to_move"] == 0).sum(), MANY, 0.5, "X claims first")
+    at_once = np.array([len(claiming_rolls(set(ranks_in(bits)))) == 36 for bits in layouts])[of]
+    assert at_once.sum() > MANY / 50
+    close((states["to_move"][at_once] == 0).sum(), int(at_once.sum()), 0.5, "X starts")
+
+
+def check_next_round(game: Game) -> None:
+    """In a match the round after a row starts afresh: a new layout and each player first half of the time."""
+    states = blank(game, MANY // 4)
+    states["owner"][:, :2] = 1
+    after = claimed(game, reseeded(game, states), 2)
+    n = len(after)
+    assert not after["done"].any()
+    assert not after["owner"].any()
+    close((after["to_move"] == 0).sum(), n, 0.5, "X claims first")
+    close(np.stack([(after["rank"] == rank).sum(axis=0) for rank in range(1, 9)]), n, 1 / 8, "a rank in a cell")
+    close((after["rank"][:, 0] == after["rank"][:, 8]).sum(), n, 3 / 31, "two cells alike")
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_claims(game_id):
+    check_claims(ttt_envs.load(game_id))
+
+
+def test_rolled_claims():
+    check_rolled_claims(MATCH)
+
+
+def test_next_decisions():
+    check_next_decisions(MATCH)
+
+
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
+def test_deals(size):
+    check_deals(ttt_envs.load("tic_tac_dice", size=size))
+
+
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
+def test_starts(size):
+    check_starts(ttt_envs.load("tic_tac_dice", size=size))
+
+
+def test_next_round():
+    check_next_round(MATCH)
+
+
+@jit.kernel
+def roll_dice(state, out):
+    """Single dice, as the rules draw them."""
+    for i in range(out.shape[0]):
+        out[i] = rules.die(state)
+
+
+def test_dice_are_fair_and_independent():
+    dice = np.empty(4 * MANY, np.int64)
+    roll_dice(SINGLE.new_state(7)[0], dice)
+    assert set(dice.tolist()) == {1, 2, 3, 4, 5, 6}
+    close(np.bincount(dice)[1:], len(dice), 1 / 6, "a die")
+    for apart in (1, 2, 3):
+        pairs = 6 * (dice[:-apart] - 1) + dice[apart:] - 1
+        close(np.bincount(pairs), len(pairs), 1 / 36, f"dice {apart} draws apart")
+
+
+# --- what a player cannot know: only the future ---
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_the_generator_is_all_that_is_hidden(game_id):
+    """Positions with other generators look the same, and `resample` makes them the same and changes nothing else."""
+    game = ttt_envs.load(game_id)
+    states = positions(game, 12 if jit.DISABLED else 100)
+    twins = states.copy()
+    twins["rng"] += np.uint64(12345)
+    seeds = np.arange(len(states), dtype=np.uint64)
+    for player in (0, 1):
+        assert np.array_equal(observations_of(game, states, player), observations_of(game, twins, player))
+        assert np.array_equal(masks_of(game, states, player), masks_of(game, twins, player))
+        for state, twin in zip(states[:20], twins[:20], strict=True):
+            assert game.format_state(state, player) == game.format_state(twin, player)
+            assert game.draw(state, player) == game.draw(twin, player)
+        resampled = [each.copy() for each in (states, twins)]
+        for each in resampled:
+            game.loops.resample_rows(each, np.full(len(each), player), seeds)
+            assert difference(each, states) == ["rng"]
+        assert resampled[0].tobytes() == resampled[1].tobytes()
+        assert len(np.unique(resampled[0]["rng"])) == len(states)
+
+
+def chi_square_is_usual(chi_square: float, freedom: int) -> bool:
+    """Whether it is within 5 standard deviations, in the scale in which it is nearly normal (Wilson and Hilferty)."""
+    spread = 2 / (9 * freedom)
+    return abs((chi_square / freedom) ** (1 / 3) - (1 - spread)) < 5 * spread**0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "cell", "left", "roller"),
+    [
+        ("X claims by dice 1 3\nA 1X   B 2O   C 3*\nD 4O   E 5    F 6O\nG 7    H 8    I 5X\nply 5", "C", {5, 7, 8}, 1),
+        (
+            "O claims by dice 3 3, then rolls again\nA 1X   B 2O   C 3*\nD 4O   E 5X   F 6X\nG 7O   H 8    I 8\nply 6",
+            "C",
+            {8},
+            1,
+        ),
+    ],
+    ids=["the other rolls", "the claimer rolls again"],
+)
+def test_resampled_futures_are_as_likely_as_the_dice_say(text, cell, left, roller):
+    """Two positions with different generators, each with seeds of its own: chi-square of the next claims."""
+    n = 4_000 if jit.DISABLED else 10_000
+    counts = []
+    for k in (1, 2):
+        states = np.repeat(SINGLE.parse_state(text), n)
+        states["rng"] = k
+        counts.append(decisions(claimed(SINGLE, reseeded(SINGLE, states, k), SINGLE.parse_action(cell))))
+    expected = n * decision_chances(left, roller)
+    assert not any(count[expected == 0].any() for count in counts)
+    possible = expected > 0
+    one, two, expected = counts[0][possible], counts[1][possible], expected[possible]
+    assert expected.min() > 20
+    for count in (one, two):
+        assert chi_square_is_usual(((count - expected) ** 2 / expected).sum(), len(expected) - 1)
+    assert chi_square_is_usual(((one - two) ** 2 / (one + two)).sum(), len(expected) - 1)

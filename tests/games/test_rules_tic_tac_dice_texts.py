@@ -1,0 +1,198 @@
+"""Positions of the Tic-Tac-Dice family as text: what is refused, and what is read back."""
+
+import pytest
+from dice_positions import DRAWN_4X4, IDS, MATCH, ROW_ON_TOP, SINGLE, full_text, played
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.batch import Batch
+from ttt_envs.testing.positions import difference, play_batch
+
+# --- texts that are refused ---
+
+GOOD = """X claims by dice 2 5
+A 5X   B 2*   C 8O
+D 1    E 1    F 7*
+G 3    H 4    I 6
+points X 2 O 3 of 5, ply 20"""
+
+ROW = GOOD.replace("B 2*", "B 2X").replace("C 8O", "C 8X").replace("7*", "7O")
+
+FULL_4X4 = DRAWN_4X4.replace("8*", "8X").replace("X claims by dice {dice}", "over: draw").strip()
+
+
+def test_good_texts_are_read():
+    for text in (
+        GOOD,
+        GOOD.replace("*", " "),  # the dice say where the stars belong
+        GOOD.replace("2 5", "5 2"),
+        GOOD.replace("\n", "  \n\n  "),
+        f"\n{GOOD}\n",
+    ):
+        assert MATCH.format_state(MATCH.parse_state(text)[0]) == GOOD
+    single = GOOD.replace("points X 2 O 3 of 5, ply 20", "ply 2")
+    assert SINGLE.format_state(SINGLE.parse_state(single)[0]) == single
+    over = ROW.replace("X claims by dice 2 5", "over: X wins, row A B C").replace("X 2 O 3", "X 5 O 3")
+    assert MATCH.format_state(MATCH.parse_state(over)[0]) == over
+
+
+REFUSED = {
+    "five of a rank": (("C 8O", "C 1O", "G 3", "G 1", "H 4", "H 1"), "4 cards of a rank, but .* 5 of rank 1"),
+    "rank 9": (("I 6", "I 9"), "rank is from 1 to 8, not 9"),
+    "rank 0": (("I 6", "I 0"), "rank is from 1 to 8, not 0"),
+    "a huge rank": (("I 6", "I 99999999999999999999"), "3 rows of 3 cells"),
+    "a cell missing": (("I 6", ""), "3 rows of 3 cells"),
+    "a cell too many": (("I 6", "I 6   J 2"), "3 rows of 3 cells"),
+    "a row missing": (("G 3    H 4    I 6\n", ""), "3 rows of 3 cells"),
+    "cells exchanged": (("B 2*   C 8O", "C 8O   B 2*"), "3 rows of 3 cells"),
+    "no such mark": (("C 8O", "C 8Z"), "3 rows of 3 cells"),
+    "words between": (("D 1", "D 1 and"), "3 rows of 3 cells"),
+    "a row, and not over": (("B 2*", "B 2X", "C 8O", "C 8X"), "X has a row, so the round is over"),
+    "O's row, and not over": (("A 5X", "A 5O", "B 2*", "B 2O"), "O has a row, so the round is over"),
+    "useless dice": (("2 5", "5 5, then rolls again", "*", ""), "dice 5 5 allow no card"),
+    "a star elsewhere": (("D 1", "D 1*"), "dice 2 5 allow cells B, F to be claimed"),
+    "a star missing": (("F 7*", "F 7"), "dice 2 5 allow cells B, F to be claimed"),
+    "the target reached": (("X 2 O 3", "X 5 O 3"), "5 points win the match, so .* must say that it is over"),
+    "the target reached by O": (("X 2 O 3", "X 2 O 6"), "5 points win the match, so .* must say that it is over"),
+    "another target": (("of 5", "of 9"), "last line must be like"),
+    "no points": (("points X 2 O 3 of 5, ", ""), "last line must be like"),
+    "no number of plies": (("ply 20", "ply many"), "last line must be like"),
+    "more after the plies": (("ply 20", "ply 20!"), "last line must be like"),
+    "no last line": (("points X 2 O 3 of 5, ply 20", ""), "3 rows of 3 cells"),
+    "fewer plies than markers": (("ply 20", "ply 1"), "2 markers take at least as many plies, not 1"),
+    "drawn rounds": (("ply 20", "ply 20, drawn rounds 1"), "drawn rounds 1 do not fit"),
+    "again without doubles": (("2 5", "2 5, then rolls again"), "stands after doubles, and only there"),
+    "doubles without again": (("2 5", "2 2"), "stands after doubles, and only there"),
+    "a seven on the dice": (("2 5", "2 7"), "first line must be like"),
+    "a third player": (("X claims", "Z claims"), "first line must be like"),
+    "no first line": (("X claims by dice 2 5\n", ""), "3 rows of 3 cells"),
+    "over without a row": (("X claims by dice 2 5", "over: X wins"), "but the board or the points do not"),
+    "nothing": ((GOOD, ""), "3 rows of 3 cells"),
+}
+
+
+def changed(text: str, *pairs: str) -> str:
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_wrong_texts_are_refused_in_words(name):
+    pairs, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        MATCH.parse_state(changed(GOOD, *pairs))
+
+
+@pytest.mark.parametrize(
+    ("first", "facts", "message"),
+    [
+        ("over: O wins", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
+        ("over: draw", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
+        ("over: X", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
+        ("over: X wins", "X 4 O 3", "but the board or the points do not"),
+        ("over: X wins", "X 7 O 3", "5 points win the match, so nobody gets to 7"),
+        ("over: X wins", "X 128 O 3", "nobody gets to 128"),
+        ("over: X wins", "X 5 O 5", "but the board or the points do not"),
+        ("over: O wins", "X 3 O 5", "but the board or the points do not"),
+    ],
+)
+def test_wrong_ends_are_refused_in_words(first, facts, message):
+    with pytest.raises(ValueError, match=message):
+        MATCH.parse_state(changed(ROW, "X claims by dice 2 5", first, "X 2 O 3", facts))
+
+
+def test_other_wrong_texts():
+    with pytest.raises(ValueError, match="2 markers take as many plies, not 3"):
+        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 3"))
+    with pytest.raises(ValueError, match="drawn rounds 1 do not fit"):
+        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 2, drawn rounds 1"))
+    with pytest.raises(ValueError, match="last line must be like 'ply 0'"):
+        SINGLE.parse_state(GOOD)
+    with pytest.raises(ValueError, match="but the board or the points do not"):  # both have a row
+        MATCH.parse_state(
+            changed(ROW, "X claims by dice 2 5", "over: X wins", "X 2", "X 5", "D 1 ", "D 1O", "E 1 ", "E 1O")
+        )
+    with pytest.raises(ValueError, match="allow no card"):  # a full board is over
+        SINGLE.parse_state(changed(full_text("I", "1 3", "ply 9"), "1*", "1X"))
+    game = ttt_envs.load("big_tic_tac_dice")
+    with pytest.raises(ValueError, match="drawn rounds 33 do not fit"):
+        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 33"))
+    with pytest.raises(ValueError, match="but the board or the points do not"):
+        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 31"))
+    with pytest.raises(ValueError, match="4 rows of 4 cells, A to P"):
+        game.parse_state(GOOD)
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_ends_are_read_back(game_id):
+    """The ends of random games; the generator, which nobody sees, is not in the text."""
+    for options in ({}, {"rounds": "single"}):
+        game = ttt_envs.load(game_id, **options)
+        play = play_batch(Batch(game, 4 if jit.DISABLED else 60, seed=8), game.max_plies)
+        for state in play.states[-1]:
+            assert difference(game.parse_state(game.format_state(state))[0], state) == ["rng"]
+
+
+def test_the_next_round_tells_how_the_last_one_ended():
+    """By the points that it gave; before there was one, nothing is told."""
+    game = ttt_envs.load("tic_tac_super_dice", target_points=4)
+    states = play_batch(Batch(game, 6 if jit.DISABLED else 60, seed=12), game.max_plies).states
+    told = set()
+    for before, after in zip(states[:-1].ravel(), states[1:].ravel(), strict=True):
+        if after["done"]:
+            continue
+        if (after["owner"] != 0).sum() > (before["owner"] != 0).sum():
+            assert after["last"] == before["last"]
+            continue
+        x, o = (after["points"] - before["points"]).tolist()
+        words = {(2, 0): "row of X", (0, 2): "row of O", (1, 0): "more of X", (0, 1): "more of O", (0, 0): "drawn"}
+        assert game.format_state(after).endswith(f", last round: {words[x, o]}")
+        told.add(words[x, o])
+    assert len(told) >= (2 if jit.DISABLED else 5)
+    assert "last round" not in game.format_state(states[0, 0])
+    with pytest.raises(ValueError, match="no round before"):
+        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 2, last round: drawn"))
+
+
+def test_a_draw_is_read_back_to_the_byte():
+    """A state's bytes are its hash and its file, so that 0 must not become -0."""
+    game = ttt_envs.load("tic_tac_super_dice", rounds="single")
+    end = played(game, DRAWN_4X4.format(dice="2 6", facts="ply 15"), "P", futures=1)
+    end["rng"] = 0
+    assert game.parse_state(game.format_state(end[0])).tobytes() == end.tobytes()
+
+
+def test_a_hundred_points_are_read_back():
+    """98 points and a row, in a match to 99."""
+    game = ttt_envs.load("tic_tac_dice", target_points=99)
+    text = ROW_ON_TOP.format(first="X claims by dice 1 3", c="*", i="*", facts="points X 98 O 3 of 99, ply 400")
+    after = played(game, text, "C", futures=1)
+    assert after["points"].tolist() == [[100, 3]]
+    assert game.parse_state(game.format_state(after[0]))["points"].tolist() == [[100, 3]]
+
+
+@pytest.mark.parametrize("first", ["X claims by dice 2 6", "over: X wins"])
+def test_a_match_is_over_after_32_drawn_rounds(first):
+    game = ttt_envs.load("tic_tac_super_dice")
+    text = DRAWN_4X4.replace("X claims by dice {dice}", first).format(
+        facts="points X 4 O 4 of 5, ply 600, drawn rounds 32"
+    )
+    if first.startswith("over"):
+        text = text.replace("8*", "8X").replace("N 6O", "N 6X").replace("X 4", "X 5")
+    with pytest.raises(ValueError, match=r"drawn rounds 32|but the board or the points do not"):
+        game.parse_state(text)
+
+
+def test_a_star_after_the_end_is_refused():
+    text = ROW_ON_TOP.format(first="over: X wins", c="X", i="*", facts="ply 5")
+    with pytest.raises(ValueError, match="cannot be claimed"):
+        SINGLE.parse_state(text)
+
+
+def test_a_row_cannot_give_one_point():
+    game = ttt_envs.load("tic_tac_dice", target_points=1)
+    text = ROW_ON_TOP.format(first="over: X wins", c="X", i="", facts="points X 1 O 0 of 1, ply 5")
+    with pytest.raises(ValueError, match="but the board or the points do not"):
+        game.parse_state(text)
