@@ -1,0 +1,68 @@
+"""The learner of n-tuple networks where there are more than two sides: each player learns from their own moves.
+
+The game is a toy: a race to the last stone between three players.
+"""
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import toy_race
+
+from training.ntuple import kernel_for
+from ttt_envs.core import jit
+from ttt_envs.core.jit import kernel
+
+PLAYERS = 3
+
+
+@kernel
+def find(state, player, out):
+    """One pattern: the stones that are left."""
+    out[0] = state["stones"]
+
+
+def learned(seed: int, exploration: float) -> tuple[np.ndarray, list[int]]:
+    """The weights after a game without estimates before it, and its actions; rewards are learned as they are."""
+    game = toy_race.make(lucky=False)
+    weights, errors, totals = np.zeros((3, 8), np.float32)
+    found, history, values, movers, free = (
+        np.zeros(1, np.int64), np.zeros((7, 1), np.int64), np.zeros(7), np.zeros(7, np.int64), np.zeros(7, np.bool_)
+    )  # fmt: skip
+    settings = np.array([0.1, 1.0, exploration, 0.0, 0.0])
+    room = np.zeros(2, np.bool_), np.zeros(PLAYERS, np.int64), found, history, values, movers, free
+    states = np.repeat(game.prototype, 2)
+    plies = kernel_for(game.rules, find)(
+        game.prototype, states, np.uint64(seed), 1, weights, errors, totals, settings, *room
+    )
+    stones = [7, *history[: plies - 1, 0].tolist(), 0]
+    return weights, [before - after for before, after in pairwise(stones)]
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="this is the process without the JIT")
+def test_without_the_jit():
+    """Machine code for this game alone would take longer."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+
+
+@pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+def test_each_player_learns_what_they_got_themselves():
+    """The winner 1, the next player -1, the third nothing."""
+    weights, taken = learned(seed=0, exploration=0.0)
+    assert sum(taken) == 7
+    winner = (len(taken) - 1) % PLAYERS
+    left = 7 - np.cumsum(taken)[:-1]
+    rewards = {winner: 1, (winner + 1) % PLAYERS: -1, (winner + 2) % PLAYERS: 0}
+    assert [np.sign(weights[stones]) for stones in left] == [rewards[ply % PLAYERS] for ply in range(len(left))]
+    assert {0, 1, 2} <= {ply % PLAYERS for ply in range(len(left))}
+
+
+@pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+def test_nothing_is_learned_from_before_a_random_move():
+    for seed in range(20):
+        weights, taken = learned(seed, exploration=1.0)
+        assert not weights.any(), (seed, taken)
