@@ -199,6 +199,25 @@ def test_agilerl_s_dqn_keeps_to_the_mask():
         assert infos["action_mask"][np.arange(8), actions].all()
 
 
+def test_agilerl_s_vector_environment_takes_the_parallel_form():
+    pytest.importorskip("agilerl")
+    from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv
+
+    def make():
+        return ttt_envs.make_parallel("tic_tac_dice", rounds="single", mask="info")
+
+    envs = AsyncPettingZooVecEnv([make] * 2)
+    try:
+        observations, infos = envs.reset(seed=0)
+        for _ in range(5):
+            assert {name: each.shape for name, each in observations.items()} == dict.fromkeys(envs.agents, (2, 113))
+            masks = {name: infos[name]["action_mask"] for name in envs.agents}
+            assert all(mask.any(axis=1).all() for mask in masks.values()), "nobody is without an action"
+            observations, *_, infos = envs.step({name: mask.argmax(axis=1) for name, mask in masks.items()})
+    finally:
+        envs.close()
+
+
 # --- RLlib ---
 
 
