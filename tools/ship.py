@@ -191,20 +191,27 @@ def figure(game: Game, text: str, measure: str, against: str, games: int, seed: 
     """A figure and its interval."""
     agent = agents.load(text)
     if measure == "score":
-        ratings = tournament(game, [agent, against], games=games, seed=seed).ratings
-        return tuple(float(each[0, 1]) for each in (ratings.score, ratings.score_low, ratings.score_high))  # type: ignore[return-value]
+        rated = _whole(tournament(game, [agent, against], games=games, seed=seed)).ratings
+        return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
     if measure == "regret":
-        (found,) = regret(game, [agent], games=games, seed=seed).measurements
+        (found,) = _whole(regret(game, [agent], games=games, seed=seed)).measurements
         width = found.per_game_half_width
         return found.per_game, found.per_game - width, found.per_game + width
     if measure == "layouts":
         mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
         return mean, mean - width, mean + width
     if measure == "exploitability":
-        (known,) = exploitability(game, [agent], seed=seed).measurements
+        (known,) = _whole(exploitability(game, [agent], seed=seed)).measurements
         return known.exploitability, known.exploitability - known.half_width, known.exploitability + known.half_width
     assert measure == "milliseconds", measure
     return milliseconds(game, agent)
+
+
+def _whole(report: Any) -> Any:
+    """The report; raises KeyboardInterrupt if the measurement was interrupted: part of it is no figure for a card."""
+    if not report.complete:
+        raise KeyboardInterrupt
+    return report
 
 
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
