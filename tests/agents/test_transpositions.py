@@ -4,9 +4,6 @@ In the first game most positions are reached in several ways, and the table must
 in turn take one of seven pieces, and the set that player 0 has at the end decides.
 """
 
-import os
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
@@ -90,7 +87,7 @@ GAME = Game(
 )
 
 
-without_jit = pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+without_jit = pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 
 
 @cache
@@ -106,13 +103,6 @@ def best(table: int, mine: int, others: int) -> float:
 
 def view_of(game: Game, states: np.ndarray) -> View:
     return View.unchecked(game, states, states["to_move"].astype(np.int64), np.arange(len(states), dtype=np.uint64))
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="this is the process without the JIT")
-def test_these_games_without_the_jit():
-    """Machine code for these games alone would take longer."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
 
 
 @without_jit

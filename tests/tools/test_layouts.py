@@ -12,6 +12,7 @@ from ttt_envs.evaluation import regret
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 def test_it_is_the_regret_that_is_measured_elsewhere():
     given = [agents.load(name) for name in ("oracle", "random")]

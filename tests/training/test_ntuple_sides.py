@@ -3,9 +3,6 @@
 The game is a toy: a race to the last stone between three players.
 """
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -42,14 +39,7 @@ def learned(seed: int, exploration: float) -> tuple[np.ndarray, list[int]]:
     return weights, [before - after for before, after in pairwise(stones)]
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="this is the process without the JIT")
-def test_without_the_jit():
-    """Machine code for this game alone would take longer."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
-
-
-@pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_each_player_learns_what_they_got_themselves():
     """The winner 1, the next player -1, the third nothing."""
     weights, taken = learned(seed=0, exploration=0.0)
@@ -61,7 +51,7 @@ def test_each_player_learns_what_they_got_themselves():
     assert {0, 1, 2} <= {ply % PLAYERS for ply in range(len(left))}
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="runs in a process without the JIT")
+@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_nothing_is_learned_from_before_a_random_move():
     for seed in range(20):
         weights, taken = learned(seed, exploration=1.0)
