@@ -329,9 +329,11 @@ def results(found: list[Card]) -> str:
 
 
 def table(found: list[Card]) -> str:
-    """README's table: the agents and their figures."""
+    """README's table: the agents and their figures, without the networks of plain PPO."""
     lines = ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
     for card in found:
+        if card.name == "ppo":
+            continue
         shown = [each for each in card.outcomes if each.measure != "milliseconds"]
         figures = "; ".join(
             f"{each.against or _NAMES.get(each.measure, each.measure)} {_value(each)}" for each in shown

@@ -396,11 +396,12 @@ class GamePage {
     const lines = Object.entries(found.totals).map(([player, total]) =>
       el("li", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
     const worst = found.decisions.filter((each) => each.regret > 0.001).sort((a, b) => b.regret - a.regret).slice(0, 3);
+    const unknown = found.decisions.length ? "Nobody knows what was best in this game." : "You had nothing to decide.";
     this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
-      known ? el("ul", {}, ...lines) : el("p", {}, "Nobody knows what was best in this game."),
-      worst.length && el("p", {}, "The dearest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
-        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])),
-      el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search.`));
+      known ? el("ul", {}, ...lines) : el("p", {}, unknown),
+      worst.length ? el("p", {}, "The dearest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
+        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
+      known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search.`) : "");
     this.drawLog();
   }
 }
