@@ -182,6 +182,7 @@ def test_a_search_plays() -> None:
     assert report.ratings.score[1, 0] > 0.5
 
 
+@pytest.mark.slow
 def test_all_agents_of_a_tournament_by_the_command_line(mine: Path) -> None:
     words = "tournament tic_tac_dice --option rounds=single --agents random mine.py:Mine:raises --games 4 --isolate"
     assert cli.main([*words.split(), "--out", "t"]) == 0

@@ -65,6 +65,7 @@ def test_records_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path
     assert records("pieces", 20, resume=True) == whole
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_nothing_but_time(tmp_path):
     agent = deadly(tmp_path / "d", kills=2)
     report, rows = play(tmp_path / "two", ["random", agent, "greedy"], workers=2, chunk=16)

@@ -57,7 +57,7 @@ COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     ({"colours": 1, "copies": 5, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 2}, 5290, ("exchanges",)),
     (STUCK, 10, ("exchanges", "nobody can play")),
 ]
-CHUNK = 500
+CHUNK = 250
 #: Cases that the default run compares without the JIT alone.
 COMPILED_ALONE = {2, 3, 4, 5, 6, 7, 9}
 

@@ -38,6 +38,7 @@ def test_the_table_in_the_package_is_what_the_solver_says():
     assert len(pairs) == 0 or pairs.shape == (28, 28, tables.PAIR_POINTS)
 
 
+@pytest.mark.slow
 def test_rounds_are_worked_out_in_parts(monkeypatch):
     """Values are the same however many worths of a draw are worked out at once."""
     hands = match.HANDS[:2]

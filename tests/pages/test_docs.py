@@ -66,7 +66,7 @@ def _is_long(page: Path, block: str) -> bool:
     """True if a block solves a large game, makes a video, or starts processes."""
     return (
         page.name in SOLVING
-        or re.search(r"solve tic_tac_super_dice|\.mp4|--workers|workers=|--isolate", block) is not None
+        or re.search(r"solve tic_tac_super_dice|flips=1|\.mp4|--workers|workers=|--isolate", block) is not None
     )
 
 
