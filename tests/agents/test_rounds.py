@@ -9,6 +9,7 @@ from ttt_envs.agents.rounds import Rounds
 
 MATCH = ttt_envs.load("tic_tac_dice")
 ROUND = ttt_envs.load("tic_tac_dice", rounds="single")
+AT_ONCE = ttt_envs.load("operation_tic_tac_toe")
 
 
 def view_of_match(plies: int = 23) -> ttt_envs.View:
@@ -21,7 +22,8 @@ def view_of_match(plies: int = 23) -> ttt_envs.View:
 
 def test_the_current_round_of_a_match_is_a_position_of_a_game_by_itself():
     view = view_of_match()
-    found = view.current_round()
+    rows, found = view.current_round()
+    assert np.array_equal(rows, np.arange(len(view)))
     assert found.game is ROUND or found.game.options == ROUND.options
     ROUND.check_states(found.sample_worlds())
     for name in ("masks", "players", "seeds", "games"):
@@ -30,6 +32,56 @@ def test_the_current_round_of_a_match_is_a_position_of_a_game_by_itself():
     assert np.array_equal(found.observations, view.observations[:, : ROUND.observation_size])
     with pytest.raises(ValueError, match="is no match of several rounds"):
         found.current_round()
+
+
+def matches_at_once() -> ttt_envs.Batch:
+    """Matches of choices at once, in all phases, some of them between two rounds."""
+    batch, random = ttt_envs.Batch(AT_ONCE, 200, seed=1), agents.load("random")
+    stops = np.arange(200) % 50
+    for ply in range(50):
+        rows = np.flatnonzero((stops > ply) & ~batch.states["done"])
+        batch.step_rows(rows, np.stack([random.act(batch.view(player, rows)) for player in (0, 1)], axis=1))
+    return batch
+
+
+def test_between_rounds_there_is_none():
+    batch = matches_at_once()
+    going = np.flatnonzero(~batch.states["done"])
+    told = [AT_ONCE.format_state(state, None).splitlines()[0] for state in batch.states[going]]
+    between = np.array(["choose" in line or "decides who places first" in line for line in told])
+    assert 10 < between.sum() < len(going) - 50
+    for player in (0, 1):
+        view = batch.view(player, going)
+        rows, found = view.current_round()
+        assert np.array_equal(rows, np.flatnonzero(~between))
+        assert found.game.options == ttt_envs.load("operation_tic_tac_toe", mode="round").options
+        found.game.check_states(found.sample_worlds())
+        for name in ("masks", "players", "seeds"):
+            assert np.array_equal(getattr(found, name), getattr(view, name)[rows]), name
+        # Who begins and what is picked is chosen at random, all the rest by the other agent.
+        policy = Rounds("greedy").policy(view)
+        assert np.allclose(policy.sum(axis=1), view.masks.any(axis=1))
+        assert np.array_equal(policy[rows], agents.load("greedy").policy(found))
+        assert np.array_equal(policy[between], agents.load("random").policy(view)[between])
+        actions = agents.load("rounds:greedy").act(view)
+        assert np.array_equal(actions >= 0, view.masks.any(axis=1))
+        assert (policy[np.arange(len(view)), actions] > 0)[actions >= 0].all()
+
+
+def test_a_round_goes_on_by_itself_as_in_its_match():
+    batch, random = matches_at_once(), agents.load("random")
+    rows, found = batch.view(0, np.flatnonzero(~batch.states["done"])).current_round()
+    before = batch.states[~batch.states["done"]][rows]
+    seeds = np.arange(len(rows), dtype=np.uint64)
+    views = [ttt_envs.View(AT_ONCE, before, np.full(len(rows), player), seeds) for player in (0, 1)]
+    joint = np.stack([random.act(view) for view in views], axis=1)
+    alone, match = found.game.step(found.sample_worlds(), joint), AT_ONCE.step(before, joint)
+    assert 3 < alone["done"].sum() < len(rows)
+    same = ~alone["done"]
+    for name in ("board", "placer", "phase", "idle", "hacker_on", "to_move"):
+        assert np.array_equal(alone[name][same], match[name][same]), name
+    won = match["wins"] - before["wins"]
+    assert np.array_equal(alone["rewards"] > 0, won > 0)
 
 
 class Asked(agents.Agent):
@@ -44,7 +96,7 @@ class Asked(agents.Agent):
 
 def test_it_plays_the_round_as_its_agent_does():
     view, asked = view_of_match(), Asked()
-    expected = agents.load("greedy").policy(view.current_round())
+    expected = agents.load("greedy").policy(view.current_round()[1])
     assert np.array_equal(Rounds(asked).policy(view), expected)
     assert asked.game.options["rounds"] == "single"
     actions = agents.load("rounds:mixed:greedy,random=0").act(view)

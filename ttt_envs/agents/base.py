@@ -171,16 +171,15 @@ class Around(Agent):
         """Close the other agent."""
         self.agent.close()
 
-    def _ask(self, view: View, rows: np.ndarray, actions: np.ndarray) -> None:
-        """Write the other agent's actions in the positions `rows`, int64 (k,), into `actions`, int64 (n,).
+    def _ask(self, part: View, rows: np.ndarray, actions: np.ndarray) -> None:
+        """Write the other agent's actions in the k positions of `part` into `actions`, int64 (n,), at `rows`.
 
-        Raises AgentFailed, with the positions' numbers in `view`, if it fails in some of them.
+        Raises AgentFailed, with the positions' numbers among all n, if it fails in some of them.
         """
         if not len(rows):
             return
-        part = view.take(rows)
         try:
-            actions[rows] = check_actions(self.agent.act(part), (len(part),), view.game.num_actions)
+            actions[rows] = check_actions(self.agent.act(part), (len(part),), part.game.num_actions)
         except AgentFailed as error:
             actions[rows] = error.actions
             raise AgentFailed(self.name, actions, {int(rows[k]): each for k, each in error.faults.items()}) from None

@@ -40,7 +40,8 @@ class Mixed(Around):
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
         actions = np.empty(len(view), np.int64)
         choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
-        self._ask(view, np.flatnonzero(kind == 1), actions)
+        rows = np.flatnonzero(kind == 1)
+        self._ask(view.take(rows), rows, actions)
         return actions
 
     def policy(self, view: View) -> np.ndarray:

@@ -35,7 +35,8 @@ class OracleAgent(Around):
         policy, covered = self._best(view)
         actions = np.empty(len(view), np.int64)
         sample_rows(policy, stream_seeds(view.seeds, Stream.CHOICE), actions)
-        self._ask(view, np.flatnonzero(~covered), actions)
+        rows = np.flatnonzero(~covered)
+        self._ask(view.take(rows), rows, actions)
         return actions
 
     def policy(self, view: View) -> np.ndarray:

@@ -3,15 +3,17 @@
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent, Around
+from ttt_envs.agents.base import Agent, Around, uniform
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Stream, choose_rows, stream_seeds
 from ttt_envs.core.view import View
 
 
 class Rounds(Around):
     """Plays each round of a match as another agent plays single rounds, whatever the score is.
 
-    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`.
+    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`. What is decided between the
+    rounds, such as who begins, is chosen at random.
     """
 
     name = "rounds"
@@ -35,8 +37,16 @@ class Rounds(Around):
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
-        return self.agent.act(view.current_round())
+        actions = np.empty(len(view), np.int64)
+        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
+        rows, part = view.current_round()
+        self._ask(part, rows, actions)
+        return actions
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises ValueError as `check`."""
-        return self.agent.policy(view.current_round())
+        policy = uniform(view.masks)
+        rows, part = view.current_round()
+        if len(rows):
+            policy[rows] = self.agent.policy(part)
+        return policy

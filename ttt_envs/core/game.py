@@ -83,9 +83,10 @@ class Game:
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
-        current_round: (states (n,), none finished) -> (the game of a single round, states (n,) of it): in a match, the
-            rounds that are being played, each as a game by itself, with the same players, actions and masks. None where
-            a game is no match.
+        current_round: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states (k,) of that
+            game): in a match, the positions in which a round is being played, and these rounds, each as a game by
+            itself, with the same players, actions and masks. In the other positions something of the match is decided,
+            such as who begins the next round. None where a game is no match.
         factory: called with the options, gives this game again.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
@@ -130,7 +131,7 @@ class Game:
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
     ranges: Mapping[str, Range] | None = None
-    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray]] | None = None
+    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""

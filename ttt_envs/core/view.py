@@ -115,14 +115,16 @@ class View:
         """The view of some of the positions; rows int or bool (n,)."""
         return self._part(self.game, self._states[rows], rows)
 
-    def current_round(self) -> "View":
-        """The rounds that are being played, each as a game by itself, with the same seeds.
+    def current_round(self) -> tuple[np.ndarray, "View"]:
+        """The positions in which a round is being played, int64 (k,), and these rounds, each as a game by itself.
 
-        Raises ValueError if the game is no match.
+        The players and seeds are the same. In the other positions something of the match is decided, such as who begins
+        the next round. Raises ValueError if the game is no match.
         """
         if self.game.current_round is None:
             raise ValueError(f"{self.game!r} is no match of several rounds")
-        return self._part(*self.game.current_round(self._states), np.arange(len(self)))
+        game, rows, states = self.game.current_round(self._states)
+        return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
         """The view of states (k,) of `game` as the players of these rows see them, with their seeds and games."""

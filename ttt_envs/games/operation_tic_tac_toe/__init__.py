@@ -34,8 +34,8 @@
 - **Oracle**: see `solver`.
 """
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,9 @@ def make(
         player_names=tuple(text.MARKS),
         text_styles=text.STYLES,
         finished_round=text.finished_round,
+        current_round=partial(_current_round, cache(partial(make, **{**options, "mode": "round"})))
+        if is_match
+        else None,
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
@@ -139,6 +142,15 @@ def make(
         make_oracle=partial(_oracle, options),
         make_solve_commands=_solve_commands,
     )
+
+
+def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game, np.ndarray, np.ndarray]:
+    rows = np.flatnonzero(states["phase"] >= rules.TURN)
+    new = states[rows]
+    new["is_match"], new["round"], new["wins"], new["ended"] = False, 1, 0, rules.NO_ROUND
+    # What is not in hand is of no use in this round.
+    new["standing"] = np.where(new["standing"] == rules.IN_HAND, rules.IN_HAND, rules.USED)
+    return single(), rows, new
 
 
 def _hands(specialists: Any) -> tuple[Hand, Hand]:

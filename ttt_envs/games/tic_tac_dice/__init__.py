@@ -111,12 +111,12 @@ def _make(
 
 def _current_round(
     factory: Callable[..., Game], options: dict[str, Any], states: np.ndarray
-) -> tuple[Game, np.ndarray]:
+) -> tuple[Game, np.ndarray, np.ndarray]:
     new = states.copy()
     new["target"] = new["points"] = new["drawn"] = 0
     new["last"] = rules.NO_ROUND
     new["ply"] = (new["owner"] != rules.EMPTY).sum(axis=1)
-    return factory(**options), new
+    return factory(**options), np.arange(len(new)), new
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:
