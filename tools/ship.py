@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -170,7 +170,11 @@ def measured(
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(game_id, **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
-    value, low, high = figure(game, text.format(folder=folder), wanted["measure"], against, games, seed)
+    if "over" in wanted:
+        several = [ttt_envs.load(game_id, **options, **more) for more in wanted["over"]]
+        value = low = high = mean_figure(several, text.format(folder=folder), wanted["measure"], against, games, seed)
+    else:
+        value, low, high = figure(game, text.format(folder=folder), wanted["measure"], against, games, seed)
     others = [
         figure(game, text.format(folder=run), wanted["measure"], against, games, seed)[0]
         for run in (runs[1:] if wanted.get("each_seed") else [])
@@ -184,7 +188,17 @@ def measured(
     words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
     words += [f"--{'layouts' if on_layouts else 'games'} {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m tools.ship"
+    if "over" in wanted:
+        command = f"python -m tools.ship {game_id}/{own} --measure {shlex.quote(wanted['measure'] + ':' + against)}"
     return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
+
+
+def mean_figure(games: Sequence[Game], text: str, measure: str, against: str, number: int, seed: int) -> float:
+    """The mean of a figure over several games, each of which is printed."""
+    found = [figure(game, text, measure, against, number, seed)[0] for game in games]
+    for game, value in zip(games, found, strict=True):
+        print(f"    {value:.4f} {dict(game.options)}", flush=True)
+    return float(np.mean(found))
 
 
 def figure(game: Game, text: str, measure: str, against: str, games: int, seed: int) -> tuple[float, float, float]:

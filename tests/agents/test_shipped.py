@@ -13,6 +13,7 @@ import ttt_envs
 from tools import ship
 from ttt_envs import agents
 from ttt_envs.agents import shipped
+from ttt_envs.agents.rounds import Rounds
 from ttt_envs.agents.shipped import Card, cards, folder, read_card
 from ttt_envs.core import jit
 
@@ -101,6 +102,7 @@ def test_the_best_agent_is_the_one_for_the_options():
     for card in CARDS:
         if card.best:
             found = agents.load(f"trained:{card.game}").agent_for(ttt_envs.load(card.game, **card.options))
+            found = found.agent if isinstance(found, Rounds) else found
             assert found.name == card.agent.format(folder=folder() / card.game / card.name)
     with pytest.raises(ValueError, match="plays only games without chance"):
         agents.load("trained:super_tic_tac_toe").check(ttt_envs.load("tic_tac_dice"))
@@ -145,3 +147,24 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
     assert (after.outcomes[-1].low, after.outcomes[-1].games, after.outcomes[-1].seeds) == (0.4, 3, ())
     with pytest.raises(SystemExit, match="no figure 'score:nobody'"):
         ship.remeasure(name, recipe, ship.Config(measure=("score:nobody",)), ship.Console(quiet=True))
+
+
+def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
+    name, asked = "operation_tic_tac_toe/spies", []
+
+    def figure(game, text, *rest):
+        asked.append((game.options["first_placer"], text))
+        return float(len(asked)), 0.0, 9.0
+
+    monkeypatch.setattr(ship, "figure", figure)
+    wanted = {
+        "measure": "exploitability",
+        "against": "mean",
+        "options": {"mode": "round", "max_idle_turns": 2},
+        "over": [{"first_placer": 0}, {"first_placer": 1}],
+    }
+    found = ship.measured(*name.split("/"), {"agent": "random"}, wanted, folder() / name, [], seed=1)
+    assert asked == [(0, "random"), (1, "random")]
+    assert (found.value, found.low, found.high) == (1.5, 1.5, 1.5)
+    assert (found.options, found.against) == (wanted["options"], "mean")
+    assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
