@@ -127,7 +127,7 @@ def train_rounds(
                 save(0)
             while steps < config.steps:
                 measure()
-                until = min(steps // config.eval_every * config.eval_every + config.eval_every, config.steps)
+                until = min(probes.next(steps), config.steps)
                 with bar.training():
                     while steps < until:
                         interrupts.check()

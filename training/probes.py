@@ -122,6 +122,10 @@ class Probes:
             probe.name: curves.read_rows(self._path(probe, "csv"), probe.row) if resume else [] for probe in self.probes
         }
 
+    def next(self, steps: int) -> int:
+        """The number of steps at which the next measurement is due, if `steps` are done."""
+        return min(steps // probe.every * probe.every + probe.every for probe in self.probes)
+
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
         """Measure what is due after `steps` steps of training; with `last`, at the end of it, all."""
         for probe in self.probes:

@@ -12,6 +12,7 @@ from training import loop
 from training.logs import read_log
 from training.loop import Buffer
 from training.nets import Net
+from training.probes import Exploitability
 from training.value_learning import Config, MatrixGames, train
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
@@ -169,6 +170,14 @@ def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
         policy = agents.load(f"{spec}:{tmp_path}/x").policy(view)
         assert np.allclose(policy.sum(axis=1), 1)
         assert ((policy > 0.01).sum(axis=1) > 1).all()
+
+
+def test_each_metric_is_measured_as_often_as_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(Exploitability, "_of", lambda self, agent, check: (0.5, 0.0))
+    settings = {**AT_ONCE, "exploitability_every": 128, "eval_every": 10**9}
+    rows = train(Config(**settings, out=tmp_path / "x")).rows
+    assert [row.steps for row in rows["exploitability"]] == [0, 128, 256, 384, 512]
+    assert {row.steps for row in rows["score"]} == {0, 512}
 
 
 def test_both_players_learn_from_their_own_views():
