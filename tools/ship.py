@@ -276,6 +276,14 @@ def _value(outcome: Outcome) -> str:
     return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
 
 
+def _short(outcome: Outcome) -> str:
+    """What README's table calls a figure."""
+    if outcome.measure == "score":
+        return outcome.against
+    name = _NAMES.get(outcome.measure, outcome.measure)
+    return f"{name}, {outcome.against}" if outcome.against else name
+
+
 def _meaning(outcome: Outcome) -> str:
     text = _MEANING[outcome.measure].format(against=outcome.against, games=outcome.games)
     return text if outcome.measure == "score" or not outcome.against else f"{text}, {outcome.against}"
@@ -349,9 +357,7 @@ def table(found: list[Card]) -> str:
         if card.name == "ppo":
             continue
         shown = [each for each in card.outcomes if each.measure != "milliseconds"]
-        figures = "; ".join(
-            f"{each.against or _NAMES.get(each.measure, each.measure)} {_value(each)}" for each in shown
-        )
+        figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
         times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
         name = f"`trained:{card.game}/{card.name}`"
         lines.append(f"| {name} | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |")
