@@ -62,6 +62,7 @@ class Config(Settings):
         "exploration": (0.0, 1.0),
         "openings": (0, 10**6),
         "opening_share": (0.0, 1.0),
+        "simple_share": (0.0, 1.0),
         "depth": (1, MOST_PLIES),
         "save_every": (1, 10**15),
     }
@@ -74,6 +75,8 @@ class Config(Settings):
     """Plies to train on, those before --resume included."""
     eval_every: int = 5_000_000
     """Plies between two measurements of score and regret."""
+    prior: bool = False
+    """Begin with the weights that the game's patterns suggest, not with zeros."""
     learning_rate: float = 0.055
     """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
     decay: float = 0.5
@@ -84,6 +87,9 @@ class Config(Settings):
     """Games begin with up to so many random plies."""
     opening_share: float = 0.6
     """Share of the games that begin with random plies."""
+    simple_share: float = 0.0
+    """Share of the games with one learner: the others win at once where they can, else move at random. Where several
+    opponents keep a learner from winning it never learns how one wins."""
     depth: int = 1
     """Plies of alpha-beta search with which it is measured."""
     save_every: int = 2_000_000
@@ -101,13 +107,13 @@ def play(
         seed: uint64, of all that is random.
         games: number of games.
         weights, errors, totals: float32 (patterns,): weights, sums of their errors and of the errors' sizes.
-        settings: float64 (4,): learning rate, lambda, share of random moves, share of games with an opening, and the
-            most plies of that.
+        settings: float64 (6,): learning rate, lambda, share of random moves, share of games with an opening, the most
+            plies of that, and share of games with one learner.
         legal: bool (num_actions,), joint: int64 (players,), found: int64 (number,), room to work.
         history: int64 (plies, number), values: float64 (plies,), movers: int64 (plies,), free: bool (plies,): room for
             a game's positions: patterns, values, who had moved, and whether at random.
     """
-    rate, decay, exploration, share, openings = settings
+    rate, decay, exploration, share, openings, simple_share = settings
     state, after = room[0], room[1]
     players = joint.shape[0]
     # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
@@ -120,13 +126,17 @@ def play(
         opening = np.int64(state["ply"])
         if unit(rng.fold(start, 1)) < share:
             opening += rng.scale(rng.fold(start, 2), np.int64(openings) + 1)
+        learner = -1  # all are
+        if unit(rng.fold(start, 0)) < simple_share:
+            learner = rng.scale(rng.mix(rng.fold(start, 0)), players)
         length, at_random = 0, False
         while not state["done"]:
             mover = np.int64(state["to_move"])
             legal_mask(state, mover, legal)
             draw = rng.fold(start, 3 + 2 * np.int64(state["ply"]))
-            at_random = state["ply"] < opening or unit(draw) < exploration
-            best, highest = -1, -9.0
+            simple = learner >= 0 and mover != learner
+            at_random = state["ply"] < opening or (unit(draw) < exploration and not simple)
+            best, highest, ties = -1, -9.0, 0
             if at_random:
                 best = rng.choose(legal, rng.mix(draw))
             else:
@@ -137,11 +147,18 @@ def play(
                         step(after, joint)
                         if after["done"]:
                             value = 2.0 * after["rewards"][mover]  # beyond all estimates
+                        elif simple:
+                            value = 0.0
                         else:
                             find(after, mover, found)
                             value = worth(found, weights)
+                        # Of equals any one: all are, at first, and the same moves each time would repeat positions.
                         if value > highest:
-                            best, highest = action, value
+                            best, highest, ties = action, value, 1
+                        elif value == highest:
+                            ties += 1
+                            if rng.scale(rng.fold(draw, ties), ties) == 0:
+                                best = action
             joint[mover] = best
             step(state, joint)
             plies += 1
@@ -155,6 +172,8 @@ def play(
             back[player], stale[player] = state["rewards"][player], at_random
         for t in range(length - 1, -1, -1):
             mover, value = movers[t], values[t]
+            if learner >= 0 and mover != learner:
+                continue
             if stale[mover]:
                 back[mover], stale[mover] = value, False
             else:
@@ -209,10 +228,12 @@ class Table(torch.nn.Module):
         return tuple(buffer.numpy() for buffer in self.buffers())
 
 
-def check_game(game: Game) -> None:
+def check_game(game: Game, prior: bool = False) -> None:
     """Raise ValueError, naming what is missing, unless the game can be learned so."""
     if game.patterns is None:
         raise ValueError(f"{NAME} needs a game that has patterns; {game!r} has none")
+    if prior and game.patterns.prior is None:
+        raise ValueError(f"prior: the patterns of {game!r} suggest no weights to begin with")
     AlphaBeta().check(game)
 
 
@@ -228,15 +249,26 @@ def train(config: Config) -> Result:
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
     game, folder = config.load(), config.out
-    check_game(game)
+    check_game(game, config.prior)
     patterns = game.patterns
     assert patterns is not None
     table = Table(patterns.size)
     arrays = table.arrays()
+    if config.prior:
+        assert patterns.prior is not None
+        arrays[0][:] = patterns.prior()
     start = checkpoint.restore(folder, {"table": table}) if config.resume else 0
     kernel = kernel_for(game.rules, patterns.find)
     settings = np.array(
-        [config.learning_rate, config.decay, config.exploration, config.opening_share, config.openings], np.float64
+        [
+            config.learning_rate,
+            config.decay,
+            config.exploration,
+            config.opening_share,
+            config.openings,
+            config.simple_share,
+        ],
+        np.float64,
     )
     longest = game.max_plies
     room = (

@@ -1,10 +1,12 @@
 """The learner of n-tuple networks."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 
+import ttt_envs
 from training.ntuple import Config, train
 from ttt_envs import agents
 from ttt_envs.agents.ntuples import load_values
@@ -64,12 +66,25 @@ def test_a_run_is_resumed_as_if_it_had_not_stopped(tmp_path):
     assert np.array_equal(one, two)
 
 
+def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
+    game = ttt_envs.load("super_tic_tac_toe")
+    prior = np.random.default_rng(1).normal(size=game.patterns.size).astype(np.float32)
+    suggesting = dataclasses.replace(game, make_patterns=lambda: game.patterns._replace(prior=lambda: prior))
+    monkeypatch.setattr(Config, "load", lambda self: suggesting)
+    unlearned = {**TINY, "steps": 1, "learning_rate": 0.0}
+    for wanted in (True, False):
+        train(Config(**unlearned, prior=wanted, out=tmp_path / str(wanted)))
+        found = load_values(tmp_path / str(wanted)).weights
+        assert np.array_equal(found, prior if wanted else np.zeros_like(prior))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"game": "tic_tac_dice"}, "needs a game that has patterns"),
         ({"depth": 0}, "depth must be a whole number from 1"),
         ({"decay": 1.5}, "decay must be a number from 0 to 1"),
+        ({"prior": True}, "suggest no weights to begin with"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):
