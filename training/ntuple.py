@@ -58,6 +58,7 @@ class Config(Settings):
     RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
         **Settings.RANGES,
         "learning_rate": (0.0, 1e3),
+        "gamma": (0.0, 1.0),
         "decay": (0.0, 1.0),
         "exploration": (0.0, 1.0),
         "openings": (0, 10**6),
@@ -79,6 +80,8 @@ class Config(Settings):
     """Begin with the weights that the game's patterns suggest, not with zeros."""
     learning_rate: float = 0.055
     """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
+    gamma: float = 1.0
+    """Discount factor for each position that is learned from: below 1, sooner wins are worth more."""
     decay: float = 0.5
     """Lambda of TD(lambda): 0 learns from the next position alone, 1 from the end of the game alone."""
     exploration: float = 0.1
@@ -107,13 +110,13 @@ def play(
         seed: uint64, of all that is random.
         games: number of games.
         weights, errors, totals: float32 (patterns,): weights, sums of their errors and of the errors' sizes.
-        settings: float64 (6,): learning rate, lambda, share of random moves, share of games with an opening, the most
-            plies of that, and share of games with one learner.
+        settings: float64 (7,): learning rate, gamma, lambda, share of random moves, share of games with an opening, the
+            most plies of that, and share of games with one learner.
         legal: bool (num_actions,), joint: int64 (players,), found: int64 (number,), room to work.
         history: int64 (plies, number), values: float64 (plies,), movers: int64 (plies,), free: bool (plies,): room for
             a game's positions: patterns, values, who had moved, and whether at random.
     """
-    rate, decay, exploration, share, openings, simple_share = settings
+    rate, gamma, decay, exploration, share, openings, simple_share = settings
     state, after = room[0], room[1]
     players = joint.shape[0]
     # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
@@ -175,7 +178,7 @@ def play(
             if learner >= 0 and mover != learner:
                 continue
             if stale[mover]:
-                back[mover], stale[mover] = value, False
+                back[mover], stale[mover] = gamma * value, False
             else:
                 error = (back[mover] - value) * (1 - value * value)
                 for k in range(history.shape[1]):
@@ -184,7 +187,7 @@ def play(
                     weights[w] += own * error
                     errors[w] += error
                     totals[w] += abs(error)
-                back[mover] = decay * back[mover] + (1 - decay) * value
+                back[mover] = gamma * (decay * back[mover] + (1 - decay) * value)
             if players == 2:  # what one wins the other loses
                 back[1 - mover], stale[1 - mover] = -back[mover], False
             if free[t]:
@@ -262,6 +265,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     settings = np.array(
         [
             config.learning_rate,
+            config.gamma,
             config.decay,
             config.exploration,
             config.opening_share,

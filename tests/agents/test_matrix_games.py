@@ -48,6 +48,20 @@ def test_known_games(payoffs, value, mix, other):
         assert got.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("payoffs", "value", "mix", "other"),
+    [
+        pytest.param([[4, 1, 2], [3, 0, 5], [2, -1, 0]], 1, [1, 0, 0], [0, 1, 0], id="one"),
+        pytest.param([[0, 2, 0], [-1, 3, 0], [0, 5, 0]], 0, [0.5, 0, 0.5], [0.5, 0, 0.5], id="several, shared evenly"),
+        pytest.param([[0, 0], [0, 0]], 0, [0.5, 0.5], [0.5, 0.5], id="everywhere"),
+    ],
+)
+def test_a_saddle_point_needs_no_iterations(payoffs, value, mix, other):
+    found, *mixes = solved(payoffs, iterations=1)
+    assert found == value
+    assert np.array_equal(mixes, [mix, other])
+
+
 def exact(payoffs: np.ndarray) -> float:
     """The value by linear programming: the largest u for which a mix of rows gets u from every column."""
     linprog = pytest.importorskip("scipy.optimize").linprog

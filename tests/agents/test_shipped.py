@@ -24,6 +24,7 @@ each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game
 LONG = {
     "martian_tic_tac_toe/ntuple",
     "martian_tic_tac_toe/ntuple_4x4",
+    "martian_tic_tac_toe/ntuple_5x5_3p",
     "big_tic_tac_dice/values",
     "tic_tac_super_dice/values",
 }

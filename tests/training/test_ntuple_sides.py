@@ -22,14 +22,16 @@ def find(state, player, out):
     out[0] = state["stones"]
 
 
-def learned(seed: int, exploration: float, simple_share: float = 0.0) -> tuple[np.ndarray, list[int]]:
+def learned(
+    seed: int, exploration: float, simple_share: float = 0.0, gamma: float = 1.0
+) -> tuple[np.ndarray, list[int]]:
     """The weights after a game without estimates before it, and its actions; rewards are learned as they are."""
     game = toy_race.make(lucky=False)
     weights, errors, totals = np.zeros((3, 8), np.float32)
     found, history, values, movers, free = (
         np.zeros(1, np.int64), np.zeros((7, 1), np.int64), np.zeros(7), np.zeros(7, np.int64), np.zeros(7, np.bool_)
     )  # fmt: skip
-    settings = np.array([0.1, 1.0, exploration, 0.0, 0.0, simple_share])
+    settings = np.array([0.1, gamma, 1.0, exploration, 0.0, 0.0, simple_share])
     room = np.zeros(2, np.bool_), np.zeros(PLAYERS, np.int64), found, history, values, movers, free
     states = np.repeat(game.prototype, 2)
     plies = kernel_for(game.rules, find)(
@@ -81,3 +83,16 @@ def test_one_learner_learns_from_their_own_moves_alone():
 def test_of_equal_moves_any_is_played():
     """Nothing is known at first; the same moves in each game would show the learner the same positions."""
     assert len({tuple(learned(seed, exploration=0.0)[1]) for seed in range(20)}) > 5
+
+
+@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
+def test_what_comes_later_is_discounted():
+    for seed in range(5):
+        plain, taken = learned(seed, exploration=0.0)
+        weights, same = learned(seed, exploration=0.0, gamma=0.5)
+        assert taken == same
+        left = 7 - np.cumsum(taken)[:-1]
+        # Each player counts their own positions, from the last one back.
+        for player in range(PLAYERS):
+            own = left[player::PLAYERS][::-1]
+            assert weights[own] == pytest.approx(plain[own] * 0.5 ** np.arange(len(own)), rel=1e-5)

@@ -41,10 +41,14 @@ def attempt(call: Callable[[], Any], wanted: type[Exception] | None, what: str) 
     return found
 
 
+def one_number(value: Any) -> Any:
+    """What an array of one entry holds; anything else as it is."""
+    return value.reshape(())[()] if isinstance(value, np.ndarray) and value.size == 1 else value
+
+
 def fault_of_number(value: Any, end: float) -> type[Exception] | None:
-    """The error of a value that must be a whole number from 0 to below `end`."""
-    if isinstance(value, np.ndarray) and value.shape == ():
-        value = value[()]
+    """The error of a value that must be a whole number from 0 to below `end`, or an array of one."""
+    value = one_number(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         return TypeError
     return None if 0 <= int(value) < end else ValueError

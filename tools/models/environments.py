@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from tools.models.common import CALLS, attempt, check, check_rewards, fault_of_number, fault_of_seed, masks_of
+from tools.models.common import (
+    CALLS,
+    attempt,
+    check,
+    check_rewards,
+    fault_of_number,
+    fault_of_seed,
+    masks_of,
+    one_number,
+)
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
@@ -174,7 +183,7 @@ class AecModel(_Single):
             wanted = None if action is None else ValueError
         else:
             wanted = fault_of_number(action, self.game.num_actions)
-            illegal = wanted is None and int(action) not in self.legal()
+            illegal = wanted is None and int(one_number(action)) not in self.legal()
             wanted = IllegalAction if illegal and self.illegal == "raise" else wanted
         attempt(lambda: self.env.step(action), wanted, f"step({action!r})")
         if wanted is None and over:
@@ -182,7 +191,7 @@ class AecModel(_Single):
         elif wanted is None and illegal:
             self._forfeit([self.mover])
         elif wanted is None:
-            self._choose(int(action))
+            self._choose(int(one_number(action)))
         self.check()
 
     def _choose(self, action: int) -> None:
@@ -287,14 +296,14 @@ class ParallelModel(_Single):
             wanted = next((fault for name in self.names if (fault := fault_of_number(actions[name], end))), None)
             if wanted is None:
                 legal = self.legal()
-                offenders = [p for p, name in enumerate(self.names) if not legal[p, int(actions[name])]]
+                offenders = [p for p, name in enumerate(self.names) if not legal[p, int(one_number(actions[name]))]]
                 wanted = IllegalAction if offenders and self.illegal == "raise" else None
         found = attempt(lambda: self.env.step(actions), wanted, f"step({actions!r})")
         if wanted is None:
             if offenders:
                 self._forfeit(offenders)
             else:
-                joint = np.array([int(actions[name]) for name in self.names])
+                joint = np.array([int(one_number(actions[name])) for name in self.names])
                 joint[joint == self.game.num_actions] = -1
                 self.game.loops.step_one(self.states, 0, joint)
             observations, rewards, terminations, truncations, infos = found

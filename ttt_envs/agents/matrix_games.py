@@ -269,6 +269,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
     if height == 1:
         mix[0] = 1.0
         return share_best(payoffs[0], -1.0, other_mix)
+    if share_saddle(payoffs, mix, other_mix):
+        return payoffs[mix.argmax(), other_mix.argmax()]
     now, other = np.full(height, 1.0 / height), np.full(width, 1.0 / width)
     regrets, other_regrets = np.zeros(height), np.zeros(width)
     gains, losses = np.empty(height), np.empty(width)
@@ -296,6 +298,22 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
         for y in range(width):
             value += mix[x] * payoffs[x, y] * other_mix[y]
     return value
+
+
+@jit.kernel
+def share_saddle(payoffs, mix, other_mix):
+    """Whether no player gains by mixing; then fills the mixes: each player's safest actions, evenly."""
+    # What each action of either player is sure of, to the player of the rows.
+    worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
+    for x in range(payoffs.shape[0]):
+        for y in range(payoffs.shape[1]):
+            worst[x] = min(worst[x], payoffs[x, y])
+            best[y] = max(best[y], payoffs[x, y])
+    if worst.max() < best.min():
+        return False
+    share_best(worst, 1.0, mix)
+    share_best(best, -1.0, other_mix)
+    return True
 
 
 @jit.kernel
