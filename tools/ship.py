@@ -21,7 +21,9 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -194,28 +196,42 @@ def measured(
 
 
 def mean_figure(games: Sequence[Game], text: str, measure: str, against: str, number: int, seed: int) -> float:
-    """The mean of a figure over several games, each of which is printed."""
-    found = [figure(game, text, measure, against, number, seed)[0] for game in games]
-    for game, value in zip(games, found, strict=True):
-        print(f"    {value:.4f} {dict(game.options)}", flush=True)
+    """The mean of a figure over several games, each of which is printed; a process for each core measures them."""
+    found = []
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        waiting = [
+            pool.submit(_figure_of, game.id, dict(game.options), text, measure, against, number, seed) for game in games
+        ]
+        for game, value in zip(games, waiting, strict=True):
+            found.append(value.result())
+            print(f"    {found[-1]:.4f} {dict(game.options)}", flush=True)
     return float(np.mean(found))
 
 
-def figure(game: Game, text: str, measure: str, against: str, games: int, seed: int) -> tuple[float, float, float]:
-    """A figure and its interval."""
+def _figure_of(
+    game_id: str, options: dict[str, Any], text: str, measure: str, against: str, games: int, seed: int
+) -> float:
+    """The figure of a game that is loaded anew, in a process of its own."""
+    return figure(ttt_envs.load(game_id, **options), text, measure, against, games, seed, quiet=True)[0]
+
+
+def figure(
+    game: Game, text: str, measure: str, against: str, games: int, seed: int, quiet: bool = False
+) -> tuple[float, float, float]:
+    """A figure and its interval; `quiet`: without a progress bar."""
     agent = agents.load(text)
     if measure == "score":
-        rated = _whole(tournament(game, [agent, against], games=games, seed=seed)).ratings
+        rated = _whole(tournament(game, [agent, against], games=games, seed=seed, quiet=quiet)).ratings
         return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
     if measure == "regret":
-        (found,) = _whole(regret(game, [agent], games=games, seed=seed)).measurements
+        (found,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
         width = found.per_game_half_width
         return found.per_game, found.per_game - width, found.per_game + width
     if measure == "layouts":
         mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
         return mean, mean - width, mean + width
     if measure == "exploitability":
-        (known,) = _whole(exploitability(game, [agent], seed=seed)).measurements
+        (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
         return known.exploitability, known.exploitability - known.half_width, known.exploitability + known.half_width
     assert measure == "milliseconds", measure
     return milliseconds(game, agent)

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -151,13 +152,14 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
 
 
 def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
-    name, asked = "operation_tic_tac_toe/spies", []
+    name = "operation_tic_tac_toe/spies"
 
-    def figure(game, text, *rest):
-        asked.append((game.options["first_placer"], text))
-        return float(len(asked)), 0.0, 9.0
+    def figure(game, text, *rest, quiet):
+        assert (text, rest, quiet) == ("random", ("exploitability", "mean", 0, 1), True)
+        return 1.0 + game.options["first_placer"], 0.0, 9.0
 
     monkeypatch.setattr(ship, "figure", figure)
+    monkeypatch.setattr(ship, "ProcessPoolExecutor", lambda mp_context: ThreadPoolExecutor())
     wanted = {
         "measure": "exploitability",
         "against": "mean",
@@ -165,7 +167,6 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
         "over": [{"first_placer": 0}, {"first_placer": 1}],
     }
     found = ship.measured(*name.split("/"), {"agent": "random"}, wanted, folder() / name, [], seed=1)
-    assert asked == [(0, "random"), (1, "random")]
     assert (found.value, found.low, found.high) == (1.5, 1.5, 1.5)
     assert (found.options, found.against) == (wanted["options"], "mean")
     assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
