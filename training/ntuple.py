@@ -77,7 +77,8 @@ class Config(Settings):
     eval_every: int = 5_000_000
     """Plies between two measurements of score and regret."""
     prior: bool = False
-    """Begin with the weights that the game's patterns suggest, not with zeros."""
+    """Begin with the weights that the game's patterns suggest, not with zeros: it is as if their sum shaped the rewards
+    (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""
     learning_rate: float = 0.055
     """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
     gamma: float = 1.0
