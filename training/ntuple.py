@@ -177,7 +177,7 @@ def play(
         for t in range(length - 1, -1, -1):
             mover, value = movers[t], values[t]
             if learner >= 0 and mover != learner:
-                continue
+                continue  # what the others do is as chance to the learner
             if stale[mover]:
                 back[mover], stale[mover] = gamma * value, False
             else:

@@ -252,8 +252,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
     """The value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
 
     Regret matching+ in which the players take turns to answer each other, the t-th strategy counting t times in the
-    average: Tammelin et al., "Solving heads-up limit Texas hold'em", IJCAI 2015. If one player has no choice, the other
-    one mixes their best actions.
+    average: Tammelin et al., "Solving heads-up limit Texas hold'em", IJCAI 2015. Where nobody gains by mixing, as if a
+    player has no choice, this is found at once, and the players share their probability among their best actions.
 
     Args:
         payoffs: float64 (m, n), what the player of the rows gets.
@@ -261,16 +261,10 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
         mix, other_mix: float64 (m,) and (n,), out.
     """
     height, width = payoffs.shape
-    mix[:] = 0.0
-    other_mix[:] = 0.0
-    if width == 1:
-        other_mix[0] = 1.0
-        return share_best(payoffs[:, 0], 1.0, mix)
-    if height == 1:
-        mix[0] = 1.0
-        return share_best(payoffs[0], -1.0, other_mix)
     if share_saddle(payoffs, mix, other_mix):
         return payoffs[mix.argmax(), other_mix.argmax()]
+    mix[:] = 0.0
+    other_mix[:] = 0.0
     now, other = np.full(height, 1.0 / height), np.full(width, 1.0 / width)
     regrets, other_regrets = np.zeros(height), np.zeros(width)
     gains, losses = np.empty(height), np.empty(width)
@@ -302,7 +296,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
-    """Whether no player gains by mixing; then fills the mixes: each player's safest actions, evenly."""
+    """Whether there is a saddle point, so that no player gains by mixing; then fills the mixes: the safest actions of
+    each, evenly."""
     # What each action of either player is sure of, to the player of the rows.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
@@ -332,7 +327,7 @@ def match_regrets(gains, regrets, strategy):
 
 @jit.kernel
 def share_best(payoffs, sign, mix):
-    """Mix the actions of the largest sign * payoff evenly, and give their payoff; float64 (n,)."""
+    """Mix the actions of the largest sign * payoff evenly; float64 (n,)."""
     best = payoffs[0]
     for k in range(payoffs.shape[0]):
         if sign * payoffs[k] > sign * best:
@@ -340,4 +335,3 @@ def share_best(payoffs, sign, mix):
     for k in range(payoffs.shape[0]):
         mix[k] = payoffs[k] == best
     mix /= mix.sum()
-    return best
