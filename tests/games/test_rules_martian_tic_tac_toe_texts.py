@@ -1,0 +1,195 @@
+"""Texts and options of Martian Tic-Tac-Toe that are refused, and why."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from martian_positions import (
+    BLUE_STUCK,
+    BLUE_STUCK_OF_THREE,
+    CALM,
+    EVERY_KIND,
+    FULL,
+    ID,
+    THREE,
+    Position,
+    position,
+    text_of,
+)
+
+import ttt_envs
+from ttt_envs.core.game import Game
+
+
+@pytest.fixture
+def load() -> Callable[..., Game]:
+    """Called with options."""
+    return partial(ttt_envs.load, ID)
+
+
+# --- texts that are refused ---
+
+
+def change(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
+
+
+KINDS = text_of("R to move", EVERY_KIND, 50)
+SHUFFLED = text_of("R to move", CALM, 50, 2, "R a1 from R1, B c3 from B1, R a1 from R2, B c3 from B2")
+LINE = "R1 R1 R1 / B1 B1 . / . . ."
+
+REFUSED = {
+    "nothing": ("", "3 numbered rows of 3 cells"),
+    "a row too few": (change(KINDS, "3 . . .\n", ""), "3 numbered rows"),
+    "a row too many": (change(KINDS, "ply", "4 . . .\nply"), "a line like 'ply 4, occurred 1'"),
+    "a cell too few": (change(KINDS, "B1 B2 B3", "B1 B2"), "3 numbered rows of 3 cells"),
+    "a cell too many": (change(KINDS, "B1 B2 B3", "B1 B2 B3 ."), "3 numbered rows of 3 cells"),
+    "unknown colour": (change(KINDS, "B1", "W1"), "a colour of R, B and a size from 1 to 3, not 'W1'"),
+    "colour of a third player": (change(KINDS, "B1", "Y1"), "not 'Y1'"),
+    "size 0": (change(KINDS, "B1", "B0"), "not 'B0'"),
+    "size 4": (change(KINDS, "B1", "B4"), "not 'B4'"),
+    "no size": (change(KINDS, "B1", "B"), "not 'B'"),
+    "too long a piece": (change(KINDS, "B1", "B12"), "not 'B12'"),
+    "four of a size": (text_of("R to move", "R1 R1 . / R1 . R1 / B1 . .", 50), "R has only 3 pieces of size 1"),
+    "wrong stashes": (
+        change(KINDS, "ply", "stashes: R 2 2 2, B 2 2 3 (small, medium, large)\nply"),
+        "the stashes must be what is not on the board",
+    ),
+    "too few stashes": (change(KINDS, "ply", "stashes: R 2 2 2\nply"), "the stashes must be"),
+    "no count of plies": (change(KINDS, "ply 50, occurred 1", ""), "a line like 'ply 4, occurred 1'"),
+    "a negative ply": (change(KINDS, "ply 50", "ply -1"), "a line like 'ply 4, occurred 1'"),
+    "occurred 12": (change(KINDS, "occurred 1", "occurred 12"), "a line like 'ply 4, occurred 1'"),
+    "occurred 200": (change(KINDS, "occurred 1", "occurred 200"), "a line like 'ply 4, occurred 1'"),
+    "too few plies": (change(KINDS, "ply 50", "ply 5"), "take from 6 to 300 plies"),
+    "fewer plies than the log": (change(SHUFFLED, "ply 50", "ply 5"), "take from 6 to 300 plies"),
+    "too many plies": (change(KINDS, "ply 50", "ply 301"), "take from 6 to 300 plies"),
+    "occurred 0": (change(KINDS, "occurred 1", "occurred 0"), "the position has occurred 1 times"),
+    "occurred without a log": (change(KINDS, "occurred 1", "occurred 2"), "the position has occurred 1 times"),
+    "occurred less than the log says": (
+        change(SHUFFLED, "occurred 2", "occurred 1"),
+        "the position has occurred 2 times",
+    ),
+    "occurred more often than a game goes on": (
+        text_of("over: draw, R to move", CALM, 50, 4, ", ".join(SHUFFLED.split("placement: ")[1] for _ in range(3))),
+        "the game was over before",
+    ),
+    "the third occurrence, and not over": (
+        text_of("R to move", CALM, 50, 3, ", ".join(SHUFFLED.split("placement: ")[1] for _ in range(2))),
+        "whether it is over must fit",
+    ),
+    "over for no reason": (change(KINDS, "R to move", "over: draw, R to move"), "whether it is over must fit"),
+    "not over at the last ply": (change(KINDS, "ply 50", "ply 300"), "whether it is over must fit"),
+    "a line, and not over": (text_of("B to move", LINE, 50), "R has a line, so the first line must say"),
+    "a line, and a draw": (text_of("over: draw, B to move", LINE, 300), "R has a line"),
+    "wins without a line": (change(KINDS, "R to move", "over: R wins"), "R must have a line, and nobody else"),
+    "the other one wins": (text_of("over: B wins", LINE, 50), "B must have a line, and nobody else"),
+    "two winners": (text_of("over: R wins", "R1 R1 R1 / B1 B1 B1 / . . .", 50), "R must have a line, and nobody else"),
+    "a win occurs once": (text_of("over: R wins", LINE, 50, 2), "the position has occurred 1 times"),
+    "no such player": (change(KINDS, "R to move", "Y to move"), "the first line must be like"),
+    "other words": (change(KINDS, "R to move", "R to play"), "the first line must be like"),
+    "over, and to move": (change(KINDS, "R to move", "over: R to move"), "the first line must be like"),
+    "wins, and not over": (change(KINDS, "R to move", "R wins"), "the first line must be like"),
+    "a log of another form": (change(SHUFFLED, "R a1 from R1,", "R a1=1,"), "is like 'R b2 from B1', not 'R a1=1'"),
+    "a log of an unknown cell": (change(SHUFFLED, "R a1 from R1,", "R a4 from R1,"), "is like 'R b2 from B1'"),
+    "a log of an unknown player": (change(SHUFFLED, "R a1 from R1,", "Y a1 from R1,"), "is like 'R b2 from B1'"),
+    "a log of an unknown piece": (change(SHUFFLED, "R a1 from R1,", "R a1 from Y1,"), "not 'Y1'"),
+    "a log of placements": (change(SHUFFLED, "R a1 from R1,", "R a1 from .,"), "is like 'R b2 from B1'"),
+    "an empty log": (KINDS + "\nsince the last placement:", "is like 'R b2 from B1'"),
+    "other lines": (KINDS + "\nand so on", "only 'since the last placement: ...' may stand"),
+    "a line after the log": (SHUFFLED + "\nand so on", "only 'since the last placement: ...' may stand"),
+    "more than a game remembers": (
+        text_of("R to move", CALM, 300, 1, ", ".join(["R a1 from R2"] * 301)),
+        "no game with these options remembers 301 moves",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "match"), REFUSED.values(), ids=REFUSED)
+def test_a_text_is_refused_in_words(load, text, match):
+    with pytest.raises(ValueError, match=match.replace("(", r"\(")):
+        load().parse_state(text)
+
+
+def test_the_texts_that_are_changed_above_are_good(load):
+    assert position(load(), "R to move", EVERY_KIND).stash == [[2, 2, 2], [2, 2, 2]]
+    assert Position(load(), load().parse_state(SHUFFLED)).occurred == 2
+    assert position(load(), "over: R wins", LINE).rewards == [1, -1]
+
+
+def test_other_texts_are_refused_with_other_options(load):
+    unlimited = load(repetition_limit=None, max_plies=152)
+    with pytest.raises(ValueError, match="no game with these options remembers 1 moves"):
+        unlimited.parse_state(text_of("R to move", CALM, 50, 1, "R a1 from R2"))
+    with pytest.raises(ValueError, match="has occurred 1 times"):
+        unlimited.parse_state(text_of("R to move", CALM, 50, 2))
+    with pytest.raises(ValueError, match="4 numbered rows of 4 cells"):
+        load(size=4, max_plies=80).parse_state(KINDS)
+    with pytest.raises(ValueError, match="R has only 5 pieces of size 2"):
+        load(**THREE).parse_state(
+            text_of("R to move", "R2 R2 R2 R2 . / R2 R2 . . . / . . . . . / . . . . . / . . . . .", 50)
+        )
+
+
+def test_a_player_without_a_move_is_not_to_move(load):
+    with pytest.raises(ValueError, match="B has no legal move, so it is another player's turn"):
+        load(**THREE).parse_state(text_of("B to move", BLUE_STUCK_OF_THREE, 50))
+    nobody = BLUE_STUCK.replace("R2 . /", "R2 R1 /")
+    with pytest.raises(ValueError, match="whether it is over must fit"):
+        load(**FULL).parse_state(text_of("R to move", nobody, 50))
+    assert position(load(**FULL), "over: draw, B to move", nobody).over
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"size": 2}, ValueError, "size=2 must be from 3 to 8"),
+        ({"size": 9}, ValueError, "size=9 must be from 3 to 8"),
+        ({"size": 3.0}, TypeError, "size=3.0 must be a whole number"),
+        ({"size": "3"}, TypeError, "size='3' must be a whole number"),
+        ({"size": True}, TypeError, "size=True must be a whole number"),
+        ({"size": None}, TypeError, "size=None must be a whole number"),
+        ({"players": 1}, ValueError, "players=1 must be from 2 to 2"),
+        ({"players": 3}, ValueError, "players=3 must be from 2 to 2"),
+        ({"players": 3, "size": 4}, ValueError, "players=3 must be from 2 to 2"),
+        ({"players": 1, "size": 5}, ValueError, "players=1 must be from 2 to 4"),
+        ({"players": 5, "size": 8}, ValueError, "players=5 must be from 2 to 4"),
+        ({"players": "2"}, TypeError, "players='2' must be a whole number"),
+        ({"repetition_limit": 1}, ValueError, "repetition_limit=1 must be from 2 to 9"),
+        ({"repetition_limit": 0}, ValueError, "repetition_limit=0 must be from 2 to 9"),
+        ({"repetition_limit": 10}, ValueError, "repetition_limit=10 must be from 2 to 9"),
+        ({"repetition_limit": "x"}, TypeError, "repetition_limit='x' must be a whole number"),
+        ({"repetition_limit": False}, TypeError, "repetition_limit=False must be a whole number"),
+        ({"max_plies": 100}, ValueError, "max_plies=100 must be from 152 to 65535"),
+        ({"max_plies": 0}, ValueError, "max_plies=0 must be from 152"),
+        ({"max_plies": 151}, ValueError, "max_plies=151 must be from 152"),
+        ({"size": 4, "max_plies": 0}, ValueError, "max_plies=0 must be from 2"),
+        ({"size": 5, "players": 4, "max_plies": 3}, ValueError, "max_plies=3 must be from 4"),
+        ({"max_plies": 65536}, ValueError, "max_plies=65536 must be from 152 to 65535"),
+        ({"max_plies": 300.0}, TypeError, "max_plies=300.0 must be a whole number"),
+        ({"same_size_swap": 1}, ValueError, "same_size_swap=1 must be one of False, True"),
+        ({"same_size_swap": "yes"}, ValueError, "same_size_swap='yes' must be one of False, True"),
+        ({"same_size_swap": None}, ValueError, "same_size_swap=None must be one of False, True"),
+    ],
+)
+def test_options_are_refused_in_words(load, options, error, match):
+    with pytest.raises(error, match=match):
+        load(**options)
+
+
+def test_defaults(load):
+    assert dict(load().options) == {
+        "size": 3,
+        "players": 2,
+        "repetition_limit": 3,
+        "max_plies": 300,
+        "same_size_swap": False,
+    }
+    assert [load(size=size).max_plies for size in range(4, 9)] == [25 * size**2 for size in range(4, 9)]
+    assert [load(size=size).prototype["pieces"][0] for size in range(3, 9)] == [3, 4, 5, 5, 5, 5]
+    assert load(repetition_limit=None).options["repetition_limit"] is None
+    assert load(size=np.int64(4)).options["size"] == 4
