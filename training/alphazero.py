@@ -39,6 +39,7 @@ from training import actors, checkpoint, seeds
 from training.actors import WithActors
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
+from training.optimizers import Optimizers
 from training.settings import Result, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
@@ -281,8 +282,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
     net, average = Net(info), Net(info)
     average.load_state_dict(net.state_dict())
-    optimizer = torch.optim.AdamW(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
-    parts: checkpoint.Parts = {"net": net, "average": average, "optimizer": optimizer}
+    optimizers: Optimizers = {
+        "optimizer": torch.optim.AdamW(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    }
+    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
@@ -314,7 +317,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         loss = policy_loss(found["policy"], target)
         loss += functional.mse_loss(found["value"], torch.from_numpy(rows["values"]))
         rate = config.learning_rate * max(1 - done, 0.01)
-        latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
+        latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""

@@ -37,6 +37,7 @@ from training import checkpoint, seeds
 from training.loop import gradient_step, train_rounds
 from training.nets import Net, load_net
 from training.opponents import Opponents
+from training.optimizers import adam
 from training.probes import due
 from training.settings import Result, SelfPlay, check_sizes
 from ttt_envs.agents import Agent, View
@@ -197,8 +198,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, config.hidden, 0)
     net, target = Net(info), Net(info)
     target.load_state_dict(net.state_dict())
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
-    parts: checkpoint.Parts = {"net": net, "target": target, "optimizer": optimizer}
+    optimizers = adam(net, config.learning_rate)
+    parts: checkpoint.Parts = {"net": net, "target": target, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
@@ -242,7 +243,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
         loss = functional.smooth_l1_loss(values, targets(net, target, found, config.double))
         rate = config.learning_rate * max(1 - done, 0.1)
-        numbers.update(gradient_step(loss, net, target, optimizer, rate=rate, share=config.target_share))
+        numbers.update(gradient_step(loss, net, target, optimizers, rate=rate, share=config.target_share))
         numbers["train/exploration"] = current.exploration
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:

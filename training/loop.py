@@ -9,6 +9,7 @@ from training import checkpoint
 from training.interrupts import Interrupts
 from training.logs import Log
 from training.nets import Net
+from training.optimizers import Optimizers
 from training.probes import Probes
 from training.progress import Bar
 from training.settings import Result
@@ -51,18 +52,19 @@ def turns_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def gradient_step(
-    loss: torch.Tensor, net: Net, average: Net, optimizer: torch.optim.Optimizer, *, rate: float, share: float
+    loss: torch.Tensor, net: Net, average: Net, optimizers: Optimizers, *, rate: float, share: float
 ) -> dict[str, float]:
-    """Descend from `loss` by `optimizer` at learning rate `rate`, and move `average` towards `net` by `share`.
+    """Descend from `loss` by `optimizers` at learning rate `rate`, and move `average` towards `net` by `share`.
 
     Returns numbers for the log.
     """
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    optimizer.zero_grad(set_to_none=True)
+    net.zero_grad(set_to_none=True)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-    optimizer.step()
+    for optimizer in optimizers.values():
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
     with torch.no_grad():
         for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
             mean.lerp_(latest, share)

@@ -45,6 +45,7 @@ from training import actors, checkpoint, seeds
 from training.actors import WithActors
 from training.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
 from training.nets import Net
+from training.optimizers import OPTIMIZERS
 from training.settings import Result, check_sizes
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
@@ -90,7 +91,9 @@ class Config(WithActors):
     updates: int | None = None
     """Gradient steps a round; None: 1, or 8 where players choose at once."""
     learning_rate: float = 2e-3
-    """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
+    """Learning rate, decreased linearly over --steps to a hundredth."""
+    optimizer: str = "adam"
+    """adam or muon; a step of muon takes longer, and learns more where the network is large."""
     exploration: float | None = None
     """Share of random actions in the games that are learned from; None: 0.1, or 0.5 where players choose at once."""
     gamma: float = 1.0
@@ -108,6 +111,8 @@ class Config(WithActors):
     """Where players choose at once: weight of the policy's loss, beside 1 for the value's."""
     iterations: int = 150
     """Where players choose at once: iterations of regret matching+ in each matrix game."""
+    extend: bool = False
+    """Where players choose at once: look one ply further where after them one player decides alone."""
     worlds: int = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: int = 100_000
@@ -120,6 +125,7 @@ class Config(WithActors):
             raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
         check_sizes(hidden=self.hidden)
         choice("precision", self.precision, ("highest", "medium"))
+        choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
 
 
 #: A symmetry as permutations of features and of actions.
@@ -171,7 +177,7 @@ class MatrixGames:
         """Raise ValueError for a game that does not fit."""
         check_two_players(game, NAME)
         self.game, self.gamma = game, config.gamma
-        self.iterations, self.policy_weight = config.iterations, config.policy_weight
+        self.iterations, self.extend, self.policy_weight = config.iterations, config.extend, config.policy_weight
         self.exploration = 0.5 if config.exploration is None else config.exploration
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
@@ -183,7 +189,8 @@ class MatrixGames:
         def values(observations: np.ndarray) -> np.ndarray:
             return self.gamma * evaluate(average, observations, "value")[:, 0]
 
-        found = equilibria(self.game, batch.states, seeds, from_both_seats(values), self.iterations)
+        value = from_both_seats(values)
+        found = equilibria(self.game, batch.states, seeds, value, self.iterations, extend=self.extend)
         masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration
@@ -268,8 +275,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.manual_seed(config.seed)
     net, average = Net(backup.info), Net(backup.info)
     average.load_state_dict(net.state_dict())
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
-    parts: checkpoint.Parts = {"net": net, "average": average, "optimizer": optimizer}
+    optimizers = OPTIMIZERS[config.optimizer](net, config.learning_rate)
+    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
@@ -289,7 +296,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
             turn = turns[generator.integers(len(turns))]
             loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
-            latest.update(gradient_step(loss, net, average, optimizer, rate=rate, share=config.average))
+            latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:

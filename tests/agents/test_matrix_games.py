@@ -8,7 +8,7 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import matrix_games
-from ttt_envs.agents.matrix_games import equilibria, from_both_seats, solve_matrix
+from ttt_envs.agents.matrix_games import Known, equilibria, from_both_seats, solve_matrix
 from ttt_envs.agents.network import Lookahead
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
@@ -163,6 +163,36 @@ def test_every_pair_of_actions_is_played(game, plies, n, worlds):
         for player in range(2):
             legal = legal_actions(game, states[i : i + 1], player)
             assert found.policies[i, player, legal] == pytest.approx(mixes[player][: len(legal)], abs=1e-6)
+
+
+def test_positions_in_which_one_player_decides_are_extended():
+    """Such a position is worth the best that follows; of the others the value is asked, as without."""
+    states, extended = positions(DRAWN, 60, 4), []
+
+    def value(batch: ttt_envs.Batch) -> float:
+        deciding = [player for player in range(2) if batch.masks(player).any()]
+        if len(deciding) == 2:
+            return slow_value(batch)
+        matrix = slow_matrix(DRAWN, batch.states, int(batch.states["rng"][0]), slow_value)
+        extended.append(matrix)
+        return matrix.max() if deciding == [0] else matrix.min()
+
+    seeds = np.zeros((len(states), 1), np.uint64)
+    known = Known({}, {})
+    found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known, extend=True)
+    for i in range(len(states)):
+        matrix = slow_matrix(DRAWN, states[i : i + 1], 0, value)
+        assert found.values[i] == pytest.approx(solved(matrix, 500)[0], abs=1e-12)
+    assert {matrix.shape[0] > 1 for matrix in extended} == {False, True}, "both players have used abilities"
+
+    def nothing_new(seen: np.ndarray) -> np.ndarray:
+        raise AssertionError("all is known")
+
+    again = equilibria(DRAWN, states, seeds, nothing_new, 500, known, extend=True)
+    assert np.array_equal(again.values, found.values)
+    plain = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known)
+    assert not np.allclose(plain.values, found.values)
+    assert np.array_equal(plain.values, equilibria(DRAWN, states, seeds, from_both_seats(scored), 500).values)
 
 
 def test_chance_is_drawn_in_each_world():

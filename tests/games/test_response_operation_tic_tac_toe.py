@@ -118,6 +118,27 @@ def test_a_best_response_to_random_play():
     assert abs(oracle.round_value()) < games.mean() < found.value
 
 
+@pytest.mark.parametrize(
+    "hands", ["none,none", pytest.param("pusher,mole", marks=pytest.mark.slow)], ids=["spies", "specialists"]
+)
+@pytest.mark.parametrize("player", [0, 1])
+def test_of_an_equivariant_policy_one_mirror_image_is_enough(hands, player):
+    """A policy that weighs actions alike if they turn into each other, the more so the more pieces there are."""
+    game = ttt_envs.load(ID, mode="round", specialists=hands, max_idle_turns=1)
+    own = np.random.default_rng(0).random(game.num_actions)
+    alike = sum(own[turn.actions] for turn in game.symmetries)
+
+    def policy(states, players):
+        weights = 1.0 + alike * (states["board"] != 0).sum(axis=1)[:, None]
+        weights *= masks_of(game, states, players[0])
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    whole = response.best_response(game, policy, player)
+    found = response.best_response(game, policy, player, equivariant=True)
+    assert [value for *_, value in found.rounds] == pytest.approx([value for *_, value in whole.rounds], abs=1e-12)
+    assert 6 < whole.asked / found.asked < 8
+
+
 def play_against(game, oracle, policy, n: int) -> np.ndarray:
     """Rewards of player 0, who plays the equilibrium, against a policy: float (n,)."""
     batch, generator = Batch(game, n, seed=8), np.random.default_rng(8)

@@ -9,6 +9,7 @@ import torch
 
 import ttt_envs
 from training import loop
+from training.checkpoint import RESUME, RESUME_FORMAT
 from training.logs import read_log
 from training.loop import Buffer
 from training.nets import Net
@@ -16,6 +17,7 @@ from training.probes import Exploitability
 from training.value_learning import Config, MatrixGames, train
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
+from ttt_envs.core.tensors import read_tensors
 
 TINY: dict[str, Any] = {
     "game": "super_tic_tac_toe",
@@ -70,6 +72,20 @@ def test_a_run_is_resumed(tmp_path):
     assert 0 < np.abs(after - before).max() < 0.5, "it goes on from what was learned"
 
 
+@pytest.mark.parametrize(("optimizer", "flat"), [("muon", True), ("adam", False)])
+def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
+    """Muon's steps of hidden layers have singular values that are much alike, those of Adam have not; both resume."""
+    settings = {**TINY, "optimizer": optimizer, "hidden": (16, 16), "warm_up": 16, "steps": 80}
+    kept = []
+    for steps in (80, 96):
+        train(Config(**{**settings, "steps": steps}, out=tmp_path / "x", resume=steps > 80))
+        kept.append(read_tensors(tmp_path / "x" / RESUME, RESUME_FORMAT)[1])
+        assert sum(name.startswith("muon.") for name in kept[-1]) == (2 if flat else 0), "the momentum of two matrices"
+    for layer in ("net.body.0.weight", "net.body.1.weight"):
+        scales = np.linalg.svd(kept[1][layer] - kept[0][layer], compute_uv=False)
+        assert (scales[4] > 0.6 * scales[0]) == flat, scales
+
+
 def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
     rounds, add = [], Buffer.add
 
@@ -94,6 +110,7 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
     [
         ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "a game of two sides"),
         ({"precision": "low"}, "precision=.low. must be"),
+        ({"optimizer": "sgd"}, "optimizer=.sgd. must be"),
         ({"buffer": 3}, "buffer must be at least num_envs"),
         ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
         ({"hidden": ()}, "hidden must be"),
@@ -170,6 +187,19 @@ def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
         policy = agents.load(f"{spec}:{tmp_path}/x").policy(view)
         assert np.allclose(policy.sum(axis=1), 1)
         assert ((policy > 0.01).sum(axis=1) > 1).all()
+
+
+def test_an_extended_search_gives_the_targets():
+    """Where a use of an ability can follow, values differ from those of the network's own word on it."""
+    changes = {"options": {"mode": "round", "specialists": "pusher,mole"}, "num_envs": 32}
+    found = []
+    for extend in (False, True):
+        config = Config(**{**AT_ONCE, **changes}, extend=extend)
+        backup, batch = MatrixGames(config, config.load()), ttt_envs.Batch(config.load(), 32, seed=0)
+        torch.manual_seed(0)
+        rows, _ = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+        found.append(rows["values"])
+    assert not np.allclose(*found)
 
 
 def test_each_metric_is_measured_as_often_as_it_is_asked_for(tmp_path, monkeypatch):

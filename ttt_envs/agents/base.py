@@ -72,12 +72,15 @@ class Agent:
         name: its name in reports: that of its class, unless the class sets another. `agents.load` sets it to the
             text that the agent was loaded from.
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
+        equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
+            rounding: what holds for one such position holds for all.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
         takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
     """
 
     name: str = "agent"
     plays: ClassVar[Mapping[str, bool]] = {}
+    equivariant: bool = False
     interactive: ClassVar[bool] = False
     takes_rest: ClassVar[str] = ""
 

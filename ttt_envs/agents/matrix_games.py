@@ -21,6 +21,7 @@ import numpy as np
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.state import SIMULTANEOUS
 
 #: What player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
@@ -55,6 +56,7 @@ class Children(NamedTuple):
         words: the same memory as uint64 (children, -1), to compare it.
         done: bool (children,).
         rewards: float32 (children,), that of player 0.
+        states: structured (children,) themselves.
     """
 
     numbers: np.ndarray
@@ -63,6 +65,19 @@ class Children(NamedTuple):
     words: np.ndarray
     done: np.ndarray
     rewards: np.ndarray
+    states: np.ndarray
+
+
+class Known(NamedTuple):
+    """Values of positions by what both players observe.
+
+    Attributes:
+        valued: what the given function says.
+        extended: where one player decides alone: the best that follows.
+    """
+
+    valued: dict[bytes, float]
+    extended: dict[bytes, float]
 
 
 def check_two_players(game: Game, name: str) -> None:
@@ -79,7 +94,8 @@ def equilibria(
     seeds: np.ndarray,
     value: Value,
     iterations: int,
-    known: dict[bytes, float] | None = None,
+    known: Known | None = None,
+    extend: bool = False,
 ) -> Equilibria:
     """Solve the matrix game of each position.
 
@@ -90,9 +106,11 @@ def equilibria(
             the matrix is the mean over these worlds.
         value: values the positions that follow.
         iterations: iterations of regret matching+, see `solve_matrix`.
-        known: values of the same function by what both players observe, of earlier calls; new ones are added.
+        known: values of the same function that were found in earlier calls; new ones are added.
+        extend: a position that follows in which one player decides alone is worth the best that this player can reach
+            in one ply, not what `value` says of it. Chance is then drawn first.
     """
-    known = {} if known is None else known
+    known = Known({}, {}) if known is None else known
     n, worlds = seeds.shape
     legal = np.empty((n, 2, game.num_actions), np.bool_)
     for player in range(2):
@@ -107,23 +125,41 @@ def equilibria(
         worth = children.rewards[:total].astype(np.float64)
         going = np.flatnonzero(~children.done[:total])
         if len(going):
-            worth[going] = _valued(value, children, going, known)
+            worth[going] = _valued(game, value, children, going, known, extend)
         payoffs = worth[children.numbers].mean(axis=1)
         solve_rows(legal[part], payoffs, iterations, Equilibria(found.values[part], found.policies[part]))
     return found
 
 
-def _valued(value: Value, children: Children, rows: np.ndarray, known: dict[bytes, float]) -> np.ndarray:
+def _valued(game: Game, value: Value, children: Children, rows: np.ndarray, known: Known, extend: bool) -> np.ndarray:
     """The values of some children, float64 (k,); those that both players see as they saw one before are `known`."""
     words = np.ascontiguousarray(children.words[rows])
-    keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0].tolist()
+    keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0]
+    worth = np.empty(len(rows))
+
+    def observed(some: np.ndarray) -> np.ndarray:
+        return value(np.ascontiguousarray(children.seen[some, :, : children.size]))
+
+    def extended(some: np.ndarray) -> np.ndarray:
+        states = children.states[some]
+        return equilibria(game, states, states["rng"][:, None], value, 1, known).values
+
+    alone = extend & (children.states["to_move"][rows] != SIMULTANEOUS)
+    for part, find, before in ((~alone, observed, known.valued), (alone, extended, known.extended)):
+        worth[part] = _recalled(keys[part].tolist(), rows[part], find, before)
+    return worth
+
+
+def _recalled(
+    keys: list[bytes], rows: np.ndarray, find: Callable[[np.ndarray], np.ndarray], known: dict[bytes, float]
+) -> list[float]:
+    """The values of rows by their keys: of those not known, `find` gives them, and they are known from now on."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
     new = [k for k, key in enumerate(keys) if key not in known]
     if new:
-        found = value(np.ascontiguousarray(children.seen[rows[new], :, : children.size]))
-        known.update(zip([keys[k] for k in new], found.tolist(), strict=True))
-    return np.array([known[key] for key in keys])
+        known.update(zip([keys[k] for k in new], find(rows[new]).tolist(), strict=True))
+    return [known[key] for key in keys]
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
@@ -158,7 +194,8 @@ def _room(game: Game, cells: int, worlds: int) -> Children:
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)
     numbers = np.empty((cells, worlds), np.int64)
-    return Children(numbers, size, seen, words, np.empty(most, np.bool_), np.empty(most, np.float32))
+    states = np.empty(most, game.prototype.dtype)
+    return Children(numbers, size, seen, words, np.empty(most, np.bool_), np.empty(most, np.float32), states)
 
 
 @jit.kernel
@@ -214,7 +251,9 @@ def expand(states, legal, seeds, children):
                         observe(state, player, children.seen[total, player, : children.size])
                 like = first_alike(children, first, total)
                 children.numbers[cell, draw] = like
-                total += like == total
+                if like == total:
+                    children.states[total] = state
+                    total += 1
             cell += 1
     return total
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.full_width import action_values, check_full_width
-from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
+from ttt_envs.agents.matrix_games import Known, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots
 from ttt_envs.core import jit
 from ttt_envs.core.chance import MOST_STRATA
@@ -86,7 +86,8 @@ class NetworkAgent(Agent):
         if temperature is None:
             temperature = 0.0 if self.head == "q" else 1.0
         within(0.0, 1e6, temperature=temperature)
-        self.temperature, self.symmetric = temperature, symmetric
+        self.temperature = temperature
+        self.symmetric = self.equivariant = symmetric
 
     @property
     def network(self) -> Network:
@@ -131,6 +132,7 @@ class Lookahead(Agent):
         iterations: int = 1000,
         outcomes: int = 1,
         depth: int = 1,
+        extend: bool = False,
     ) -> None:
         """Load the network.
 
@@ -146,6 +148,8 @@ class Lookahead(Agent):
                 of one sample, as far as they have at most so many outcomes: 36 for two dice.
             depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
                 as the player who looks ahead. Each ply multiplies the time by actions and outcomes.
+            extend: where two players choose at once: look one ply further where after them one player decides alone,
+                such as on the use of an ability.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -162,10 +166,11 @@ class Lookahead(Agent):
         within(0.0, 1e6, temperature=temperature)
         if mix < 1 and self.network.info.kind != "q":
             raise ValueError(f"mix must be 1 for a network that has no values of actions, not {mix}")
-        self.worlds, self.mix, self.temperature, self.symmetric = worlds, mix, temperature, symmetric
-        self.iterations, self.outcomes, self.depth = iterations, outcomes, depth
+        self.worlds, self.mix, self.temperature = worlds, mix, temperature
+        self.symmetric = self.equivariant = symmetric
+        self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
         # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
-        self._known: dict[bytes, float] = {}
+        self._known = Known({}, {})
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
@@ -182,6 +187,8 @@ class Lookahead(Agent):
         if self.depth > 1 and len(game.teams) != 2:
             raise ValueError(f"{self.name} looks one ply ahead in games of more than two sides: {game!r}")
         if not game.simultaneous:
+            if self.extend:
+                raise ValueError(f"{self.name}: extend=true is for games in which players choose at once, not {game!r}")
             return
         check_two_players(game, self.name)
         if self.network.info.kind == "q" or self.temperature or self.outcomes > 1 or self.depth > 1:
@@ -229,7 +236,8 @@ class Lookahead(Agent):
 
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
-        found = equilibria(game, view.sample_worlds(), seeds, from_both_seats(values), self.iterations, self._known)
+        worlds, value = view.sample_worlds(), from_both_seats(values)
+        found = equilibria(game, worlds, seeds, value, self.iterations, self._known, self.extend)
         return found.policies[np.arange(len(view)), view.players]
 
     def _worlds(self, game: Game) -> int:

@@ -39,8 +39,14 @@ class Oracle(Protocol):
 class BestResponder(Protocol):
     """An oracle that computes best responses to a policy from the structure of its game."""
 
-    def best_response(self, policy: Policy, player: int, tell: Tell = lambda share: None) -> float:
-        """Expected reward of `player`, who plays best against the others' `policy`."""
+    def best_response(
+        self, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+    ) -> float:
+        """Expected reward of `player`, who plays best against the others' `policy`.
+
+        With `equivariant` the policy of a position that a symmetry of the game turns is the turned policy, so that one
+        of such positions need be asked about.
+        """
 
 
 @runtime_checkable

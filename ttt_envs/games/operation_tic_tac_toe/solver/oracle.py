@@ -68,13 +68,16 @@ class RoundOracle:
         self._rounds.ensure(own, other)
         return float(self._rounds.start_values(own, other)[0])
 
-    def best_response(self, policy: Policy, player: int, tell: Tell = lambda share: None) -> float:
+    def best_response(
+        self, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+    ) -> float:
         """Expected reward of `player` in a round, who knows the other's policy and plays best against it.
 
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
         `tell` hears what share is done. See `response.best_response`, which tells more.
         """
-        return best_response(self.game, policy, int(check_players(player, 1, 2)[0]), tell).value
+        player = int(check_players(player, 1, 2)[0])
+        return best_response(self.game, policy, player, tell, equivariant=equivariant).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""

@@ -2,7 +2,7 @@
 
 The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are gone
 through backward as in `rounds`; only that nobody mixes: one player follows the policy, and the other does what is best.
-Mirror images are asked one by one, since a policy need not treat them alike.
+Mirror images are asked one by one, unless the policy is said to treat them alike.
 
 A policy here is a function of the position. What else is in a state is always the same: no last turn, as at the start
 of a round, and a hacker for every specialist on the board. So of a policy that heeds the turn before it is the figure
@@ -249,8 +249,11 @@ def fill_cover(policy, cover):
 class Responder:
     """Works out the best response to a policy, a part at a time."""
 
-    def __init__(self, game: Game, policy: Policy, player: int) -> None:
-        """`game` has mode="round"; the other player follows the policy. Raises ValueError otherwise."""
+    def __init__(self, game: Game, policy: Policy, player: int, *, equivariant: bool = False) -> None:
+        """`game` has mode="round"; the other player follows the policy. Raises ValueError otherwise.
+
+        `equivariant`: mirror images are one position, of which the policy is asked about one.
+        """
         if game.prototype["is_match"]:
             raise ValueError("a best response is worked out for mode='round', not for a match")
         if player not in (0, 1):
@@ -259,7 +262,8 @@ class Responder:
         self.policy = policy
         self.player = player
         self.hands = _hands_given(game.prototype[0]["given"])
-        self.book = make_book(tuple(sorted({standing for pair in self.hands for standing in pair})), mirrored=False)
+        standings = {standing for pair in self.hands for standing in pair}
+        self.book = make_book(tuple(sorted(standings)), mirrored=equivariant)
         #: What the player gets: float64 (2, positions), [placer, position as player 0 sees it].
         self.values = np.full((2, self.book.positions), np.nan)
         self.asked = 0
@@ -345,7 +349,9 @@ class Responder:
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
 
-def best_response(game: Game, policy: Policy, player: int, tell: Tell = lambda share: None) -> BestResponse:
+def best_response(
+    game: Game, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+) -> BestResponse:
     """The most that a player can get against a known policy.
 
     Args:
@@ -354,10 +360,12 @@ def best_response(game: Game, policy: Policy, player: int, tell: Tell = lambda s
             every number of idle turns.
         player: the player who plays best.
         tell: hears what share is done.
+        equivariant: the policy in a mirror image is the mirrored policy, so that it is asked about one of them: a
+            seventh of the time.
 
     Raises ValueError for a match, or for a policy that gives no probabilities.
     """
-    responder = Responder(game, policy, player)
+    responder = Responder(game, policy, player, equivariant=equivariant)
     for positions, share in responder.blocks():
         tell(share)
         responder.work_out(positions)
