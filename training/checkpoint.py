@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import MISSING, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -72,7 +72,8 @@ class Run:
         if config.resume:
             found = read_config(self.folder)
             self._before = found["seconds"]
-            now, then = _settings(config), found["settings"]
+            # An earlier version may not have had a setting yet: its default is what was done then.
+            now, then = _settings(config), {**_defaults(config), **found["settings"]}
             changed = [
                 f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
                 for name in {**now, **then}
@@ -217,6 +218,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     return found
+
+
+def _defaults(config: Any) -> dict[str, Any]:
+    """The settings that have a default, by `_settings`."""
+    known = {each.name: each.default for each in fields(config) if each.default is not MISSING}
+    known |= {each.name: each.default_factory() for each in fields(config) if each.default_factory is not MISSING}
+    return {name: value for name, value in _settings(replace(config, **known)).items() if name in known}
 
 
 def _settings(config: Any) -> dict[str, Any]:
