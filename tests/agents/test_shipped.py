@@ -170,3 +170,11 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
     assert (found.value, found.low, found.high) == (1.5, 1.5, 1.5)
     assert (found.options, found.against) == (wanted["options"], "mean")
     assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
+
+
+@pytest.mark.slow
+def test_processes_find_what_one_process_finds():
+    options = {"mode": "round", "specialists": "none,none", "max_idle_turns": 1}
+    games = [ttt_envs.load("operation_tic_tac_toe", **options, first_placer=first) for first in range(2)]
+    alone = [ship.figure(game, "random", "exploitability", "", 0, 1, quiet=True)[0] for game in games]
+    assert ship.mean_figure(games, "random", "exploitability", "", 0, 1) == pytest.approx(np.mean(alone), abs=1e-12)
