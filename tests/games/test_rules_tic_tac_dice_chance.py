@@ -12,6 +12,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from chances import close
 from dice_positions import IDS, MATCH, SINGLE, blank, claimed, decision_chances, decisions, reseeded
 from option_sets import compiled_late
 from slow_tic_tac_dice import ROLLS, claiming_rolls
@@ -28,19 +29,6 @@ MANY = 500 if jit.DISABLED else 40_000
 
 
 # --- chance ---
-
-
-def close(counts: np.ndarray, n: np.ndarray | int, chances: np.ndarray | float, what: str) -> None:
-    """Each count of n lies within 5 standard deviations of n * chance, and what is impossible does not occur.
-
-    Of the others, those expected less than 20 times are not looked at.
-    """
-    counts, chances = np.broadcast_arrays(np.asarray(counts, float), np.asarray(chances, float))
-    assert not counts[chances == 0].any(), f"{what}: impossible"
-    likely = n * chances >= 20
-    n = np.broadcast_to(n, counts.shape)[likely]
-    off = (counts[likely] - n * chances[likely]) / np.sqrt(n * chances[likely] * (1 - chances[likely]) + 1e-9)
-    assert (np.abs(off) < 5).all(), f"{what}: {np.abs(off).max():.1f} standard deviations off"
 
 
 #: Rolls out of 36 that allow to claim ranks 1 to 8.
