@@ -112,7 +112,8 @@ class Config(WithActors):
     iterations: int = 150
     """Where players choose at once: iterations of regret matching+ in each matrix game."""
     extend: bool = False
-    """Where players choose at once: look one ply further where after them one player decides alone."""
+    """Where players choose at once: look one ply further where after them one player decides alone; without a discount
+    for that ply."""
     worlds: int = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: int = 100_000
