@@ -169,6 +169,7 @@ EXTRAS = {
         "training.loop",
         "training.magnets",
         "training.nets",
+        "training.optimizers",
         "training.ppo",
         "training.ntuple",
         "training.value_learning",
