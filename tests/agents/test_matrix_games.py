@@ -297,6 +297,31 @@ def test_lookahead_plays_the_local_equilibrium(game, kind, tmp_path):
             assert np.allclose(policy, wanted.policies[:, player], rtol=0, atol=1e-6)
 
 
+def test_lookahead_extends_where_one_player_decides():
+    states = positions(DRAWN, 60, 4)
+    info = NetworkInfo(DRAWN.id, dict(DRAWN.options), "value", DRAWN.observation_size, DRAWN.num_actions, (8,), 0)
+    generator = np.random.default_rng(0)
+    network = Network(info, {name: generator.normal(0, 0.3, shape) for name, shape in info.shapes().items()})
+    batch = ttt_envs.Batch(DRAWN, len(states), seed=0)
+    batch.states[:] = states
+    value = from_both_seats(lambda observations: network(observations)["value"][:, 0])
+    seeds = np.zeros((len(states), 1), np.uint64)
+    plain, extended = (equilibria(DRAWN, states, seeds, value, 200, extend=extend) for extend in (False, True))
+    agent = Lookahead(network, worlds=1, iterations=200, extend=True)
+    for player in range(2):
+        policy = agent.policy(batch.view(player))
+        assert np.allclose(policy, extended.policies[:, player], rtol=0, atol=1e-6)
+        assert not np.allclose(policy, plain.policies[:, player], rtol=0, atol=1e-3)
+
+
+def test_in_turns_there_is_nothing_to_extend():
+    game = ttt_envs.load("super_tic_tac_toe")
+    info = NetworkInfo(game.id, dict(game.options), "value", game.observation_size, game.num_actions, (4,), 0)
+    network = Network(info, {name: np.zeros(shape, np.float32) for name, shape in info.shapes().items()})
+    with pytest.raises(ValueError, match="extend=true is for games in which players choose at once"):
+        Lookahead(network, extend=True).check(game)
+
+
 def test_lookahead_wins_at_once():
     """The Placer who can complete a row does so as often as they can, against a network that sees nothing."""
     info = NetworkInfo(ROUND.id, {}, "value", ROUND.observation_size, ROUND.num_actions, (4,), 0)

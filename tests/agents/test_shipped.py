@@ -127,6 +127,13 @@ def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(mo
         assert agent.agent_for(ttt_envs.load(card.game, **options)).depth == depth
 
 
+def test_a_trained_agent_is_equivariant_if_all_that_it_may_play_by_are():
+    for name, wanted in (("operation_tic_tac_toe", True), ("super_tic_tac_toe", False)):
+        agent = agents.load(f"trained:{name}")
+        assert agent.equivariant == wanted
+        assert {each.equivariant for _, each in agent.choices} == {wanted}
+
+
 def test_unknown_agents_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=f"unknown trained agent 'nothing'.*{CARDS[0].game}"):
         agents.load("trained:nothing")

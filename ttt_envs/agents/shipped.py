@@ -136,6 +136,7 @@ class Trained(Agent):
         self.choices = [
             (card, load(card.agent.format(folder=folder() / card.game / card.name))) for card in found[name]
         ]
+        self.equivariant = all(agent.equivariant for _, agent in self.choices)
         self._latest: tuple[Game, Agent] | None = None
 
     def agent_for(self, game: Game) -> Agent:
