@@ -56,7 +56,7 @@ class Children(NamedTuple):
         words: the same memory as uint64 (children, -1), to compare it.
         done: bool (children,).
         rewards: float32 (children,), that of player 0.
-        states: structured (children,) themselves.
+        states: structured (children,) themselves; none if they are not extended.
     """
 
     numbers: np.ndarray
@@ -120,7 +120,7 @@ def equilibria(
     found = Equilibria(np.empty(n), np.zeros(legal.shape))
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     for part in _parts(cells * worlds, _CELLS):
-        children = _room(game, int(cells[part].sum()), worlds)
+        children = _room(game, int(cells[part].sum()), worlds, extend)
         total = kernel_for(game.rules)(states[part], legal[part], seeds[part], children)
         worth = children.rewards[:total].astype(np.float64)
         going = np.flatnonzero(~children.done[:total])
@@ -144,7 +144,9 @@ def _valued(game: Game, value: Value, children: Children, rows: np.ndarray, know
         states = children.states[some]
         return equilibria(game, states, states["rng"][:, None], value, 1, known).values
 
-    alone = extend & (children.states["to_move"][rows] != SIMULTANEOUS)
+    alone = np.zeros(len(rows), np.bool_)
+    if extend:
+        alone = children.states["to_move"][rows] != SIMULTANEOUS
     for part, find, before in ((~alone, observed, known.valued), (alone, extended, known.extended)):
         worth[part] = _recalled(keys[part].tolist(), rows[part], find, before)
     return worth
@@ -188,13 +190,13 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
         yield slice(start, len(sizes))
 
 
-def _room(game: Game, cells: int, worlds: int) -> Children:
+def _room(game: Game, cells: int, worlds: int, extend: bool) -> Children:
     """Room for all that can follow from so many pairs of actions."""
     most, size = cells * worlds, game.observation_size
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)
     numbers = np.empty((cells, worlds), np.int64)
-    states = np.empty(most, game.prototype.dtype)
+    states = np.empty(most if extend else 0, game.prototype.dtype)
     return Children(numbers, size, seen, words, np.empty(most, np.bool_), np.empty(most, np.float32), states)
 
 
@@ -252,7 +254,8 @@ def expand(states, legal, seeds, children):
                 like = first_alike(children, first, total)
                 children.numbers[cell, draw] = like
                 if like == total:
-                    children.states[total] = state
+                    if len(children.states):
+                        children.states[total] = state
                     total += 1
             cell += 1
     return total
