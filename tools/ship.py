@@ -172,15 +172,16 @@ def measured(
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(game_id, **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
-    if "over" in wanted:
-        several = [ttt_envs.load(game_id, **options, **more) for more in wanted["over"]]
-        value = low = high = mean_figure(several, text.format(folder=folder), wanted["measure"], against, games, seed)
-    else:
-        value, low, high = figure(game, text.format(folder=folder), wanted["measure"], against, games, seed)
-    others = [
-        figure(game, text.format(folder=run), wanted["measure"], against, games, seed)[0]
-        for run in (runs[1:] if wanted.get("each_seed") else [])
-    ]
+    several = [ttt_envs.load(game_id, **options, **more) for more in wanted.get("over", [])]
+
+    def of(weights: Path) -> tuple[float, float, float]:
+        playing = text.format(folder=weights)
+        if several:
+            return (mean_figure(several, playing, wanted["measure"], against, games, seed),) * 3
+        return figure(game, playing, wanted["measure"], against, games, seed)
+
+    value, low, high = of(folder)
+    others = [of(run)[0] for run in (runs[1:] if wanted.get("each_seed") else [])]
     given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
     shown = text.format(folder=f"agents/trained/{game_id}/{own}")
     on_layouts = wanted["measure"] == "layouts"

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,11 +160,13 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
 
 
 def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
+    """Of the shipped weights, and of those of the other training seeds."""
     name = "operation_tic_tac_toe/spies"
+    of_weights = {str(folder() / name): 1.0, "seed-1": 5.0, "seed-2": 7.0}
 
     def figure(game, text, *rest, quiet):
-        assert (text, rest, quiet) == ("random", ("exploitability", "mean", 0, 1), True)
-        return 1.0 + game.options["first_placer"], 0.0, 9.0
+        assert (rest, quiet) == (("exploitability", "mean", 0, 1), True)
+        return of_weights[text] + game.options["first_placer"], 0.0, 9.0
 
     monkeypatch.setattr(ship, "figure", figure)
     monkeypatch.setattr(ship, "ProcessPoolExecutor", lambda mp_context: ThreadPoolExecutor())
@@ -173,10 +176,13 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
         "options": {"mode": "round", "max_idle_turns": 2},
         "over": [{"first_placer": 0}, {"first_placer": 1}],
     }
-    found = ship.measured(*name.split("/"), {"agent": "random"}, wanted, folder() / name, [], seed=1)
-    assert (found.value, found.low, found.high) == (1.5, 1.5, 1.5)
-    assert (found.options, found.against) == (wanted["options"], "mean")
-    assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
+    runs = [Path(f"seed-{seed}") for seed in range(3)]
+    for each_seed, seeds in ((False, ()), (True, (5.5, 7.5))):
+        recipe, asked = {"agent": "{folder}"}, {**wanted, "each_seed": each_seed}
+        found = ship.measured(*name.split("/"), recipe, asked, folder() / name, runs, seed=1)
+        assert (found.value, found.low, found.high, found.seeds) == (1.5, 1.5, 1.5, seeds)
+        assert (found.options, found.against) == (wanted["options"], "mean")
+        assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
 
 
 @pytest.mark.slow
