@@ -371,7 +371,7 @@ def table(found: list[Card]) -> str:
     """README's table: the agents and their figures, without the networks of plain PPO."""
     lines = ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
     for card in found:
-        if card.name == "ppo":
+        if card.name.startswith("ppo"):
             continue
         shown = [each for each in card.outcomes if each.measure != "milliseconds"]
         figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
