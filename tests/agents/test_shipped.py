@@ -27,6 +27,8 @@ LONG = {
     "martian_tic_tac_toe/ntuple",
     "martian_tic_tac_toe/ntuple_4x4",
     "martian_tic_tac_toe/ntuple_5x5_3p",
+    "martian_tic_tac_toe/ppo_4x4",
+    "martian_tic_tac_toe/ppo_5x5_3p",
     "big_tic_tac_dice/values",
     "tic_tac_super_dice/values",
 }
