@@ -12,14 +12,16 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("httpx2")
 
 import uvicorn
-from test_web_server import COIN, Server, server, toys  # noqa: F401 - fixtures
+from web_games import COIN
 
 import ttt_envs
 from ttt_envs.web import app, catalog, connections, guard, hall, refusals
 from ttt_envs.web.catalog import Agents
 
+pytestmark = pytest.mark.usefixtures("toys")
 
-def test_a_ply_that_is_none_is_refused(server):  # noqa: F811
+
+def test_a_ply_that_is_none_is_refused(server):
     me = server.browser()
     ident = me.begin(COIN, "me", "random")
     for path in ("positions", "thoughts"):
@@ -88,14 +90,14 @@ def test_idle_connections_are_closed(monkeypatch):
     assert asyncio.run(run()) == [b"", b"", b"HTTP/1.1 204", b"HTTP/1.1 204"]
 
 
-def test_one_address_follows_so_many_games(server, monkeypatch):  # noqa: F811
+def test_one_address_follows_so_many_games(server, monkeypatch):
     monkeypatch.setattr(app, "_FOLLOWED", 0)
     me = server.browser()
     ident = me.begin(COIN, "me", "random")
     assert "too many" in me.ask(f"/api/tables/{ident}/events", status=503)["error"]
 
 
-def test_a_game_that_needs_much_memory_is_refused(server):  # noqa: F811
+def test_a_game_that_needs_much_memory_is_refused(server):
     me = server.browser()
     options = {"size": "6", "repetition_limit": "3", "max_plies": "65535"}
     body = {"game": "martian_tic_tac_toe", "options": options, "seats": [{"kind": "me"}, {"kind": "me"}]}
@@ -119,7 +121,7 @@ def at_once(work, times):
         return list(pool.map(lambda _: work(), range(times)))
 
 
-def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):  # noqa: F811
+def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):
     now, most, lock = 0, 0, threading.Lock()
     done = []
 
@@ -142,7 +144,7 @@ def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):
     assert (most, len(done)) == (1, 1)
 
 
-def test_both_players_who_play_again_meet_in_one_game(server, monkeypatch):  # noqa: F811
+def test_both_players_who_play_again_meet_in_one_game(server, monkeypatch):
     usual = hall.Hall.open
 
     async def slow(*given):
