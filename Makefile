@@ -19,8 +19,8 @@ RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not 
 	tests/agents/test_transpositions.py tests/training/test_ntuple_sides.py
 
 # Written so that any Python, however old, can refuse in words.
-CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
-	"%s is Python %d.%d, but 3.11 to 3.13 is needed. %s" % ((sys.executable,) + v + (sys.argv[1],)))
+CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( \
+	"%s is Python %d.%d, but 3.11 or newer is needed. %s" % ((sys.executable,) + v + (sys.argv[1],)))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -29,7 +29,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
-	@echo "Python 3.11 to 3.13 is needed; choose one with PYTHON=python3.12."
+	@echo "Python 3.11 or newer is needed (3.11 to 3.13 are tested); choose one with PYTHON=python3.12."
 
 demo: $(READY) ## train an agent, rate it in a tournament, save the results under runs/demo; GAME=tic_tac_dice
 	$(VPYTHON) -m training.demo $(GAME)
@@ -112,6 +112,6 @@ $(READY): pyproject.toml constraints.txt | $(VPYTHON)
 
 $(VPYTHON):
 	@command -v "$(PYTHON)" >/dev/null || \
-		{ echo "$(PYTHON) was not found. Choose a Python from 3.11 to 3.13: make PYTHON=python3.12" >&2; exit 1; }
+		{ echo "$(PYTHON) was not found. Choose Python 3.11 or newer: make PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c '$(CHECK_VERSION)' "Choose one: make PYTHON=python3.12"
 	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -82,7 +82,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.wrappers": ("ttt_envs.core", "ttt_envs.drawing"),
     "ttt_envs.agents": ("ttt_envs.core", "ttt_envs.wrappers.common"),
 }
-_LOADED = ("ttt_envs.load", "ttt_envs.Batch", "ttt_envs.GAMES", "ttt_envs.__version__", "ttt_envs.registry")
+_LOADED = ("ttt_envs.load", "ttt_envs.Batch", "ttt_envs.GAMES", "ttt_envs.registry")
 FLOORS["ttt_envs.solvers"] = ("ttt_envs.core", "ttt_envs.agents", *_LOADED)
 FLOORS["ttt_envs.evaluation"] = (
     *FLOORS["ttt_envs.solvers"],
@@ -103,6 +103,12 @@ def test_a_part_imports_what_is_below_it(part, path):
     above = [name for name in ours(path) if not within(name, part, *FLOORS[part]) and name != "ttt_envs"]
     # `from ttt_envs import agents` names the package.
     assert [name for name in above if not within(name, *FLOORS[part])] == [], f"{part} is below these"
+
+
+@pytest.mark.parametrize("part", ["core", "drawing", "wrappers", "agents", "solvers", "evaluation", "web"])
+def test_nobody_imports_the_whole_package_for_a_version(part):
+    """The package itself is above them, and `__version__` is in `core.version`."""
+    assert [path for path in modules(f"ttt_envs/{part}") if "ttt_envs" in ours(path, lazy=False)] == []
 
 
 @pytest.mark.parametrize("path", [p for folder in GAME_FOLDERS for p in sorted(folder.rglob("*.py"))], ids=name_of)

@@ -72,6 +72,7 @@ def trained() -> set[str]:
 
 def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
     (path,) = built.glob("*.whl")
+    assert path.name.startswith(f"ttt_envs-{ttt_envs.__version__}-")
     files = {name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name}
     assert files == library() | {f"ttt_envs/{name}" for name in trained()}
     assert "ttt_envs/py.typed" in files

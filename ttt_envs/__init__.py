@@ -13,6 +13,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ttt_envs.core.extras import require
+from ttt_envs.core.version import __version__ as __version__
 from ttt_envs.registry import GAMES, check_arguments, load, register, register_built_in, resolve
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ttt_envs.wrappers.single import SeatEnv
     from ttt_envs.wrappers.text import TextGame
     from ttt_envs.wrappers.vector import SeatVectorEnv
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GAMES",

@@ -14,10 +14,10 @@ import rich.markup
 import rich.table
 from rich.console import Console
 
-import ttt_envs
 from ttt_envs.core.files import reason_of, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
+from ttt_envs.core.version import __version__
 
 # Arguments that change no result, and those that stand elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
@@ -169,7 +169,7 @@ class Report:
             "game": self.game.id,
             "options": dict(self.game.options),
             "command": self.command,
-            "version": ttt_envs.__version__,
+            "version": __version__,
             "complete": self.complete,
             "seconds": self.seconds,
             **self.settings,

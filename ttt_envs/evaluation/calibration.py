@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.agents import load, search_for
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.files import existing, locked_folder, new_folder, write_whole
@@ -34,6 +33,7 @@ from ttt_envs.core.outside import read_json
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Report, Settings, Table, write_json
 from ttt_envs.core.rng import settled
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.bout import Bout
 from ttt_envs.evaluation.rungs import Ladder, Pair, find, fit, plain_options, versions
 from ttt_envs.evaluation.seating import Arrangement, arrangements, line_up
@@ -406,7 +406,7 @@ def calibrate(
         made = {
             "command": report.command,
             "seed": seed,
-            "version": ttt_envs.__version__,
+            "version": __version__,
             "versions": versions(),
             "options": " ".join(f"{name}={as_text(value)}" for name, value in game.options.items()),
         }

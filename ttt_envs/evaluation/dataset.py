@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.extras import require
 from ttt_envs.core.files import write_whole, writing_whole
 from ttt_envs.core.game import Game
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.decisions import Decisions, decisions_of, in_groups, oracle_for
 from ttt_envs.evaluation.records import GameRecord
 from ttt_envs.evaluation.replaying import Replayed, replay
@@ -168,7 +168,7 @@ def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table
         "regret": pa.array(decisions.regret, pa.float32(), from_pandas=True),
     }
     fields = [pa.field(name, column.type, metadata={"meaning": COLUMNS[name]}) for name, column in columns.items()]
-    facts = {"ttt-envs dataset": str(VERSION), "game": repr(game), "library": ttt_envs.__version__}
+    facts = {"ttt-envs dataset": str(VERSION), "game": repr(game), "library": __version__}
     return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=facts))
 
 
@@ -191,7 +191,7 @@ def card(name: str, summary: Summary) -> str:
             f"{summary.failed} games ended by an agent's failure. The oracle covers {100 * covered:.1f} % of the "
             "positions.",
             "",
-            f"Played by ttt-envs {', '.join(sorted(summary.libraries))}; made by ttt-envs {ttt_envs.__version__}. "
+            f"Played by ttt-envs {', '.join(sorted(summary.libraries))}; made by ttt-envs {__version__}. "
             f"Version {VERSION} of the columns.",
             "",
             "## Columns",
@@ -278,7 +278,7 @@ def write_minari(
                 action_space=gymnasium.spaces.Discrete(found.num_actions),
                 description=f"Decisions of single players in {found!r}, one episode a player and game.",
                 data_format="arrow",
-                requirements=[f"ttt-envs=={ttt_envs.__version__}"],
+                requirements=[f"ttt-envs=={__version__}"],
             )
     except BaseException:
         shutil.rmtree(get_dataset_path(dataset_id), ignore_errors=True)  # which was not there before

@@ -23,7 +23,6 @@ from typing import Any
 
 from rich.console import Console
 
-import ttt_envs
 from ttt_envs.agents import Agent, load
 from ttt_envs.core.files import new_folder
 from ttt_envs.core.options import MOST, within
@@ -36,6 +35,7 @@ from ttt_envs.evaluation.processes import ending_of, interrupts_held
 from ttt_envs.evaluation.rungs import Ladder, find
 from ttt_envs.evaluation.workers import Failed
 from ttt_envs.registry import GAMES
+from ttt_envs.registry import load as load_game
 
 #: Folder of the page with all places, beside the folders of the games.
 BOARD = "leaderboard"
@@ -182,7 +182,7 @@ def overview() -> Table:
     rows = []
     for game_id in GAMES:
         try:
-            each: Ladder = find(ttt_envs.load(game_id))
+            each: Ladder = find(load_game(game_id))
         except ValueError:
             continue
         games, widest = sum(pair.games for pair in each.pairs), each.half_widths.max()
@@ -195,7 +195,7 @@ def overview() -> Table:
 
 def _refusal(game_id: str, agent: Agent) -> str | None:
     """The reason why an agent has no place on the ladder of a game; None if it can have one."""
-    game = ttt_envs.load(game_id)
+    game = load_game(game_id)
     try:
         agent.check(game)
         find(game)

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.files import existing, new_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, brief
 from ttt_envs.core.outside import printable, read_json
 from ttt_envs.core.report import Table
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.charts import Whisker, Whiskers
 from ttt_envs.evaluation.page import page, section
 from ttt_envs.registry import GAMES, load
@@ -183,9 +183,7 @@ class Leaderboard:
 
     def _facts(self) -> str:
         files = {source for kinds in self.results.values() for found in kinds.values() for _, source in found}
-        return (
-            f"{len(files)} files of results, gathered by ttt-envs {ttt_envs.__version__}. Intervals are those of 95 %."
-        )
+        return f"{len(files)} files of results, gathered by ttt-envs {__version__}. Intervals are those of 95 %."
 
     def _left_out(self) -> Table:
         return Table("Left out", ["file", "reason"], [list(each) for each in self.left_out])

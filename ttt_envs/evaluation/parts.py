@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.files import locked_folder, new_folder, reason_of, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.core.outside import read_json
 from ttt_envs.core.report import Settings
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import Failure, Games
 from ttt_envs.evaluation.units import Part, Unit, without_repeats
 
@@ -155,7 +155,7 @@ def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     texts = {name: as_text(value) for name, value in game.options.items()}
     named = {"game": settings.game or game.id, "game_id": game.id, "option": texts}
-    return {**named, **plain, "ttt_envs": ttt_envs.__version__}
+    return {**named, **plain, "ttt_envs": __version__}
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.files import existing, writing_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
 from ttt_envs.core.outside import read_json
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import Failure, Games
 
 #: The name and the version of the format: each line has both.
@@ -137,7 +137,7 @@ def of_games(
             number=first + k,
             game=game.id,
             options=dict(game.options),
-            library=ttt_envs.__version__,
+            library=__version__,
             seed=int(seeds[k]),
             agents=tuple(agents[seat] for seat in seats[k].tolist()),
             actions=tuple(plies),
@@ -233,7 +233,7 @@ def _parsed(line: bytes, place: str) -> GameRecord:
     version = found.get("version")
     if version != VERSION or isinstance(version, bool):
         raise ValueError(
-            f"{place}: a record of version {brief(repr(version))}, but ttt-envs {ttt_envs.__version__} reads version "
+            f"{place}: a record of version {brief(repr(version))}, but ttt-envs {__version__} reads version "
             f"{VERSION}; it was written by ttt-envs {brief(str(found.get('library')))}"
         )
     try:

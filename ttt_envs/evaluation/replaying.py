@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.options import brief, unknown
+from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import digest, seen
 from ttt_envs.evaluation.records import GameRecord
 from ttt_envs.registry import GAMES, load
@@ -139,7 +139,7 @@ def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> It
         if int(moves[i]) != record.digest:
             raise ValueError(
                 f"{record.place}: the replayed game is not the one that was recorded, its digest differs: the record "
-                f"was changed, or ttt-envs {record.library} had other rules than this version, {ttt_envs.__version__}"
+                f"was changed, or ttt-envs {record.library} had other rules than this version, {__version__}"
             )
         a, b = start[i], start[i + 1]
         yield Replayed(record, game, positions[a:b], played[a : b - 1])

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core.batch import acting_players
+from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.machine_code import MachineCode
 from ttt_envs.core.options import parameters
@@ -95,7 +94,7 @@ def _usual(game: Game) -> dict[str, agents.Agent | None]:
 
 def _play(game: Game) -> None:
     """Play some games at random, in a batch and as an environment, so that all of the game's loops are called."""
-    batch = ttt_envs.Batch(game, 2, seed=0, auto_reset=True)
+    batch = Batch(game, 2, seed=0, auto_reset=True)
     random = agents.load("random")
     for _ in range(2):
         joint = np.full((2, game.num_players), -1)

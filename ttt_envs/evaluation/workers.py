@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numba
 import numpy as np
 
-import ttt_envs
 from ttt_envs.agents import Agent, load, load_isolated
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
@@ -102,7 +101,7 @@ def check_sources(theirs: Mapping[str, str]) -> None:
     """Raise ImportError if something differs here from `sources()` of the process that hands out the work."""
     for name, mine in sources().items():
         if mine != theirs[name]:
-            place = Path(ttt_envs.__file__).parent if name == "ttt_envs" else "the worker"
+            place = jit.PACKAGE if name == "ttt_envs" else "the worker"
             raise ImportError(f"{name} is {mine} in {place}, and {theirs[name]} where the work was begun")
 
 

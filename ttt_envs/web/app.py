@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-import ttt_envs
+from ttt_envs.core.version import __version__
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of
@@ -110,7 +110,7 @@ class App:
         titles = {each["id"]: each["title"] for each in found}
         answer = JSONResponse(
             {
-                "version": ttt_envs.__version__,
+                "version": __version__,
                 "games": found,
                 "own": [
                     {"id": ident, "title": titles.get(game, game), "over": over, "touched": touched}

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.live import LiveGame
 from ttt_envs.core.rng import first_episode_seed, settled
 from ttt_envs.core.state import SPECTATOR
+from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review, think
 from ttt_envs.web.catalog import Agents, game_of
@@ -151,7 +151,7 @@ class Hall:
             game=game.id,
             options=options,
             seed=settled(None),
-            library=ttt_envs.__version__,
+            library=__version__,
             creator=browser,
             seats=seats,
         )

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, is_whole
 from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
+from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
 
 
@@ -68,7 +68,7 @@ class Program(ProcessAgent):
     def _hello(self, game: Game) -> dict[str, Any]:
         return {
             "protocol": PROTOCOL,
-            "library": f"ttt-envs {ttt_envs.__version__}",
+            "library": f"ttt-envs {__version__}",
             "game": game.id,
             "options": dict(game.options),
             "players": game.num_players,
