@@ -12,11 +12,14 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("httpx2")
 
 import uvicorn
+from uvicorn.protocols.http import h11_impl
 from web_games import COIN
 
 import ttt_envs
+from ttt_envs.core.machine_code import warn_once
 from ttt_envs.web import app, catalog, connections, guard, hall, refusals
 from ttt_envs.web.catalog import Agents
+from ttt_envs.web.presence import Presence
 
 pytestmark = pytest.mark.usefixtures("toys")
 
@@ -76,7 +79,7 @@ def test_idle_connections_are_closed(monkeypatch):
         return found
 
     async def run():
-        config = uvicorn.Config(answer, http=connections.Impatient, log_level="error", lifespan="off")
+        config = uvicorn.Config(answer, http=connections.protocol(), log_level="error", lifespan="off")
         running = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             serving = asyncio.create_task(running.serve([listening]))
@@ -88,6 +91,80 @@ def test_idle_connections_are_closed(monkeypatch):
         return [each[:12] for each in found]
 
     assert asyncio.run(run()) == [b"", b"", b"HTTP/1.1 204", b"HTTP/1.1 204"]
+
+
+@pytest.mark.parametrize("name", ["H11Protocol", "RequestResponseCycle"])
+def test_a_uvicorn_without_the_inner_names_serves_by_its_own_protocol(name, monkeypatch):
+    class Another:
+        def __init__(self):
+            self.loop = self.transport = None
+
+        connection_made = None
+
+    warn_once.cache_clear()
+    monkeypatch.setattr(h11_impl, name, Another)
+    lacking = {
+        "H11Protocol": "H11Protocol.connection_lost",
+        "RequestResponseCycle": "RequestResponseCycle.response_complete",
+    }[name]
+    with pytest.warns(RuntimeWarning, match=f"has no uvicorn.protocols.http.h11_impl:{lacking}: idle") as warned:
+        assert [connections.protocol(), connections.protocol()] == ["auto", "auto"]
+    assert len(warned) == 1
+    monkeypatch.delattr(h11_impl, name)
+    assert connections.missing() >= {f"uvicorn.protocols.http.h11_impl:{name}.__init__.__code__"}
+
+
+def test_a_refused_body_is_not_read_on(server, monkeypatch):
+    """Of the many bytes that a client wants to send, a server that has refused them takes few."""
+    wanted = 64 << 20
+
+    def send(port):
+        with socket.create_connection(("127.0.0.1", port), 20) as sending:
+            head = "POST /api/setup HTTP/1.1\r\nHost: testserver\r\nContent-Type: application/json\r\n"
+            sending.sendall(f"{head}Content-Length: {wanted}\r\n\r\n".encode())
+            sent = 0
+            try:
+                while sent < wanted:
+                    sent += sending.send(b" " * (1 << 16))
+            except OSError:
+                pass
+            return sent
+
+    async def run():
+        config = uvicorn.Config(server.app, http=connections.protocol(), log_level="error", lifespan="off")
+        running = uvicorn.Server(config)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            serving = asyncio.create_task(running.serve([listening]))
+            sent = await asyncio.to_thread(send, listening.getsockname()[1])
+            running.should_exit = True
+            await serving
+        return sent
+
+    assert asyncio.run(run()) < wanted / 2  # what the system's buffers hold
+
+
+def test_what_was_asked_for_by_a_client_that_has_gone_is_not_done():
+    ended = []
+
+    async def work(scope, receive, send):
+        assert (await receive())["body"] == b"x"
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            ended.append("dropped")
+            raise
+
+    async def run():
+        messages = [{"type": "http.request", "body": b"x", "more_body": False}, {"type": "http.disconnect"}]
+
+        async def receive():
+            await asyncio.sleep(0.01)
+            return messages.pop(0)
+
+        await asyncio.wait_for(Presence(work)({"type": "http", "headers": []}, receive, None), 10)
+
+    asyncio.run(run())
+    assert ended == ["dropped"]
 
 
 def test_one_address_follows_so_many_games(server, monkeypatch):

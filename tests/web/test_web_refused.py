@@ -152,6 +152,25 @@ def test_a_browser_without_a_cookie_begins_no_game(server):
     assert "set-cookie" not in client.get("/api/games").headers
 
 
+def test_a_cookie_is_one_that_this_server_made(server, tmp_path):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "random")
+    ((name, mine),) = dict(me.client.cookies).items()
+    token, _, proof = mine.partition(".")
+    with Server(tmp_path / "another.sqlite") as other_server:
+        ((_, elsewhere),) = dict(other_server.browser().client.cookies).items()
+    forged = ("x" * 43, "x" * 43 + "." + proof, token, f"{token}.{proof[:-1]}", f"{token}.{'0' * 32}", elsewhere, "")
+    for value in forged:
+        client = TestClient(server.app, headers={"cookie": f"{name}={value}"})
+        client.portal = server._client.portal
+        body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "me"}]}
+        assert client.post("/api/tables", json=body).status_code == 403
+        assert not client.get(f"/api/tables/{ident}").json()["seats"][0]["yours"]
+        # The page gives a browser that has none of this server a new one.
+        assert "set-cookie" in client.get("/api/games").headers
+    assert server.browser({name: mine}).look(ident)["seats"][0]["yours"]
+
+
 def test_the_page_and_nothing_else_is_sent(server):
     me = server.browser()
     page = me.client.get("/")
@@ -193,6 +212,15 @@ def test_rates():
     rates = Rates(per_second=0.001, at_once=3)
     assert [rates.seconds_to_wait("a") > 0 for _ in range(5)] == [False] * 3 + [True] * 2
     assert rates.seconds_to_wait("b") == 0
+
+
+def test_an_address_that_was_idle_sends_no_more_at_once(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(guard.time, "monotonic", lambda: now)
+    rates = Rates(per_second=1.0, at_once=3)
+    assert rates.seconds_to_wait("a") == 0
+    now = 1e6
+    assert [rates.seconds_to_wait("a") > 0 for _ in range(5)] == [False] * 3 + [True] * 2
 
 
 def test_rates_of_many_addresses_are_forgotten(monkeypatch):

@@ -102,6 +102,20 @@ def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(server):
     assert me.wait(ident)["text"] == first["text"]
 
 
+@pytest.mark.parametrize(("game", "seats", "may"), [
+    ("tic_tac_dice", ("me", "random"), True),
+    ("tic_tac_dice", ("me", "me"), False),
+    (TURNS, ("me", "me"), True),
+])  # fmt: skip
+def test_two_people_at_one_browser_do_not_see_the_dice_by_taking_back(server, game, seats, may):
+    me = server.browser()
+    ident = me.begin(game, *seats)
+    me.play_on(ident, np.random.default_rng(0), plies=1)
+    assert me.look(ident)["may"]["take_back"] is may
+    answer = me.ask(f"/api/tables/{ident}/take_back", {}, 200 if may else 403)
+    assert may or answer["error"] == "while people play each other, and dice are rolled, no move is taken back"
+
+
 def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(server):
     me = server.browser()
     ident = me.begin(TURNS, "me", "slow")

@@ -1,6 +1,9 @@
 """Extras: packages that parts of the library need beyond its own dependencies."""
 
+from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
+from operator import attrgetter
 
 
 def require(extra: str, *modules: str) -> None:
@@ -15,6 +18,18 @@ def require(extra: str, *modules: str) -> None:
             f"install the extra {extra!r}: pip install 'ttt-envs[{extra}]'",
             name=missing[0],
         )
+
+
+def missing_names(names: Iterable[str]) -> set[str]:
+    """Those of the names "module:attribute" that the installed versions of their packages do not have."""
+    found = set()
+    for name in names:
+        module, attribute = name.split(":")
+        try:
+            attrgetter(attribute)(import_module(module))
+        except (ImportError, AttributeError):
+            found.add(name)
+    return found
 
 
 def _installed(module: str) -> bool:

@@ -15,8 +15,6 @@ import secrets
 import types
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +22,7 @@ import numba
 import numba.core.config
 import numpy as np
 
+from ttt_envs.core.extras import missing_names
 from ttt_envs.core.machine_code import NEEDED, MachineCode, warn_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,19 +39,7 @@ _CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call
 _WANTED = (*(f"{_OPTIONS}.{name}" for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper")), *_CALLS)
 
 
-def _missing(names: Iterable[str]) -> set[str]:
-    """Those of the names "module:attribute" that the installed version of Numba does not have."""
-    found = set()
-    for name in names:
-        module, attribute = name.split(":")
-        try:
-            attrgetter(attribute)(import_module(module))
-        except (ImportError, AttributeError):
-            found.add(name)
-    return found
-
-
-_MISSING = set() if DISABLED else _missing((*_WANTED, *NEEDED))
+_MISSING = set() if DISABLED else missing_names((*_WANTED, *NEEDED))
 _KEPT_ON_DISK = _MISSING.isdisjoint(NEEDED)
 if _MISSING:
     warn_once(

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import hmac
 import json
 import re
 import secrets
@@ -25,6 +26,7 @@ from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of
 from ttt_envs.web.guard import AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, Room
+from ttt_envs.web.presence import Presence
 from ttt_envs.web.recorded import Records, frame
 from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
 from ttt_envs.web.store import Seat
@@ -51,7 +53,8 @@ _LISTED, _FOLLOWERS, _FOLLOWED = 30, 50, 100
 # New games of one address a second, and at once.
 _NEW_PER_SECOND, _NEW_AT_ONCE = 1.0, 120.0
 
-_TOKEN = re.compile(r"[\w-]{43}", re.ASCII)
+# A browser's cookie: its token, and the proof that this server made it.
+_COOKIE = re.compile(r"(?P<token>[\w-]{43})\.(?P<proof>[0-9a-f]{32})", re.ASCII)
 
 
 class App:
@@ -105,8 +108,8 @@ class App:
     async def games(self, request: Request) -> Response:
         """All games, the browser's own, and whether there are records. Gives the browser its token."""
         found = await self.hall.workers.run(_all_games)
-        token = _token_of(request)
-        own = [] if token is None else self.hall.store.of_browser(_digest(token), _LISTED)
+        browser = self._browser_of(request)
+        own = self.hall.store.of_browser(browser, _LISTED) if browser else []
         titles = {each["id"]: each["title"] for each in found}
         answer = JSONResponse(
             {
@@ -119,12 +122,21 @@ class App:
                 "records": bool(self.records.folder),
             }
         )
-        if token is None:
-            cookie = _cookie_of(request)
-            answer.set_cookie(
-                cookie, secrets.token_urlsafe(32), max_age=400 * 24 * 3600, httponly=True, samesite="strict"
-            )
+        if not browser:
+            cookie = self.cookie(secrets.token_urlsafe(32))
+            answer.set_cookie(_cookie_of(request), cookie, max_age=400 * 24 * 3600, httponly=True, samesite="strict")
         return answer
+
+    def cookie(self, token: str) -> str:
+        """The cookie of a browser with that token. Nobody else can make one."""
+        return f"{token}.{self.hall.proof('browser', token)}"
+
+    def _browser_of(self, request: Request) -> str:
+        """The digest of the browser's token; "" without a cookie that this server made."""
+        found = _COOKIE.fullmatch(request.cookies.get(_cookie_of(request), ""))
+        if found is None or not hmac.compare_digest(self.hall.proof("browser", found["token"]), found["proof"]):
+            return ""
+        return hashlib.sha256(found["token"].encode()).hexdigest()
 
     async def setup(self, request: Request) -> Response:
         """A game with options: its form, its rules and the agents that play it."""
@@ -147,7 +159,9 @@ class App:
 
     async def open(self, request: Request) -> Response:
         """Begin a game."""
-        browser = _browser_of(request)
+        browser = self._browser_of(request)
+        if not browser:
+            raise Refused(403, "this browser has no cookie of this server: allow cookies, and load the page again")
         given = await body_of(request, "game", "options", "seats")
         game_id, options = text(given["game"], "game"), texts(given["options"], "options")
         seats = given["seats"]
@@ -252,14 +266,15 @@ class App:
         return JSONResponse({"version": room.version})
 
     async def take_back(self, request: Request) -> Response:
-        """Take back the last move of a browser that plays agents, or itself, alone."""
+        """Take back the last move of a browser that plays alone, see `Room.may_take_back`."""
         room, browser, _ = await self._room(request)
         await body_of(request)
         held = room.held_by(browser)
         if not held:
             raise Refused(403, "you hold no seat of this game")
-        if not room.alone(browser):
-            raise Refused(403, "while people play each other, no move is taken back")
+        if not room.may_take_back(browser):
+            reason = "while people play each other" + (", and dice are rolled" if room.alone(browser) else "")
+            raise Refused(403, f"{reason}, no move is taken back")
         self.hall.take_back(room, held)
         return JSONResponse({"version": room.version})
 
@@ -283,10 +298,9 @@ class App:
         return JSONResponse({"id": new.saved.id}, 201)
 
     async def _room(self, request: Request) -> tuple[Room, str, int | None]:
-        """The game of an address, the browser's digest ("" without a token), and the seat that is asked for."""
-        token = _token_of(request)
+        """The game of an address, the browser's digest ("" without a cookie), and the seat that is asked for."""
         room = await self.hall.find(request.path_params["id"])
-        return room, "" if token is None else _digest(token), query(request, "player", 15)
+        return room, self._browser_of(request), query(request, "player", 15)
 
     # --- records ---
 
@@ -344,24 +358,6 @@ def _cookie_of(request: Request) -> str:
     return f"ttt_envs_{request.url.port or 80}"
 
 
-def _token_of(request: Request) -> str | None:
-    """The browser's token."""
-    token = request.cookies.get(_cookie_of(request), "")
-    return token if _TOKEN.fullmatch(token) else None
-
-
-def _browser_of(request: Request) -> str:
-    """The digest of the browser's token; raises Refused where there is none."""
-    token = _token_of(request)
-    if token is None:
-        raise Refused(403, "this browser has no cookie of this server: allow cookies, and load the page again")
-    return _digest(token)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return JSONResponse({"error": error.reason}, error.status)
@@ -401,4 +397,7 @@ def make_app(hall: Hall, records: Records, names: Collection[str] = (), rates: R
         Exception: _failed,
     }
     guard = Middleware(Guard, names=names, rates=rates or Rates(PER_SECOND, AT_ONCE))
-    return Starlette(routes=App(hall, records).routes, middleware=[guard], exception_handlers=handlers, lifespan=life)
+    middleware = [Middleware(Presence), guard]
+    return Starlette(
+        routes=App(hall, records).routes, middleware=middleware, exception_handlers=handlers, lifespan=life
+    )

@@ -95,6 +95,15 @@ class Room:
             return self.saved.creator == browser
         return len(self.held_by(browser)) == len(self.people)
 
+    def may_take_back(self, browser: str) -> bool:
+        """True if this browser may take moves back: what follows is played again with the same dice and choices.
+
+        One person may learn from that, against agents. Two people at one browser, where nothing is secret, may not
+        where dice are still to be rolled: one of them would know the other's.
+        """
+        dice = self.game.stochastic and not self.game.chance_at_start_only
+        return bool(self.people) and self.alone(browser) and (len(self.people) == 1 or not dice)
+
     def viewer(self, browser: str, player: int | None) -> int | None:
         """The viewer with whose eyes a browser sees: None sees everything, SPECTATOR only what all players see.
 
@@ -287,8 +296,11 @@ class Hall:
 
     def key_of(self, room: Room, player: int) -> str:
         """The key that an invitation to a seat holds. Nobody can make it without the server's file."""
-        message = f"{room.saved.id} {player}".encode()
-        return hmac.new(self.store.secret, message, hashlib.sha256).hexdigest()[:32]
+        return self.proof(room.saved.id, str(player))
+
+    def proof(self, *words: str) -> str:
+        """128 bits that only the server's file gives for these words, as 32 hexadecimal digits."""
+        return hmac.new(self.store.secret, " ".join(words).encode(), hashlib.sha256).hexdigest()[:32]
 
     def join(self, room: Room, player: int, key: str, browser: str) -> None:
         """Give a free seat to the browser that has its key; raises Refused otherwise."""

@@ -62,7 +62,7 @@ def serve(
     import uvicorn
 
     from ttt_envs.web.app import make_app
-    from ttt_envs.web.connections import Impatient
+    from ttt_envs.web.connections import protocol
     from ttt_envs.web.guard import LARGEST_PORT
     from ttt_envs.web.hall import Hall
     from ttt_envs.web.recorded import Records
@@ -84,7 +84,7 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=3,
             limit_concurrency=1000,
-            http=Impatient,
+            http=protocol(),
         )
 
         class Server(uvicorn.Server):

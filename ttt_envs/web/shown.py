@@ -113,7 +113,7 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
         "watching": not room.people,
         "may": {
             "step": not room.people and alone and not live.over,
-            "take_back": bool(held) and alone and live.last_decision(held) is not None,
+            "take_back": room.may_take_back(browser) and live.last_decision(held) is not None,
             "think": may_think(room, browser),
             "again": bool(held) or saved.creator == browser,
         },

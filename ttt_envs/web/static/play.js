@@ -78,6 +78,7 @@ class GamePage {
     const history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
 
     this.takeBack = button("Take back", guarded(() => ask(`${this.path}/take_back`, {})));
+    this.takeBack.title = "For practice: what the agents choose and what is rolled stays the same.";
     this.hint = button("Hint", guarded(() => this.showHint()));
     this.again = button("New game", guarded(() => this.startAgain()));
     this.watch = button("Play", guarded(() => this.run()));
