@@ -17,8 +17,10 @@ from ttt_envs.agents import as_agent
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import locked_folder, write_whole
 from ttt_envs.core.options import as_text, command_line, within
-from ttt_envs.core.outside import read_json
+from ttt_envs.core.outside import read_json, with_tuples
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.evaluation.rungs import plain_options
+from ttt_envs.registry import GAMES, game_of_file
 
 CONFIG, RESUME = "config.json", "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
@@ -73,7 +75,9 @@ class Run:
             found = read_config(self.folder)
             self._before = found["seconds"]
             # An earlier version may not have had a setting yet: its default is what was done then.
-            now, then = _settings(config), {**_defaults(config), **found["settings"]}
+            now, then = self.settings, {**_defaults(config), **found["settings"]}
+            if then.get("game") == now["game"]:
+                then["options"] = plain_options(game_of_file(config.load(), then["options"]))
             changed = [
                 f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
                 for name in {**now, **then}
@@ -96,7 +100,7 @@ class Run:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings as JSON's types, without those that belong to a call."""
-        return _settings(self.config)
+        return {**_settings(self.config), "options": plain_options(self.config.load())}
 
     @property
     def command(self) -> str:
@@ -119,7 +123,7 @@ class Run:
         versions = {module: metadata.version(name) for module, name in _LIBRARIES.items() if module in sys.modules}
         found = {
             "command": self.command,
-            "settings": _settings(self.config),
+            "settings": self.settings,
             "versions": {"python": platform.python_version(), **versions},
             "seconds": round(self.seconds, 1),
         }
@@ -128,20 +132,15 @@ class Run:
 
 def saved(kind: Callable[..., Config], folder: Path) -> Config:
     """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
-    settings = read_config(folder)["settings"].items()
+    settings = with_tuples(read_config(folder)["settings"])
     try:
-        found = kind(**{name: _with_tuples(value) for name, value in settings}, out=folder, resume=True)
+        if settings.get("game") in GAMES:
+            settings["options"] = dict(game_of_file(settings["game"], settings.get("options", {})).options)
+        found = kind(**settings, out=folder, resume=True)
         found.check()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another training script: {error}") from None
     return found
-
-
-def _with_tuples(value: Any) -> Any:
-    """Values of JSON with its lists as tuples."""
-    if isinstance(value, dict):
-        return {name: _with_tuples(each) for name, each in value.items()}
-    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 @contextmanager

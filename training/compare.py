@@ -32,7 +32,8 @@ from training.metrics import Metrics, read_metrics, title_of
 from training.seeds import folders_of
 from ttt_envs.cli.shell import run
 from ttt_envs.core.files import existing, write_whole
-from ttt_envs.core.options import choice, within
+from ttt_envs.core.options import as_text, choice, within
+from ttt_envs.registry import GAMES, game_of_file
 
 #: What the horizontal axis can be.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
@@ -97,7 +98,9 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
             options = settings.get("options")
             if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
                 raise ValueError(f"{folder / checkpoint.CONFIG} is damaged: it names no game and options")
-            game = " ".join([settings["game"], *(f"{name}={value}" for name, value in options.items())])
+            if settings["game"] in GAMES:
+                options = game_of_file(settings["game"], options).chosen
+            game = " ".join([settings["game"], *(f"{name}={as_text(value)}" for name, value in options.items())])
             by_game.setdefault(game, []).append(folder)
         for game, mine in by_game.items():
             logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from ttt_envs.core.options import Parameter, parameters, parse_value, unknown
+from ttt_envs.core.options import Parameter, brief, options_then, parameters, parse_value, unknown
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from ttt_envs.core.game import Game
@@ -60,13 +60,7 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
     for option in options:
         if option not in known:
             raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
-    try:
-        # With the types, because True, 1 and 1.0 are one key, and not one option.
-        game: Game = _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        game = make(**options)
+    game = _make(make, options)
     if game_id in GAMES and game.id != game_id:
         raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
     return game
@@ -87,7 +81,30 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
     return game
 
 
-def parse_options(game_id: str, texts: Iterable[str]) -> dict[str, Any]:
+def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
+    """The game of a file: of a record, a ladder, a network, a run, a tournament, results.
+
+    An option that the file does not name came after it, and is what it was then: see `core.options.options_then`.
+
+    Args:
+        game: the id that the file names, which must be registered: it could name any function of any module. Or the
+            Game itself, with whatever options.
+        options: those that the file names, in JSON's types.
+
+    Raises:
+        ValueError: a game that is not known, an option that it does not have, or a wrong value.
+    """
+    if isinstance(game, str) and game not in GAMES:
+        reason = unknown("game", brief(game), list(GAMES))
+        raise ValueError(f"{reason}; a game of your own must be registered first, by ttt_envs.register")
+    make, _ = _maker(game)
+    try:
+        return _make(make, options_then(make, options))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{game if isinstance(game, str) else game.id}: {error}") from None
+
+
+def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
     """Options given as texts, such as ["won_boards=closed"], as keyword arguments of `load`.
 
     Types come from the annotations of the game's `make`. The values themselves are checked by `load`.
@@ -96,7 +113,7 @@ def parse_options(game_id: str, texts: Iterable[str]) -> dict[str, Any]:
         ValueError: an unknown game or option (the known ones are listed), no `name=value`, a name given twice, or a
             value of a wrong type.
     """
-    _, known = _maker(game_id)
+    game_id, known = game if isinstance(game, str) else game.id, _maker(game)[1]
     parsed: dict[str, Any] = {}
     for option in texts:
         key, equals, text = (part.strip() for part in option.partition("="))
@@ -118,9 +135,9 @@ def options_of(game_id: str) -> list[Parameter]:
     return parameters(_maker(game_id)[0])
 
 
-def _maker(game_id: str) -> tuple[Callable[..., "Game"], dict[str, Any]]:
+def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]]:
     """The function that makes a game, and its options with their annotated types; ValueError for an unknown id."""
-    entry = GAMES.get(game_id) if isinstance(game_id, str) else None
+    entry = GAMES.get(game_id) if isinstance(game_id, str) else getattr(game_id, "factory", None)
     if entry is None and isinstance(game_id, str) and _ENTRY.fullmatch(game_id):
         entry = game_id
     if entry is None:
@@ -140,6 +157,16 @@ def _import(entry: str) -> Callable[..., "Game"]:
         raise ValueError(f"game {entry!r}: there is no module {error.name!r} on Python's path") from None
     except AttributeError:
         raise ValueError(f"game {entry!r}: module {module!r} has no {name!r}") from None
+
+
+def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
+    try:
+        # With the types, because True, 1 and 1.0 are one key, and not one option.
+        return _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return make(**options)
 
 
 @lru_cache(maxsize=64)

@@ -220,8 +220,12 @@ def last_but_one(line):
     [
         (0, lambda line: changed(line, game="chess"), "line 3: unknown game 'chess'.*must be registered first"),
         (0, lambda line: changed(line, game="subprocess:run"), "unknown game 'subprocess:run'"),
-        (0, lambda line: changed(line, options={"rounds": "many"}), r"line 3: option rounds='many' must be one of"),
-        (0, lambda line: changed(line, options={"size": 3}), "line 3: the record of a game .* does not fit"),
+        (
+            0,
+            lambda line: changed(line, options={"rounds": "many"}),
+            r"line 3: tic_tac_dice: option rounds='many' must be one of",
+        ),
+        (0, lambda line: changed(line, options={"size": 3}), "line 3: the record ends after 8 plies"),
         (0, lambda line: changed(line, actions=["Z"]), "line 3, ply 0: 'Z' cannot be played in tic_tac_dice"),
         (0, lambda line: changed(line, actions=[["A"]]), r"line 3, ply 0: .* must be the name of an action"),
         (0, lambda line: changed(line, actions=last_but_one(line)), r"line 3: the record ends after \d plies, but"),

@@ -109,7 +109,7 @@ def test_a_setting_that_an_earlier_version_did_not_have_was_its_default(run: Pat
     [
         ({"gamma": 0.5}, "gamma is 0.99 there and 0.5 here"),
         ({"hidden": (8, 8), "seed": 3}, "seed is 0 there and 3 here; hidden is [16] there and [8, 8] here"),
-        ({"options": {"won_boards": "closed"}}, 'options is {} there and {"won_boards": "closed"} here'),
+        ({"options": {"won_boards": "closed"}}, 'options is {"first_move": "center_board", "won_boards": "open", '),
         ({"opponents": ("greedy",)}, 'opponents is ["random"] there and ["greedy"] here'),
     ],
 )
@@ -174,7 +174,7 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
         ({"gamma": 1e300}, "gamma must be a number from 0 to 1, not 1e+300"),
         ({"hidden": 16}, "hidden must be of type tuple[int, ...], not 16"),
         ({"hidden": [[16]]}, "hidden must be of type tuple[int, ...]"),
-        ({"options": None}, "options must be of type"),
+        ({"options": None}, "options must be names with values, not None"),
         ({"game": ["super_tic_tac_toe"]}, "game must be of type str"),
         ({"tables": 3}, "unexpected keyword argument 'tables'"),
         ({"out": "elsewhere"}, "multiple values for keyword argument 'out'"),

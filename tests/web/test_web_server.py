@@ -2,16 +2,19 @@
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import toy_coin
 import toy_kuhn
 from option_sets import marked_games
 
 import ttt_envs
-from ttt_envs import agents
+from ttt_envs import agents, registry
 from ttt_envs.core import jit
 from ttt_envs.core.live import LiveGame
+from ttt_envs.core.options import before
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.play import game_seeds, play_games
@@ -84,6 +87,23 @@ def test_a_choice_that_waits_survives_a_restart(tmp_path):
         assert [seat["chosen"] for seat in other.look(ident)["seats"]] == [True, False]
         other.play(ident, other.look(ident)["actions"][0]["name"])
         assert me.look(ident)["ply"] == 1
+
+
+def test_a_game_of_a_version_without_an_option_goes_on_as_it_was(tmp_path, monkeypatch):
+    def newer(*, players: int = 2, tosses: int = 1, loud: bool = True):
+        return replace(made := toy_coin.make(players=players, tosses=tosses), options={**made.options, "loud": loud})
+
+    with Server(tmp_path / "games.sqlite") as server:
+        me = server.browser()
+        ident = me.begin(COIN, "me", "random")
+        cookies = dict(me.client.cookies)
+    monkeypatch.setitem(registry.GAMES, COIN, before(loud=False)(newer))
+    with Server(tmp_path / "games.sqlite") as server:
+        server.browser(cookies).look(ident)
+        assert server.hall._rooms[ident].game.options["loud"] is False
+        new = server.browser().begin(COIN, "me", "random")
+        assert server.hall._rooms[new].game.options["loud"] is True
+        assert server.hall.store.find(new).options == {"players": "2", "tosses": "1", "loud": "true"}
 
 
 def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(server):

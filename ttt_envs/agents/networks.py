@@ -15,7 +15,7 @@ import numpy as np
 
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.core.options import MOST, choice, options_then, within
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.wrappers.common import ENCODINGS
 
@@ -245,12 +245,12 @@ def misfit(
             f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "
             f"not for {game!r} ({now} features, {game.num_actions} actions)"
         )
-    foreign = [option for option in options if option not in game.options]
-    if foreign:
-        has = ", ".join(game.options) or "none"
-        return f"{name} says options that {game.id} does not have: {', '.join(map(repr, foreign))}; it has {has}"
+    try:
+        trained_with = dict(game.factory(**options_then(game.factory, options)).options)
+    except (TypeError, ValueError) as error:
+        return f"{name} is of no {game.id} of this version: {error}"
     # As JSON, in which the file has them.
-    before, after = (json.dumps(dict(each), sort_keys=True) for each in (options, game.options))
+    before, after = (json.dumps(each, sort_keys=True) for each in (trained_with, dict(game.options)))
     if before != after:
         warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
     return ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import unknown
+from ttt_envs.core.options import options_then, unknown
 from ttt_envs.core.view import View
 
 CARD = "card.json"
@@ -181,5 +181,5 @@ def _differences(game: Game, card: Card) -> int:
     """The number of options in which a game differs from the one that an agent was made for."""
     if game.id != card.game:
         return len(game.options)
-    made_for = game.factory(**card.options).options
+    made_for = game.factory(**options_then(game.factory, card.options)).options
     return sum(made_for[option] != value for option, value in game.options.items())

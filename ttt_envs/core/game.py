@@ -168,6 +168,12 @@ class Game:
         return self.draw(self.new_state(0)[0], None)
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that are not as they are by default."""
+        usual = self.factory().options
+        return {name: value for name, value in self.options.items() if value != usual.get(name)}
+
+    @property
     def num_players(self) -> int:
         """Number of players; they are numbered from 0 in turn order."""
         return int(self.prototype["rewards"].shape[1])

@@ -26,6 +26,13 @@ def read_json(data: str | bytes) -> Any:
     raise ValueError(f"it has more than {MOST_LEVELS} levels")
 
 
+def with_tuples(value: Any) -> Any:
+    """A value of JSON with its lists as tuples, which JSON lacks."""
+    if isinstance(value, dict):
+        return {name: with_tuples(each) for name, each in value.items()}
+    return tuple(map(with_tuples, value)) if isinstance(value, list) else value
+
+
 def printable(text: str) -> str:
     """A text for reports and terminals: control characters and what is no Unicode become blanks."""
     return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()

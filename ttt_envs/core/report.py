@@ -120,8 +120,7 @@ class Report:
     @property
     def command(self) -> str:
         """The command line that makes this report again."""
-        usual = self.game.factory().options
-        chosen = {name: as_text(value) for name, value in self.game.options.items() if value != usual.get(name)}
+        chosen = {name: as_text(value) for name, value in self.game.chosen.items()}
         program = ["ttt", self.verb, self.settings.game or self.game.id]
         return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
 

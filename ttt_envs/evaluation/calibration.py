@@ -37,7 +37,7 @@ from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.bout import Bout
 from ttt_envs.evaluation.rungs import Ladder, Pair, find, fit, plain_options, versions
 from ttt_envs.evaluation.seating import Arrangement, arrangements, line_up
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_of_file, resolve
 
 #: Elo between two rungs.
 SPACING = 100.0
@@ -181,6 +181,8 @@ class Games:
         try:
             data = read_json(existing(path, "calibration").read_bytes())
             facts = {name: data[name] for name in self._facts()}
+            if facts["game"] == self.game.id:
+                facts["options"] = plain_options(game_of_file(self.game, facts["options"]))
             for each in data["pairs"]:
                 first, second = each["agents"]
                 self.played[first, second] = Played(

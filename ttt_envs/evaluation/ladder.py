@@ -36,7 +36,7 @@ from ttt_envs.evaluation.charts import Whisker, Whiskers
 from ttt_envs.evaluation.page import Chart, PagedReport
 from ttt_envs.evaluation.placement import Placement, spread_of
 from ttt_envs.evaluation.play import Failure, ask, join
-from ttt_envs.evaluation.rungs import Ladder, find, plain_options, read, versions
+from ttt_envs.evaluation.rungs import Ladder, find, read, versions
 from ttt_envs.evaluation.seating import arrangements, line_up
 from ttt_envs.evaluation.seats import Seats, seats
 from ttt_envs.registry import resolve
@@ -274,7 +274,7 @@ def ladder(
     seated = arrangements(game)
     lineup = line_up(game, [agent])
     found = find(game) if table is None else read(table)
-    if found.game != game.id or found.options != plain_options(game):
+    if not found.is_of(game):
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
     settings["agent"] = lineup.names[0]
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace

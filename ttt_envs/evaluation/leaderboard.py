@@ -11,6 +11,7 @@ Results are grouped by the game and its options: with other options it is anothe
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ import numpy as np
 from ttt_envs.core.files import existing, new_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, brief
-from ttt_envs.core.outside import printable, read_json
+from ttt_envs.core.outside import printable, read_json, with_tuples
 from ttt_envs.core.report import Table
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.charts import Whisker, Whiskers
 from ttt_envs.evaluation.page import page, section
-from ttt_envs.registry import GAMES, load
+from ttt_envs.registry import GAMES, game_of_file, load
 
 # Bytes of a file of results: that of a tournament of a hundred agents has a tenth of it.
 _LARGEST = 1 << 26
@@ -225,8 +226,11 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
     return board
 
 
-def read_results(path: Path) -> tuple[tuple[str, str], str, list[Result]]:
-    """A file's game with its options as text, its verb, and its results; ValueError for what is no known file."""
+def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str], str, list[Result]]:
+    """A file's game with its options as text, its verb, and its results; ValueError for what is no known file.
+
+    `game` is that of the file, if it is not registered.
+    """
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"it has more than {_LARGEST} bytes")
     try:
@@ -237,7 +241,10 @@ def read_results(path: Path) -> tuple[tuple[str, str], str, list[Result]]:
     if not isinstance(verb, str) or verb not in KINDS:
         raise ValueError(f"it is of no known kind: its key 'verb' must be one of {', '.join(KINDS)}")
     try:
-        group = _text(found["game"]), _options_text(found["options"])
+        options = found["options"]
+        with suppress(ValueError):  # of a game that is not known here they are shown as they are
+            options = game_of_file(game if game and game.id == found["game"] else found["game"], options).options
+        group = _text(found["game"]), _options_text(options)
         return group, verb, list(KINDS[verb].read(found))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else brief(str(error))
@@ -259,7 +266,7 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
     for path in map(Path, paths):
         file = existing(path / "results.json" if path.is_dir() else path, "file of results")
         try:
-            group, verb, results = read_results(file)
+            group, verb, results = read_results(file, game)
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
         wanted = game.id, _options_text(game.options)
@@ -271,7 +278,7 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
 
 def _options_text(options: Mapping[str, Any]) -> str:
     """Options as one text, whatever their order."""
-    return _text(" ".join(f"{name}={as_text(_tuples(value))}" for name, value in sorted(options.items())))
+    return _text(" ".join(f"{name}={as_text(with_tuples(value))}" for name, value in sorted(options.items())))
 
 
 def _table(kind: Kind, results: Sequence[tuple[Result, str]]) -> tuple[Table, Whiskers]:
@@ -295,10 +302,6 @@ def _title_of(game_id: str) -> str:
         return load(game_id).title if game_id in GAMES else game_id
     except (TypeError, ValueError):
         return game_id
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:

@@ -27,6 +27,7 @@ from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import Failure, Games
 from ttt_envs.evaluation.units import Part, Unit, without_repeats
+from ttt_envs.registry import GAMES, game_of_file, parse_options
 
 CONFIG, PARTS = "config.json", "parts"
 FORM = "ttt-envs tournament part 2"
@@ -44,7 +45,9 @@ _LEAST, _SHARE, _MOST = 1.0, 0.01, 30.0
 
 
 @contextmanager
-def results_folder(out: str | Path | None, goes_on: bool) -> Iterator[tuple[Path | None, dict[str, Any] | None]]:
+def results_folder(
+    game: Game, out: str | Path | None, goes_on: bool
+) -> Iterator[tuple[Path | None, dict[str, Any] | None]]:
     """The folder of the results, locked, and the settings of the tournament in it if that goes on."""
     if not goes_on:
         with new_folder(out) as folder:
@@ -52,9 +55,9 @@ def results_folder(out: str | Path | None, goes_on: bool) -> Iterator[tuple[Path
         return
     if out is None:
         raise ValueError("resume and add need the folder of the tournament: out")
-    read_settings(Path(out))  # before a folder is made
+    read_settings(Path(out), game)  # before a folder is made
     with locked_folder(Path(out)):
-        yield Path(out), read_settings(Path(out))
+        yield Path(out), read_settings(Path(out), game)
 
 
 class Store:
@@ -153,13 +156,16 @@ class Store:
 def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
     """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
-    texts = {name: as_text(value) for name, value in game.options.items()}
-    named = {"game": settings.game or game.id, "game_id": game.id, "option": texts}
+    named = {"game": settings.game or game.id, "game_id": game.id, "option": _texts(game)}
     return {**named, **plain, "ttt_envs": __version__}
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
-    """The settings of the tournament in a folder, see `as_settings`.
+def _texts(game: Game) -> dict[str, str]:
+    return {name: as_text(value) for name, value in game.options.items()}
+
+
+def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
+    """The settings of the tournament in a folder, see `as_settings`; `game` is that of it, if it is not registered.
 
     Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
     """
@@ -173,6 +179,10 @@ def read_settings(folder: Path) -> dict[str, Any]:
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
         if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
             raise ValueError("a setting is of a wrong type")
+        known: str | Game = settings["game_id"] if game is None or game.id != settings["game_id"] else game
+        if known is game or known in GAMES:
+            given = parse_options(known, [f"{name}={text}" for name, text in options.items()])
+            settings["option"] = _texts(game_of_file(known, given))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged, or of no tournament: {error}") from None
     return settings

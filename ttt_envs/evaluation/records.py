@@ -23,7 +23,7 @@ import numpy as np
 from ttt_envs.core.files import existing, writing_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import brief
-from ttt_envs.core.outside import read_json
+from ttt_envs.core.outside import read_json, with_tuples
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import Failure, Games
 
@@ -57,7 +57,7 @@ class GameRecord:
     Attributes:
         number: number of the game among those that were played together.
         game: id of the game.
-        options: all options of the game.
+        options: all options that the game had then; see `registry.game_of_file`.
         library: version of the library that played it.
         seed: seed of the episode, from which all chance comes.
         agents: the agent in each seat, by name.
@@ -271,7 +271,7 @@ def _checked(found: dict[str, Any], place: str) -> GameRecord:
     return GameRecord(
         number=found["number"],
         game=found["game"],
-        options={name: _as_option(value) for name, value in found["options"].items()},
+        options=with_tuples(found["options"]),
         library=found["library"],
         seed=seed,
         agents=tuple(agents),
@@ -295,8 +295,3 @@ def _typed(found: Any, kinds: Mapping[str, type]) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e30
-
-
-def _as_option(value: Any) -> Any:
-    """A value of an option as games have it: JSON knows no tuples."""
-    return tuple(map(_as_option, value)) if isinstance(value, list) else value

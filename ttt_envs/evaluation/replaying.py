@@ -17,11 +17,11 @@ import numpy as np
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
-from ttt_envs.core.options import brief, unknown
+from ttt_envs.core.options import brief
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.play import digest, seen
 from ttt_envs.evaluation.records import GameRecord
-from ttt_envs.registry import GAMES, load
+from ttt_envs.registry import game_of_file
 from ttt_envs.wrappers.common import forfeit
 
 # Positions held at once.
@@ -46,19 +46,10 @@ class Replayed:
 
 
 def game_of(record: GameRecord) -> Game:
-    """The game of a record, with its options.
-
-    Only registered games are loaded: a record could name any function of any module. Raises ValueError, naming the
-    line, for a game that is not known and for options that it does not have.
-    """
-    if record.game not in GAMES:
-        raise ValueError(
-            f"{record.place}: {unknown('game', brief(record.game), list(GAMES))}; a game of your own must be "
-            "registered first, by ttt_envs.register"
-        )
+    """The game of a record, with its options, see `registry.game_of_file`; ValueError naming the line."""
     try:
-        return load(record.game, **record.options)
-    except (TypeError, ValueError) as error:
+        return game_of_file(record.game, record.options)
+    except ValueError as error:
         raise ValueError(f"{record.place}: {error}") from None
 
 
@@ -147,8 +138,11 @@ def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> It
 
 def _codes(game: Game, record: GameRecord) -> np.ndarray:
     """The actions of a record by number: int64 (T, players), -1 for none; or (T, 1) where one player acts at a time."""
-    known = (game.id, dict(game.options)) == (record.game, dict(record.options))
-    if not known or len(record.agents) != game.num_players:
+    try:
+        fits = game.id == record.game and game_of_file(game, record.options).options == game.options
+    except ValueError as error:
+        raise ValueError(f"{record.place}: {error}") from None
+    if not fits or len(record.agents) != game.num_players:
         raise ValueError(
             f"{record.place}: the record of a game {record.game!r} for {len(record.agents)} players, with options "
             f"{brief(repr(dict(record.options)))}, does not fit {game!r}"

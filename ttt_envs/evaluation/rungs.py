@@ -34,6 +34,7 @@ from ttt_envs.core.options import MOST, as_text
 from ttt_envs.core.outside import read_json
 from ttt_envs.core.report import Table
 from ttt_envs.evaluation.ratings import ELO, information, strengths
+from ttt_envs.registry import game_of_file
 
 #: The number of the form of the file.
 FORMAT = 1
@@ -135,6 +136,10 @@ class Ladder:
 
     def __len__(self) -> int:
         return len(self.rungs)
+
+    def is_of(self, game: Game) -> bool:
+        """Whether it is a ladder of this game with its options; ValueError for options that the game does not have."""
+        return self.game == game.id and game_of_file(game, self.options).options == game.options
 
     @cached_property
     def digest(self) -> str:
@@ -350,7 +355,7 @@ def find(game: Game) -> Ladder:
     Raises ValueError naming the option sets that have ladders if this one has none, and as `read`.
     """
     found = [ladder for ladder in map(read, sorted(folder_of(game).glob("*.json"))) if ladder.game == game.id]
-    fitting = [ladder for ladder in found if ladder.options == plain_options(game)]
+    fitting = [ladder for ladder in found if ladder.is_of(game)]
     if fitting:
         return max(fitting, key=lambda ladder: ladder.version)
     others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in found)

@@ -110,7 +110,7 @@ def tournament(
     tables = measured_tables(game, measured)
     further = add if isinstance(add, (list, tuple)) else [add]
     with ExitStack() as stack:
-        folder, before = stack.enter_context(results_folder(out, resume or bool(further)))
+        folder, before = stack.enter_context(results_folder(game, out, resume or bool(further)))
         if before is not None:
             seed = before["seed"] if seed is None else seed
             further = [each for each in further if getattr(each, "name", each) not in before["agents"]]

@@ -170,7 +170,7 @@ class App:
         taken = [_seat(each, browser) for each in seats]
         self._count_new_game(request)
         game = await self.hall.workers.run(game_of, game_id, options)
-        room = await self.hall.open(game, options, taken, browser)
+        room = await self.hall.open(game, taken, browser)
         return JSONResponse({"id": room.saved.id}, 201)
 
     def _count_new_game(self, request: Request) -> None:

@@ -11,7 +11,7 @@ from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
 from ttt_envs.core.tables import TableMissing, without_building
-from ttt_envs.registry import GAMES, load, options_of, parse_options
+from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options
 from ttt_envs.web.refusals import Refused
 
 #: Simulations of the tree search that is offered in several strengths.
@@ -72,15 +72,16 @@ def _field(game: Game, option: Parameter) -> Field:
     return Field(kind="text", **known)
 
 
-def game_of(game_id: str, options: Mapping[str, str]) -> Game:
-    """The game with options given as texts; raises Refused for what is unknown or wrong.
+def game_of(game_id: str, options: Mapping[str, str], saved: bool = False) -> Game:
+    """The game with options given as texts, those of the store if it was `saved`; Refused for what is unknown or wrong.
 
     Only registered games are loaded: another text could name any function of any module.
     """
     if game_id not in GAMES:
         raise Refused(404, f"there is no game {game_id[:60]!r}; known: {', '.join(GAMES)}")
     try:
-        return load(game_id, **parse_options(game_id, [f"{name}={value}" for name, value in options.items()]))
+        given = parse_options(game_id, [f"{name}={value}" for name, value in options.items()])
+        return game_of_file(game_id, given) if saved else load(game_id, **given)
     except (TypeError, ValueError) as error:
         raise Refused(400, str(error)) from None
 

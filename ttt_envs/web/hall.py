@@ -18,6 +18,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.live import LiveGame
+from ttt_envs.core.options import as_text
 from ttt_envs.core.rng import first_episode_seed, settled
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.version import __version__
@@ -139,7 +140,7 @@ class Hall:
 
     # --- games ---
 
-    async def open(self, game: Game, options: dict[str, str], seats: list[Seat], browser: str) -> Room:
+    async def open(self, game: Game, seats: list[Seat], browser: str) -> Room:
         """Begin a game. Raises Refused for seats that do not fit, and where there is no room for another game."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
@@ -158,7 +159,7 @@ class Hall:
         saved = Saved(
             id=secrets.token_urlsafe(16),
             game=game.id,
-            options=options,
+            options={name: as_text(value) for name, value in game.options.items()},
             seed=settled(None),
             library=__version__,
             creator=browser,
@@ -177,7 +178,7 @@ class Hall:
             saved = self.store.find(ident)
             if saved is None:
                 raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
-            game = await self.workers.run(game_of, saved.game, saved.options)
+            game = await self.workers.run(game_of, saved.game, saved.options, True)
             try:
                 live = await self._live(game, saved)
             except ValueError as error:
@@ -330,7 +331,7 @@ class Hall:
             if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
                 return await self.find(found.id)
             seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
-            new = await self.open(room.game, dict(room.saved.options), seats, browser)
+            new = await self.open(room.game, seats, browser)
             room.saved.successor = new.saved.id
             self.store.keep_moves(room.saved)
             room.changed()
