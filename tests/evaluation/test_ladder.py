@@ -324,6 +324,31 @@ def test_a_bout_goes_on_where_it_was():
     assert (other.games.moves != whole.games.moves).any(), "pairs have seeds of their own"
 
 
+@pytest.mark.parametrize(("chunk", "answers"), [(4, 40), (7, 20), (None, 8)])
+def test_an_interrupted_bout_holds_whole_units_only(chunk, answers):
+    """Six games a unit: what an interrupt leaves is what so many units leave, and it goes on as if nothing were."""
+    game = toy_coin.make(players=3)
+    impatient = Impatient(answers)
+    pair = ttt_envs.agents.as_agent(impatient), ttt_envs.agents.load("greedy")
+    found, whole = (Bout(game, arrangements(game), pair, "a – b", seed=3) for _ in range(2))
+    with pytest.raises(KeyboardInterrupt):
+        found.play(20, chunk, True)
+    impatient.answers = 10**6
+    units = found.units
+    assert 0 < units < 20
+    whole.play(units, None, True)
+    for more in (0, 3):
+        for each in (found, whole):
+            each.play(more, None, True)
+        assert found.units == units + more
+        for name in ("rewards", "lengths", "moves", "decisions"):
+            np.testing.assert_array_equal(getattr(found.games, name), getattr(whole.games, name), name)
+        games = found.games
+        assert games.spent.shape == games.rewards.shape
+        of_first = games.spent[found.seats == 0].sum(), games.spent[found.seats == 1].sum()
+        np.testing.assert_allclose(games.seconds, of_first)
+
+
 def test_a_placement(table, tmp_path):
     report = evaluation.ladder("toy_coin", "greedy:samples=2", table=table, target=60, out=tmp_path / "p", quiet=True)
     assert report.complete

@@ -82,12 +82,19 @@ class Bout:
         assignment = np.where(self._held(units), 0, 1)
         try:
             for part in iter_games(
-                self.game, self.agents, assignment, seeds, chunk=chunk, strict=strict, progress=tell
+                self.game,
+                self.agents,
+                assignment,
+                seeds,
+                chunk=chunk,
+                together=len(self.arrangements),
+                strict=strict,
+                progress=tell,
             ):
                 parts.append(part)  # one by one, so that an interrupt keeps the finished ones
         finally:
+            while sum(map(len, parts)) % len(self.arrangements):
+                parts.pop()  # part of a unit, with the decisions and the time that it took
             new = join(parts, self.game, 2)
-            n = len(new) - len(new) % len(self.arrangements)
-            new.rewards, new.lengths, new.moves = new.rewards[:n], new.lengths[:n], new.moves[:n]
-            new.failures = [replace(each, game=each.game + before) for each in new.failures if each.game < n]
+            new.failures = [replace(each, game=each.game + before) for each in new.failures]
             self.games = join([self.games, new], self.game, 2)

@@ -156,12 +156,13 @@ def iter_games(
     record: Collection[int] = (),
     keep: Collection[int] = (),
     chunk: int | None = None,
+    together: int = 1,
     progress: Progress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
     """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
 
-    Time that the caller spends on a chunk counts as the chunk's.
+    Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some. Time that the caller spends on a chunk counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
     seeds = np.ascontiguousarray(seeds, np.uint64)
@@ -177,6 +178,8 @@ def iter_games(
     size, first = chunk or _FIRST_CHUNK, 0
     while first < n:
         last = min(first + size, n)
+        whole = last - last % together
+        last = whole if whole > first else last
         started = time.perf_counter()
         tell = None if progress is None else _shifted(progress, first, n)
         recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
