@@ -58,7 +58,8 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
     same = [{**json.loads(text), "seconds": 0, "seconds_by_agent": 0} for text in texts]
     assert same[0] == same[1]
     assert cli.main([verb, *VERBS[verb], "--out", str(first)]) == 2
-    assert f"runs/{verb} exists and is not empty: choose another folder" in capsys.readouterr().err
+    hint = "--resume goes on with the run in it; or " if verb == "tournament" else ""
+    assert f"runs/{verb} exists and is not empty: {hint}choose another folder" in capsys.readouterr().err
     assert (first / "results.json").read_text() == texts[0]
     # The command of the report makes the same report.
     words = shlex.split(json.loads(texts[0])["command"])

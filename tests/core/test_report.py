@@ -6,6 +6,7 @@ import json
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,10 @@ from ttt_envs.core.files import unused
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import NotSaved, Report, Settings, Table
+from ttt_envs.evaluation.calibration import CalibrationReport
+from ttt_envs.evaluation.tournament_report import TournamentReport
 from ttt_envs.registry import parse_options
+from ttt_envs.solvers.cfr import SolveReport
 
 
 def count(game, agents, *, options=None, games=10, at=None, strict=False, out=None, quiet=False):
@@ -68,6 +72,31 @@ def test_a_report_that_cannot_be_written_is_not_lost(tmp_path, monkeypatch):
     assert report.folder is None, "the report names no files that are not there"
     report.save(tmp_path / "elsewhere")
     assert (tmp_path / "elsewhere" / "results.json").exists()
+
+
+def test_a_folder_with_results_is_complete(tmp_path, monkeypatch):
+    """results.json is written last, and an earlier one goes first: a killed process leaves none beside other files."""
+    report, names, replace = count(GAME, ["random"], games=11), [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda path, new: (names.append(new.name), replace(path, new)))
+    report.save(tmp_path)
+    assert names == ["report.md", "results.json"]
+
+    def killed(folder):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "save_others", killed)
+    with pytest.raises(KeyboardInterrupt):
+        report.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
+
+
+def test_no_report_writes_files_after_its_results():
+    found, kinds = [], [Report]
+    while kinds:
+        found.append(kinds.pop())
+        kinds += found[-1].__subclasses__()
+    assert {CalibrationReport, SolveReport, TournamentReport} < set(found)
+    assert [each for each in found if "save" in vars(each)] == [Report]
 
 
 def test_a_report_is_written_and_shown(tmp_path):

@@ -13,6 +13,7 @@ from stubborn import Wrong
 
 import ttt_envs
 from ttt_envs import evaluation, registry
+from ttt_envs.evaluation import bout as bout_module
 from ttt_envs.evaluation import rungs
 from ttt_envs.evaluation.bout import Bout
 from ttt_envs.evaluation.calibration import chain
@@ -374,6 +375,21 @@ def test_a_placement(table, tmp_path):
         np.testing.assert_allclose(bout_.won + bout_.lost, 1)
 
 
+def test_each_rung_is_played_with_seeds_of_its_own(table, monkeypatch):
+    """Otherwise the games against one rung say again what those against another have said."""
+    given, usual = {}, bout_module.iter_games
+
+    def noted(game, agents, seats, seeds, **more):
+        given.setdefault(agents[1].name, []).extend(seeds.tolist())
+        return usual(game, agents, seats, seeds, **more)
+
+    monkeypatch.setattr(bout_module, "iter_games", noted)
+    evaluation.ladder("toy_coin", "greedy:samples=2", table=table, games=200, target=1, pace=1e-4, quiet=True)
+    assert len(given) > 1
+    found = [set(seeds) for seeds in given.values()]
+    assert len(set.union(*found)) == sum(map(len, found)) == 100
+
+
 def test_two_placements_agree(table):
     given = {"game": "toy_coin", "agent": "greedy:samples=2", "table": table, "target": 45, "pace": 1e-4, "quiet": True}
     found = [evaluation.ladder(**given, seed=seed) for seed in (1, 2)]
@@ -441,6 +457,8 @@ def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
         evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)
     monkeypatch.setattr(evaluation.calibration.Games, "play", play)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["pairs.json"]
+    with pytest.raises(FileExistsError, match="not empty: --resume goes on with the run in it"):
+        evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)
     with pytest.raises(ValueError, match="has games with seed 0, not 1"):
         evaluation.calibrate("toy_coin", RUNGS, games=60, seed=1, out=tmp_path / "c", resume=True, quiet=True)
     resumed = evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", resume=True, quiet=True).ladder

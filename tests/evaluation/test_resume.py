@@ -169,6 +169,19 @@ def test_other_settings_are_refused_by_name(changes, words, tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir() if path.is_file()} == before
 
 
+def test_the_time_of_earlier_calls_counts_once(tmp_path):
+    """Each file of parts says how long it took up to then, earlier files and calls included."""
+    play(tmp_path / "x", ["random", "greedy"])
+    (file,) = (tmp_path / "x" / "parts").iterdir()
+    _, found = read_parts(file, ["random", "greedy"], 2, 2)
+    for number, seconds in ((1, 1000.0), (2, 3000.0), (3, 2000.0)):
+        write_parts(file.with_stem(f"{number:06}"), found, ["random", "greedy"], seconds)
+    for call in range(2):
+        report = play(tmp_path / "x", ["random", "greedy"], games=42 + 2 * call, resume=True)
+        assert 3000 < report.seconds < 3500
+    assert 3000 < json.loads((tmp_path / "x" / "results.json").read_text())["seconds"] < 3500
+
+
 def test_a_secret_seed_is_that_of_the_folder(tmp_path):
     first = play(tmp_path / "x", seed=None)
     assert play(tmp_path / "x", seed=None, resume=True).settings["seed"] == first.settings["seed"] > 2**64
@@ -179,7 +192,7 @@ def test_a_folder_that_does_not_go_on(tmp_path, capsys):
         play(tmp_path / "x", resume=True)
     assert not (tmp_path / "x").exists()
     play(tmp_path / "x", ["random", "greedy"])
-    with pytest.raises(FileExistsError, match="not empty"):
+    with pytest.raises(FileExistsError, match="x exists and is not empty: --resume goes on with the run in it"):
         play(tmp_path / "x")
     with locked_folder(tmp_path / "x"), pytest.raises(InUse):
         play(tmp_path / "x", resume=True)

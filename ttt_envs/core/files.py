@@ -68,16 +68,19 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def unused(folder: Path, *, numbered: bool = False) -> Path:
+def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
     """`folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
 
-    The lock and the unfinished files of a killed process do not count. With `numbered`, a folder that another process
-    is writing is passed over. Raises FileExistsError for a folder that holds files, so that no results are overwritten.
+    `begun` is the name of a file from which --resume goes on: if it is in the folder, the error says so. The lock and
+    the unfinished files of a killed process do not count. With `numbered`, a folder that another process is writing is
+    passed over. Raises FileExistsError for a folder that holds files, so that no results are overwritten.
     """
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
         if not numbered:
-            raise FileExistsError(f"{folder} exists and is not empty: choose another folder, or delete this one first")
+            hint = "--resume goes on with the run in it; or " if begun and (folder / begun).exists() else ""
+            what = f"{hint}choose another folder, or delete this one first"
+            raise FileExistsError(f"{folder} exists and is not empty: {what}")
         folder = first.with_name(f"{first.name}-{next(numbers)}")
     return folder
 
@@ -141,8 +144,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def new_folder(out: str | Path | None) -> Iterator[Path | None]:
-    """A context with a folder for results: without files, and locked; None for None.
+def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]:
+    """A context with a folder for results: without files, and locked; None for None. `begun` is as for `unused`.
 
     Raises FileExistsError as `unused`, and as `locked_folder`.
     """
@@ -151,9 +154,9 @@ def new_folder(out: str | Path | None) -> Iterator[Path | None]:
         return
     folder = Path(out)
     if not in_use(folder):
-        unused(folder)
+        unused(folder, begun=begun)
     with locked_folder(folder):
-        yield unused(folder)
+        yield unused(folder, begun=begun)
 
 
 @contextmanager

@@ -180,10 +180,15 @@ class Report:
         return self.files
 
     def save(self, folder: Path) -> None:
-        """Write `files` into `folder`, each whole or not at all."""
+        """Write `files` into `folder`, each whole or not at all, and results.json last: with it they are complete."""
         self.folder = folder
-        write_whole(folder / "report.md", self.markdown())
+        (folder / "results.json").unlink(missing_ok=True)  # that of an earlier call, to which the others do not belong
+        self.save_others(folder)
         write_json(folder / "results.json", self.json())
+
+    def save_others(self, folder: Path) -> None:
+        """Write the files beside results.json; a subclass adds its own."""
+        write_whole(folder / "report.md", self.markdown())
 
     def kept(self, folder: Path | None) -> Self:
         """This report, saved unless `folder` is None; raises NotSaved if that fails."""

@@ -314,9 +314,9 @@ class CalibrationReport(Report):
         """Ratings and scores are in ladder.json."""
         return {"elo": self.ladder.elo, "digest": self.ladder.digest}
 
-    def save(self, folder: Path) -> None:
-        """Write `files` into `folder`, each whole or not at all."""
-        super().save(folder)
+    def save_others(self, folder: Path) -> None:
+        """Write report.md and ladder.json."""
+        super().save_others(folder)
         write_whole(folder / "ladder.json", self.ladder.text())
 
 
@@ -420,7 +420,7 @@ def calibrate(
 def _folder(out: str | Path | None, resume: bool) -> Iterator[Path | None]:
     """The folder, new, or with the games to be resumed."""
     if not resume:
-        with new_folder(out) as folder:
+        with new_folder(out, begun=PAIRS) as folder:
             yield folder
         return
     if out is None:

@@ -83,9 +83,9 @@ class PagedReport(Report):
             tables.append(sample_games(games))
         return page(f"{self.title}: {self.game.title}", "".join([*parts, *tables]))
 
-    def save(self, folder: Path) -> None:
-        """Write `files` into `folder`, each whole or not at all."""
-        super().save(folder)
+    def save_others(self, folder: Path) -> None:
+        """Write report.md and report.html."""
+        super().save_others(folder)
         write_whole(folder / "report.html", self.html())
 
 

@@ -50,7 +50,7 @@ def results_folder(
 ) -> Iterator[tuple[Path | None, dict[str, Any] | None]]:
     """The folder of the results, locked, and the settings of the tournament in it if that goes on."""
     if not goes_on:
-        with new_folder(out) as folder:
+        with new_folder(out, begun=CONFIG) as folder:
             yield folder, None
         return
     if out is None:

@@ -162,7 +162,8 @@ def iter_games(
 ) -> Iterator[Games]:
     """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
 
-    Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some. Time that the caller spends on a chunk counts as the chunk's.
+    Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some.
+    Time that the caller spends on a chunk counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
     seeds = np.ascontiguousarray(seeds, np.uint64)

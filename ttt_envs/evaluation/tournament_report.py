@@ -345,9 +345,9 @@ class TournamentReport(PagedReport):
         """The files that `save` writes: with `record=True` the games, too."""
         return (*self.files, *([RECORDS] if self.settings["record"] else []))
 
-    def save(self, folder: Path) -> None:
-        """Write `files` into `folder`, each whole or not at all; games.npz has one row a game."""
-        super().save(folder)
+    def save_others(self, folder: Path) -> None:
+        """Write the report and the games; games.npz has one row a game."""
+        super().save_others(folder)
         if self.settings["record"]:
             write(folder / RECORDS, self.game_records())
         data = io.BytesIO()

@@ -232,8 +232,8 @@ class SolveReport(Report):
             "points": [asdict(each) for each in self.points],
         }
 
-    def save(self, folder: Path) -> None:
-        """Write `files` into `folder`, each whole or not at all."""
+    def save_others(self, folder: Path) -> None:
+        """Write the policy, the curve, and report.md."""
         last = self.points[-1]
         facts = {"iterations": last.iteration, "exploitability": last.exploitability}
         sequence.save_policy(folder / "policy.npz", self.tree, self.policy, **facts)
@@ -242,7 +242,7 @@ class SolveReport(Report):
         write_whole(folder / "exploitability.csv", "\n".join([",".join(names), *rows]) + "\n")
         if "exploitability.png" in self.files:
             draw_curve(folder / "exploitability.png", self)
-        super().save(folder)
+        super().save_others(folder)
 
 
 def draw_curve(path: Path, report: SolveReport) -> None:
