@@ -24,7 +24,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-range test-range-oldest test-range-newest mutants fuzz check format docs examples \
+.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants fuzz check format docs examples \
 	test-frameworks bench dist clean
 
 help: ## show this list
@@ -41,6 +41,9 @@ test: check ## check, then all tests but the long proofs
 test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
+
+code-coverage: $(READY) ## the share of lines of core and games that their tests run, as plain Python
+	$(RULES_WITHOUT_JIT) --cov --cov-report=term
 
 mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
 	$(VPYTHON) -m tools.mutants $(PARTS)
@@ -72,10 +75,19 @@ dist: $(READY) ## build wheel and source distribution in dist, and check what an
 	$(VPYTHON) -m hatchling build -d dist
 	$(VPYTHON) -m twine check --strict dist/*
 
-check: $(READY) ## formatting, lint and types
+# What GitHub reads, by the schemas that the tool brings along. Each job has a limit of time.
+SCHEMA = $(VPYTHON) -m check_jsonschema --builtin-schema
+
+check: $(READY) ## formatting, lint, types, and the files that GitHub reads
 	$(VPYTHON) -m ruff format --check
 	$(VPYTHON) -m ruff check
 	$(VPYTHON) -m mypy
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/proposal.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format --force-filetype yaml CITATION.cff
 
 format: $(READY) ## format the code and mend what lint can mend
 	$(VPYTHON) -m ruff check --fix-only

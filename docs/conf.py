@@ -49,7 +49,11 @@ default_role = "py:obj"
 suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
-html_title = "ttt-envs"
+# Where the site will stand beside those of other versions: a tag, or dev for what is not released (releases.md).
+folder = os.environ.get("DOCS_FOLDER", "")
+html_title = f"ttt-envs {release}" + (", not released" if folder == "dev" else "")
+html_context = {"others": bool(folder)}
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
