@@ -42,7 +42,7 @@ test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
 
-code-coverage: $(READY) ## the share of lines of core and games that their tests run, as plain Python
+code-coverage: $(READY) ## the share of the games' code that the rules' tests run, as plain Python
 	$(RULES_WITHOUT_JIT) --cov --cov-report=term
 
 mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
