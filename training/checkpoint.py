@@ -4,7 +4,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
 from importlib import metadata
@@ -16,7 +16,7 @@ import torch
 from ttt_envs.agents import as_agent
 from ttt_envs.cli.shell import python
 from ttt_envs.core.files import locked_folder, write_whole
-from ttt_envs.core.options import as_text, command_line, within
+from ttt_envs.core.options import as_text, brief, command_line, within
 from ttt_envs.core.outside import read_json, with_tuples
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.evaluation.rungs import plain_options
@@ -38,12 +38,18 @@ _LIBRARIES = {
 # The folder of a run, and its output, belong to a call.
 _OF_A_CALL = ("out", "resume", "quiet")
 
+# A run folder may come from somebody else: it decides neither what it is logged to, nor which servers play.
+_NAMED_AGAIN = ("wandb", "engine", "address")
+
 
 class Checked(Protocol):
     """Settings that can be checked."""
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+
+    def strangers(self) -> dict[str, tuple[str, ...]]:
+        """By setting, the game and the agents that may do more than use the library's own data."""
 
 
 Config = TypeVar("Config", bound=Checked)
@@ -116,7 +122,13 @@ class Run:
     @property
     def resume_command(self) -> str:
         """The command that continues the run."""
-        return f"{python()} -m {self.module} --resume --out {self.folder}"
+        words = [python(), "-m", self.module]
+        again = {name: value for name in _NAMED_AGAIN if (value := getattr(self.config, name, None)) is not None}
+        again |= {name: getattr(self.config, name) for name in self.config.strangers()}
+        words += [again.pop("game")] if "game" in again else []
+        defaults = {each.name: each.default for each in fields(self.config)}
+        given = {name: self.settings[name] for name in again if again[name] != defaults[name]}
+        return command_line([*words, "--resume", "--out", str(self.folder)], given, {})
 
     def write_config(self) -> None:
         """Bring config.json up to date."""
@@ -130,9 +142,19 @@ class Run:
         write_whole(self.folder / CONFIG, json.dumps(found, indent=2) + "\n")
 
 
-def saved(kind: Callable[..., Config], folder: Path) -> Config:
-    """The settings of the run in a folder, ready to resume it; FileNotFoundError, or ValueError if damaged."""
+def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
+    """The settings of the run in a folder, ready to resume it, without those that a call decides.
+
+    Args:
+        kind: the script's settings.
+        folder: the run folder.
+        named: what the user has named, such as the words of a command line.
+
+    Raises FileNotFoundError; ValueError if it is damaged, or for an agent or a game that may do more than use the
+    library's own data, and that is not among `named`.
+    """
     settings = with_tuples(read_config(folder)["settings"])
+    settings = {name: value for name, value in settings.items() if name not in _NAMED_AGAIN}
     try:
         if settings.get("game") in GAMES:
             settings["options"] = dict(game_of_file(settings["game"], settings.get("options", {})).options)
@@ -140,6 +162,14 @@ def saved(kind: Callable[..., Config], folder: Path) -> Config:
         found.check()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another training script: {error}") from None
+    for name, texts in found.strangers().items():
+        for text in texts:
+            if text not in named:
+                flag = "the game" if name == "game" else f"all agents of --{name.replace('_', '-')}"
+                raise ValueError(
+                    f"the run in {folder} names {brief(text)!r}, which may run programs or open files: if you want it "
+                    f"to be run, name {flag} beside --resume"
+                )
     return found
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -15,10 +16,10 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from training import checkpoint
 from training.probes import Exploitability, Probe, Regret, Score
-from ttt_envs.agents import as_agent
+from ttt_envs.agents import as_agent, stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, within
-from ttt_envs.registry import parse_options, resolve
+from ttt_envs.registry import GAMES, parse_options, resolve
 
 Agents = Annotated[
     tuple[Any, ...],
@@ -114,6 +115,16 @@ class Settings:
             raise ImportError("wandb is not installed, which --wandb needs: pip install wandb")
         if self.regret_games == 1:
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
+
+    def strangers(self) -> dict[str, tuple[str, ...]]:
+        """By setting, the game and the agents that may do more than use the library's own data."""
+        found = {
+            name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
+            for name, kind in get_type_hints(type(self), include_extras=True).items()
+            if kind == Agents
+        }
+        found["game"] = () if self.game in GAMES else (self.game,)
+        return {name: texts for name, texts in found.items() if texts}
 
     def load(self) -> Game:
         """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
@@ -231,7 +242,9 @@ def command_line(
     early.add_argument("--resume", action="store_true")
     early.add_argument("--out", type=Path, default=next(each.default for each in fields(kind) if each.name == "out"))
     known, _ = early.parse_known_args(arguments)
-    default = checkpoint.saved(kind, known.out) if known.resume else tyro.MISSING_NONPROP
+    words = sys.argv[1:] if arguments is None else arguments
+    named = [*words, *(word.partition("=")[2] for word in words)]
+    default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
     prog = f"python -m {program}"
     found = tyro.cli(kind, prog=prog, args=arguments, description=description, default=default)
     texts = found.options.get("")

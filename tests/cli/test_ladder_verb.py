@@ -51,12 +51,40 @@ def test_more_games_go_on_from_fewer(tmp_path):
         assert all(a <= b for a, b in zip(before, after, strict=True))
 
 
+def test_rungs_of_a_table_are_run_only_if_they_are_named(tmp_path, capsys):
+    assert cli.main([*CALIBRATE, "--rungs", "random", "greedy"]) == 0
+    path, ran = tmp_path / "runs" / "ladder" / "ladder.json", tmp_path / "ran"
+    (tmp_path / "mine.py").write_text("open('ran', 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n")
+    table = json.loads(path.read_text())
+    for agent in ("mine.py:Mine", "mixed:mine.py:Mine,random=0.1"):
+        table["rungs"][0]["agent"] = agent
+        path.write_text(json.dumps(table))
+        assert cli.main(["ladder", "toy_coin", *TABLE]) == 0  # it is shown
+        words = ["ladder", "toy_coin", "--agent", "greedy:samples=2", *TABLE, "--games", "8"]
+        assert cli.main(words) == 2
+        said = capsys.readouterr().err
+        assert f"the ladder {path.relative_to(tmp_path)} names the agent {agent!r}" in said
+        assert "if you want it to be run, name it with --rungs" in said
+        assert not ran.exists()
+    assert cli.main([*words, "--rungs", agent, "--minutes", "0.01"]) == 0
+
+
+def test_names_in_the_pairs_of_a_calibration_are_not_loaded(tmp_path):
+    assert cli.main([*CALIBRATE, "--rungs", "random", "greedy", "--out", "c"]) == 0
+    (tmp_path / "mine.py").write_text("open('ran', 'a')\n")
+    pairs = json.loads((tmp_path / "c" / "pairs.json").read_text())
+    pairs["pairs"].append({**pairs["pairs"][0], "agents": ["mine.py:Mine", "random"]})
+    (tmp_path / "c" / "pairs.json").write_text(json.dumps(pairs))
+    assert cli.main([*CALIBRATE[:-1], "30", "--rungs", "random", "greedy", "--out", "c", "--resume"]) == 0
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--calibrate", "--agent", "random"], "--calibrate makes a ladder and --agent uses one"),
         (["--calibrate", "--target", "30"], "--target does not go with --calibrate"),
-        (["--agent", "random", "--rungs", "greedy"], "--rungs does not go with --agent"),
+        (["--agent", "random", "--rungs", "greedy"], "--rungs does not go with --agent, unless there is a --table"),
         (["--calibrate", "--resume"], "--resume needs --out"),
         (["--calibrate", "--resume", "--out", "nothing"], "no calibration to resume at nothing"),
         (["--calibrate", "--rungs", "random"], "at least 2 agents must be given, not 1"),

@@ -1,6 +1,7 @@
 """`ttt replay`, `ttt film` and `ttt leaderboard`."""
 
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from ttt_envs.drawing.film import frames_of, strip
 from ttt_envs.drawing.parts import split
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.web.recorded import Records
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
 FILM = ["film", "--record", "bad.jsonl", "--game", "0", "--out", "bad.svg"]
@@ -175,3 +177,32 @@ def test_a_leaderboard_is_made_by_the_command(tmp_path, capsys):
     assert "## Tic-Tac-Dice (rounds=single" in (tmp_path / "runs" / "leaderboard" / "leaderboard.md").read_text()
     assert cli.main(["leaderboard", "all"]) == 0
     assert "runs/leaderboard-2" in capsys.readouterr().out
+
+
+def test_what_a_file_names_is_shown_and_never_run(tmp_path, capsys):
+    """Records and results: an agent in them is a name, and a game must be registered."""
+    (tmp_path / "mine.py").write_text("open('ran', 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n")
+    lines = Path("games.jsonl").read_text().splitlines()
+    for agent in ("mine.py:Mine", "oracle:fallback=program:/bin/sh -c 'echo > ran'", "mine:Mine"):
+        records = [{**json.loads(line), "agents": [agent, "greedy"]} for line in lines]
+        Path("names.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+        Path("film.svg").unlink(missing_ok=True)
+        assert cli.main(["replay", "names.jsonl"]) == 0
+        assert cli.main(["replay", "names.jsonl", "--game", "1"]) == 0
+        assert cli.main(["film", "--record", "names.jsonl", "--game", "1", "--out", "film.svg"]) == 0
+        for name in ("data.parquet", "data.md"):
+            Path(name).unlink(missing_ok=True)
+        assert cli.main(["dataset", "names.jsonl", "--out", "data.parquet"]) == 0
+        served = Records(tmp_path)
+        assert served.games("names.jsonl", 0)["games"][0]["agents"][0] == agent
+        assert served.open("names.jsonl", 0).played.record.agents[0] == agent
+    Path("game.jsonl").write_text("".join(json.dumps({**each, "game": "mine:Mine"}) + "\n" for each in records))
+    for words in (["replay"], ["film", "--out", "y.svg", "--game", "0", "--record"], ["dataset", "--out", "y.parquet"]):
+        assert cli.main([*words, "game.jsonl"]) == 2
+        assert "unknown game 'mine:Mine'" in capsys.readouterr().err
+    assert cli.main(["regret", *DICE, "--agents", "random", "--games", "4", "--out", "all/r"]) == 0
+    results = json.loads(Path("all/r/results.json").read_text())
+    text = json.dumps({**results, "agents": ["mine.py:Mine"], "game": "mine:Mine"})
+    Path("all/r/results.json").write_text(text.replace('"random"', '"mine.py:Mine"'))
+    assert cli.main(["leaderboard", "all"]) == 0
+    assert not Path("ran").exists()

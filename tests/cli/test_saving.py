@@ -72,8 +72,12 @@ def test_a_game_is_saved_and_goes_on(
     refused(f"is a game of {DICE}, not of {SUPER}", SUPER, *load)
     refused("no file of records at", "--load", str(tmp_path / "none.json"))
     for change, words in (
-        ({"agents": ["human", "program:rm -rf x"]}, "was played by program:rm -rf x: if you want it to be run"),
-        ({"agents": ["human", "my_agent.py:Mine"]}, "was played by my_agent.py:Mine"),
+        ({"agents": ["human", "program:rm -rf x"]}, "names the agent 'program:rm -rf x', which may run programs"),
+        (
+            {"agents": ["human", "my_agent.py:Mine"]},
+            "if you want it to be run, name all agents of the game with --agents",
+        ),
+        ({"agents": ["human", "oracle:fallback=program:/bin/sh -c 'echo > ran'"]}, 'with "program:/bin/sh -c'),
         ({"actions": [record["actions"][0]] * 2}, "cannot play"),
         ({"digest": "0" * 16}, "its digest differs"),
         ({"game": "os:system"}, "unknown game 'os:system'"),

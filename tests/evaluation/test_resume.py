@@ -113,14 +113,14 @@ def test_further_agents_replay_nothing(tmp_path, played, capsys):
     ]
     assert cli.main(words) == 0
     del played[:]
-    assert cli.main(["tournament", "--add", *whole[2:], "--out", str(tmp_path / "x")]) == 0
+    assert cli.main(["tournament", TOY, "--add", *whole[2:], "--out", str(tmp_path / "x")]) == 0
     assert played.pairs == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     assert rows(tmp_path / "x") == rows(tmp_path / "whole")
     text = (tmp_path / "x" / "report.md").read_text()
     assert f"ttt tournament {TOY} --agents {' '.join(whole)} --games 40 --resamples 10\n" in text
     # Once more: they are there already.
     del played[:]
-    assert cli.main(["tournament", f"--out={tmp_path / 'x'}", "--add", whole[3]]) == 0
+    assert cli.main(["tournament", TOY, f"--out={tmp_path / 'x'}", "--add", whole[3]]) == 0
     assert not played
 
 
@@ -203,6 +203,58 @@ def test_a_folder_that_does_not_go_on(tmp_path, capsys):
     (tmp_path / "x" / "config.json").write_text('{"settings": {"agents": 3}}')
     with pytest.raises(ValueError, match=r"config.json is damaged, or of no tournament"):
         play(tmp_path / "x", resume=True)
+
+
+def test_what_a_folder_names_is_run_only_if_it_is_named(tmp_path, capsys, monkeypatch):
+    """Code and games of somebody else's; and nothing in a folder becomes another word of the command line."""
+    ran = tmp_path / "ran"
+    (tmp_path / "mine.py").write_text(
+        f"open({str(ran)!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\nfrom toy_coin import make\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    mine, folder = f"{tmp_path}/mine.py:Mine", tmp_path / "x"
+    play(folder, ["random", "greedy"], games=4)
+    config = json.loads((folder / "config.json").read_text())
+
+    def names(**changes):
+        (folder / "config.json").write_text(json.dumps({"settings": {**config["settings"], **changes}}))
+
+    def refused(words, *arguments):
+        assert cli.main(["tournament", *arguments, "--out", str(folder)]) == 2
+        assert words in capsys.readouterr().err
+        assert not ran.exists()
+
+    for agent in (mine, f"mixed:{mine},random=0.1", f"oracle:fallback={mine}"):
+        names(agents=["random", agent])
+        for arguments in (["--resume"], ["--add", "greedy:samples=1"]):
+            refused("if you want it to be run, name all its agents with --agents", TOY, *arguments)
+    names(game="mine:make", game_id="toy_coin")
+    refused("is of 'mine:make', which is not registered: name it after the verb", "--resume")
+    for changes in (
+        {"chunk": "--engine=ray"},
+        {"strict": "--engine=ray"},
+        {"isolate": ["--engine=ray"]},
+        {"option": {"--engine": "ray"}},
+        {"agents": "--engine=ray"},
+        {"agents": {"random": 1}},
+    ):
+        names(**changes)
+        refused("config.json is damaged, or of no tournament: a setting is of a wrong type", TOY, "--resume")
+    names(agents=["random", "--engine=ray"])
+    refused("names the agent '--engine=ray'", TOY, "--resume")
+    names(agents=["random", mine])
+    (folder / "parts").rename(folder / "old")
+    assert cli.main(["tournament", TOY, "--resume", "--agents", "random", mine, "--out", str(folder)]) == 0
+    assert ran.exists()
+
+
+def test_the_hint_how_to_go_on_names_what_must_be_named(tmp_path, played):
+    played.limit = 1
+    found = play(tmp_path / "x y", ["random", "greedy"], chunk=8).remarks()[-1]
+    assert found.endswith(f"ttt tournament {TOY} --resume --out '{tmp_path / 'x y'}'")
+    played.limit = 2
+    found = play(tmp_path / "z", ["random", "tests/support/stubborn.py:Stubborn"], chunk=8).remarks()[-1]
+    assert found.endswith("/z --agents random tests/support/stubborn.py:Stubborn")
 
 
 def test_a_full_disk_on_the_way_loses_nothing(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import torch
 from small_training import GAME, copy_files, tiny
 
 import ttt_envs
-from training import checkpoint, ppo
+from training import checkpoint, ppo, value_learning
 from training.curves import read_rows
 from training.ppo import Config, train
 from training.probes import ScoreRow
@@ -196,6 +196,49 @@ def test_a_config_with_wrong_values_is_an_error_of_one_line(
     assert said.startswith("error: ")
     assert said.count("\n") == 1
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("setting", ["opponents", "eval_agents"])
+def test_what_a_run_folder_names_is_run_only_if_it_is_named(
+    run: Path, tmp_path: Path, setting: str, capsys: pytest.CaptureFixture
+) -> None:
+    folder, ran = copy_files(run, tmp_path / "x"), tmp_path / "ran"
+    (tmp_path / "mine.py").write_text(
+        f"open({str(ran)!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n"
+    )
+    found = json.loads((folder / "config.json").read_text())
+
+    def names(**changes: Any) -> None:
+        (folder / "config.json").write_text(json.dumps({**found, "settings": {**found["settings"], **changes}}))
+
+    words, flag = ["--resume", "--out", str(folder), "--quiet"], f"--{setting.replace('_', '-')}"
+    for agent in (f"{tmp_path}/mine.py:Mine", f"mixed:oracle:{tmp_path}/mine.py:Mine,random=0.1"):
+        names(**{setting: ["random", agent]})
+        assert ppo.main(words) == 2
+        said = capsys.readouterr().err
+        assert f"which may run programs or open files: if you want it to be run, name all agents of {flag}" in said
+        with pytest.raises(ValueError, match="if you want it to be run"):
+            checkpoint.saved(Config, folder)
+        resumed = command_line(Config, "x", None, [*words, flag, "random", agent])
+        assert getattr(resumed, setting) == ("random", agent)
+        again = shlex.split(checkpoint.Run(resumed, "training.ppo").resume_command)
+        assert again[1:] == ["-m", "training.ppo", *words[:3], flag, "random", agent]
+    names(game=f"{tmp_path.name}.mine:make")
+    assert ppo.main(words) == 2
+    assert "name the game beside --resume" in capsys.readouterr().err
+    assert not ran.exists()
+
+
+def test_a_run_folder_names_no_server(tmp_path: Path) -> None:
+    """Where a run is logged to, and the cluster that it plays on, are named by each call."""
+    config = value_learning.Config(
+        game=GAME, out=tmp_path, actors=2, engine="ray", address="192.0.2.1:6379", wandb="mine", quiet=True
+    )
+    this = checkpoint.Run(config, value_learning.NAME)
+    this.write_config()
+    kept = checkpoint.saved(value_learning.Config, tmp_path)
+    assert (kept.engine, kept.address, kept.wandb, kept.actors) == ("threads", None, None, 2)
+    assert this.resume_command.endswith(f"--out {tmp_path} --wandb mine --engine ray --address 192.0.2.1:6379")
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\n", "steps,agent\n"])

@@ -406,3 +406,25 @@ def test_a_game_of_other_rules_is_not_gone_on_with(tmp_path):
         server.hall.store._db.execute("UPDATE games SET actions = '[[80, -1]]', library = '0.0.1'")
     with Server(path) as server:
         assert "begun with ttt-envs 0.0.1" in server.browser().ask(f"/api/tables/{ident}", status=410)["error"]
+
+
+def test_agents_of_a_file_of_games_are_run_only_if_they_are_named(tmp_path, toys):
+    """Such a file may come from somebody else; nobody sits at the server's terminal either."""
+    path, marker = tmp_path / "games.sqlite", tmp_path / "ran"
+    (tmp_path / "mine.py").write_text(
+        f"open({str(marker)!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n"
+    )
+    mine = f"{tmp_path}/mine.py:Mine"
+    with Server(path) as server:
+        ident = server.browser().begin(TURNS, "me", "random")
+    for agent in (mine, f"oracle:fallback={mine}", "human", "nobody"):
+        with Server(path) as server:
+            server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
+            said = server.browser().ask(f"/api/tables/{ident}", status=403)["error"]
+            assert "is none that this server runs: it goes on with the game if it is started with --agents" in said
+    assert not marker.exists()
+    for agent, more in ((mine, (mine,)), ("mixed:greedy,random=0.5", ())):
+        with Server(path, more=more) as server:
+            server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
+            assert server.browser().look(ident)["ply"] == 0
+    assert marker.exists()

@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -32,6 +32,7 @@ __all__ = [
     "Agent",
     "View",
     "as_agent",
+    "check_named",
     "from_sb3",
     "from_text",
     "from_torch",
@@ -39,6 +40,7 @@ __all__ = [
     "load",
     "load_isolated",
     "search_for",
+    "stranger",
 ]
 
 #: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
@@ -73,6 +75,9 @@ ENTRY_POINTS = "ttt_envs.agents"
 
 # The tree searches, the one for the simplest games first.
 _SEARCHES = ("mcts", "ismcts", "smmcts")
+
+# A text that is longer, or has more agents in one another, is taken for a stranger: reading it would take too long.
+_LONGEST, _MOST_INSIDE = 10_000, 100
 
 # "my_agent.py:Name", "package.module:Name", with parameters behind another colon.
 _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<rest>.*))?", re.DOTALL)
@@ -113,6 +118,57 @@ def load(spec: Any) -> Agent:
         raise TypeError(f"agent {spec!r}: {error}") from error
     agent.name = spec
     return agent
+
+
+def stranger(text: str, own: Collection[str] = ()) -> str | None:
+    """The first agent in a text that may do more than use the library's own data; None if there is none.
+
+    That is the text itself, or an agent inside its parameters, at any depth. What is no stranger starts no process,
+    imports no module but the library's and what it depends on, opens no file but those that come with the library and
+    its own caches, and reaches no server. Nothing that the text names is imported or opened to find out. By
+    `Agent.reaches`, which the classes of the library state; all else is a stranger, and so is what cannot be read.
+
+    Args:
+        text: an agent, as for `load`.
+        own: texts of files that belong to the library.
+    """
+    waiting, number = [text], 0
+    while waiting:
+        each = waiting.pop()
+        name, _, rest = each.partition(":")
+        number += 1
+        if name not in AGENTS or len(each) > _LONGEST or number > _MOST_INSIDE:
+            return each
+        found, _ = _find(each)
+        reaches = vars(found).get("reaches")  # what a base class says does not count
+        try:
+            arguments = _arguments(each, found, rest)
+        except ValueError:
+            return each
+        if reaches is None or any(reaches.get(key) == "file" and arguments[key] not in own for key in arguments):
+            return each
+        waiting += [arguments[key] for key in arguments if reaches.get(key) == "agent"]
+    return None
+
+
+def check_named(texts: Iterable[str], where: str, how: str, named: Collection[str] = ()) -> None:
+    """Raise ValueError for an agent that a file names, and that is a `stranger`, unless the user names it again.
+
+    All that reads files which name agents asks here before it loads them: a file may come from somebody else.
+
+    Args:
+        texts: the agents that the file names.
+        where: what the file is, for the message.
+        how: how the user names an agent again, for the message.
+        named: the agents that the user has named.
+    """
+    for text in texts:
+        if text not in named and (found := stranger(text)) is not None:
+            inside = f" with {brief(found)!r} inside it" if found != text else ""
+            raise ValueError(
+                f"{where} names the agent {brief(text)!r}{inside}, which may run programs or open files: if you want "
+                f"it to be run, {how}"
+            )
 
 
 def load_isolated(spec: str) -> Agent:
@@ -212,7 +268,10 @@ def _find(spec: str) -> tuple[Any, str]:
 def _names_agent(text: str) -> bool:
     """Tell whether a text begins with an agent and a colon."""
     name, colon, _ = text.partition(":")
-    return bool(colon) and (name in _names() or _PLACE.fullmatch(text.partition("=")[0]) is not None)
+    if not colon:
+        return False
+    # The names of installed packages are asked for last: they are read from files.
+    return name in AGENTS or _PLACE.fullmatch(text.partition("=")[0]) is not None or name in _names()
 
 
 def _unknown(name: str) -> str:

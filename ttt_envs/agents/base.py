@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -76,6 +76,9 @@ class Agent:
             rounding: what holds for one such position holds for all.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
         takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
+        reaches: parameters that name an agent or a file, "agent" or "file". Such a class says with it that apart from
+            these it uses the library's own data alone: no process, no module, file or server of somebody else's. None:
+            it may do anything. Each class states it for itself: it is not inherited. See `agents.stranger`.
     """
 
     name: str = "agent"
@@ -83,6 +86,7 @@ class Agent:
     equivariant: bool = False
     interactive: ClassVar[bool] = False
     takes_rest: ClassVar[str] = ""
+    reaches: ClassVar[Mapping[str, Literal["agent", "file"]] | None] = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -106,6 +106,7 @@ class Expectimax(Agent):
 
     name = "expectimax"
     plays = {"simultaneous": False, "hidden_information": False}
+    reaches = {}
 
     def __init__(self, depth: int = 2, samples: int = 32, playouts: int = 2) -> None:
         """Set how far and how thoroughly to look.

@@ -99,6 +99,7 @@ class Greedy(Agent):
     """
 
     name = "greedy"
+    reaches = {}
 
     def __init__(self, samples: int = 8) -> None:
         """Set how thoroughly to look.

@@ -36,6 +36,7 @@ class Human(Agent):
 
     name = "human"
     interactive = True
+    reaches = {}
 
     def __init__(self) -> None:
         """No settings."""

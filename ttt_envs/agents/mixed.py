@@ -17,6 +17,7 @@ class Mixed(Around):
     """
 
     name = "mixed"
+    reaches = {"agent": "agent"}
 
     def __init__(self, agent: str, random: float = 0.1) -> None:
         """Choose the agent and how often it plays at random.

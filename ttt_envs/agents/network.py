@@ -47,6 +47,7 @@ class NetworkAgent(Agent):
     """Plays a network file of kind policy, q or policy+value, in NumPy."""
 
     name = "network"
+    reaches = {"path": "file"}
 
     def __init__(
         self,
@@ -121,6 +122,7 @@ class Lookahead(Agent):
     """
 
     name = "lookahead"
+    reaches = {"path": "file"}
 
     def __init__(
         self,

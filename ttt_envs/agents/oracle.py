@@ -17,6 +17,7 @@ class OracleAgent(Around):
     """
 
     name = "oracle"
+    reaches = {"fallback": "agent"}
 
     def __init__(self, fallback: str = "greedy") -> None:
         """Choose the agent for positions that the oracle does not cover.

@@ -11,6 +11,7 @@ class RandomAgent(Agent):
     """Plays a uniformly chosen legal action."""
 
     name = "random"
+    reaches = {}
 
     def __init__(self) -> None:
         """No parameters."""

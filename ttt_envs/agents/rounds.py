@@ -18,6 +18,7 @@ class Rounds(Around):
 
     name = "rounds"
     takes_rest = "agent"
+    reaches = {"agent": "agent"}
 
     def __init__(self, agent: str | Agent) -> None:
         """Choose the agent.

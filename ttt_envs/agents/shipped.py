@@ -14,6 +14,9 @@ from ttt_envs.core.view import View
 
 CARD = "card.json"
 
+#: Stands in a card's text of the agent for the folder that the card lies in.
+FOLDER = "{folder}"
+
 #: In the installed package, and in a checkout.
 _PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2] / "agents" / "trained")
 
@@ -112,6 +115,7 @@ class Trained(Agent):
     """Plays a trained agent that comes with the library."""
 
     name = "trained"
+    reaches = {}
 
     def __init__(self, name: str) -> None:
         """Load the agent.
@@ -130,11 +134,14 @@ class Trained(Agent):
         if name not in found:
             raise ValueError(unknown("trained agent", name, list(found)))
         # Imported here: the loader of agents stands above this module.
-        from ttt_envs.agents import load
+        from ttt_envs.agents import load, stranger
 
+        for card in found[name]:
+            if stranger(card.agent, own=(FOLDER,)) is not None:
+                raise ValueError(f"the card of {card.game}/{card.name} names more than its folder: {card.agent}")
         #: The agents that may be meant, and what they were made for.
         self.choices = [
-            (card, load(card.agent.format(folder=folder() / card.game / card.name))) for card in found[name]
+            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in found[name]
         ]
         self.equivariant = all(agent.equivariant for _, agent in self.choices)
         self._latest: tuple[Game, Agent] | None = None

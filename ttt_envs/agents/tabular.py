@@ -110,6 +110,7 @@ class TabularAgent(Agent):
     """Plays a table of action values, as `training.tabular` learns them; at random where it has no entry."""
 
     name = "tabular"
+    reaches = {"path": "file"}
 
     def __init__(self, path: str | Path | Table, temperature: float = 0.0) -> None:
         """Load the table.

@@ -17,7 +17,7 @@ EVERY = "all"
 _OPTIONAL = tyro.conf.arg(help_behavior_hint="")
 
 # The fields that only one use of the verb has.
-_PLACING, _CALIBRATING = ("target", "minutes", "pace", "strict"), ("rungs", "spacing", "slowest", "version", "resume")
+_PLACING, _CALIBRATING = ("target", "minutes", "pace", "strict"), ("spacing", "slowest", "version", "resume")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ class Ladder(GameArguments):
     strict: bool = False
     """With --agent: end it all at an error or illegal action, which otherwise only loses the game."""
     rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]", help_behavior_hint="")] = ()
-    """With --calibrate: the rungs; by default those of the game's ladder, or chosen from what plays the game."""
+    """With --calibrate: the rungs; by default those of the game's ladder, or chosen from what plays the game. With
+    --table: those of its rungs that are programs, files or code, which are run only if they are named here."""
     spacing: Annotated[float | None, _OPTIONAL] = None
     """With --calibrate: choose the rungs anew, so many Elo from each other; a game without a ladder gets 100."""
     slowest: Annotated[float | None, _OPTIONAL] = None
@@ -74,13 +75,14 @@ class Ladder(GameArguments):
             self._show()
             return DONE
         use, others = ("--calibrate", _PLACING) if self.calibrate else ("--agent", _CALIBRATING)
-        for name in (*others, *(["table"] if self.calibrate else [])):
+        for name in (*others, *(["table"] if self.calibrate else ["rungs"] if self.table is None else [])):
             if getattr(self, name):
-                raise ValueError(f"--{name} does not go with {use}")
+                unless = ", unless there is a --table" if name == "rungs" else ""
+                raise ValueError(f"--{name} does not go with {use}{unless}")
         given = {"options": parse_options(self.game, self.option), "out": self._out(), "chunk": self.chunk}
         given["seed"] = None if self.seed == "secret" else self.seed
         names = _CALIBRATING if self.calibrate else (*_PLACING, "table")
-        given.update({name: value for name in (*names, "games") if (value := getattr(self, name)) is not None})
+        given.update({name: value for name in (*names, "rungs", "games") if (value := getattr(self, name)) is not None})
         try:
             report = self._report(given)
         except OSError as error:
@@ -92,7 +94,7 @@ class Ladder(GameArguments):
 
     def _all(self) -> int:
         """Show the ladders of all games, or place the agent on each."""
-        for name in ("calibrate", "table", "option", *_CALIBRATING):
+        for name in ("calibrate", "table", "option", "rungs", *_CALIBRATING):
             if getattr(self, name):
                 raise ValueError(f"--{name} is for one game and does not go with {EVERY}")
         from ttt_envs.evaluation.ladders import ladders, overview

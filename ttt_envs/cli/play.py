@@ -17,9 +17,6 @@ if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     from ttt_envs.core.game import Game
     from ttt_envs.core.view import View
 
-# Agents that a saved game may name by itself. Others run what a file says: it may come from somebody else.
-_HARMLESS = ("human", "random", "greedy", "mcts", "ismcts", "smmcts", "expectimax", "oracle", "trained")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Play(GameOptions):
@@ -77,9 +74,9 @@ class Play(GameOptions):
         if self.game not in (None, live.game.id):
             raise ValueError(f"{self.saved} is a game of {live.game.id}, not of {self.game}")
         if not self.agents:
-            for name in live.agents:
-                if name.partition(":")[0] not in _HARMLESS:
-                    raise ValueError(f"{self.saved} was played by {name}: if you want it to be run, name --agents")
+            from ttt_envs.agents import check_named
+
+            check_named(live.agents, str(self.saved), "name all agents of the game with --agents")
         return live
 
     def _play(self, live: "SavedGame") -> None:

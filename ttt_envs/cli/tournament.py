@@ -9,6 +9,8 @@ import tyro
 
 from ttt_envs.cli.common import MeasuringAgents
 from ttt_envs.cli.shell import parse
+from ttt_envs.core.options import brief
+from ttt_envs.registry import GAMES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,8 @@ class Tournament(MeasuringAgents):
     address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
     """Address of a Ray cluster, such as 127.0.0.1:6379; by default one is started on this machine."""
     resume: bool = False
-    """Go on with the tournament in --out. Settings that are not given are its own; --games may be more than before."""
+    """Go on with the tournament in --out. Settings that are not given are its own; --games may be more than before.
+    Programs, files and code among its agents are run only if --agents names all of its agents again."""
     add: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
     """Further agents for the tournament in --out; the games that it has are kept."""
     isolate: bool = False
@@ -55,13 +58,17 @@ class Tournament(MeasuringAgents):
         _, equals, folder = words[place].partition("=")
         if not equals:
             folder = next(iter(words[place + 1 :]), "")
+        from ttt_envs.agents import check_named
         from ttt_envs.evaluation.parts import read_settings
 
-        settings = read_settings(Path(folder))
-        if not words[0].startswith("-"):
-            settings.pop("game")
-        else:
-            words.insert(0, settings.pop("game"))
+        settings, where = read_settings(Path(folder)), f"the tournament in {folder}"
+        game = settings.pop("game")
+        if words[0].startswith("-"):
+            if game not in GAMES:  # the name of a function, which would be run
+                raise ValueError(f"{where} is of {brief(game)!r}, which is not registered: name it after the verb")
+            words.insert(0, game)
+        if "--agents" not in given:
+            check_named(settings["agents"], where, "name all its agents with --agents, in their order", words)
         for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict", "record", "isolate"):
             value, flag = settings.get(name), f"--{name}"
             if flag in given or value in (None, False, [], {}):

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent, load
+from ttt_envs.agents import Agent, check_named, load
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
@@ -230,6 +230,7 @@ def ladder(
     *,
     options: Mapping[str, Any] | None = None,
     table: str | Path | None = None,
+    rungs: Sequence[str] = (),
     target: float = 25.0,
     games: int = 4000,
     minutes: float | None = None,
@@ -247,6 +248,8 @@ def ladder(
         agent: what `agents.load` takes.
         options: options of the game, if it is given by its id.
         table: file of the ladder; by default the one that comes with the game.
+        rungs: those of `table` that may do more than use the library's own data, such as programs, named again: they
+            are run only then, see `agents.stranger`.
         target: half width of the 95 % interval, in Elo, at which it stops.
         games: stop after so many games even so; rounded up, so that each seed is played from every seat.
         minutes: stop after so many minutes even so; the games under way are finished.
@@ -260,7 +263,7 @@ def ladder(
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
-            ladder, or a ladder of another game.
+            ladder, a ladder of another game, or one with a rung that `rungs` must name.
         FileNotFoundError: no such table, or a file that the agent needs is not there.
         FileExistsError, InUse, NotSaved: as from `tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
@@ -276,6 +279,8 @@ def ladder(
     found = find(game) if table is None else read(table)
     if not found.is_of(game):
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
+    if table is not None:
+        check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
     settings["agent"] = lineup.names[0]
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:

@@ -177,7 +177,15 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
         agents, options = settings["agents"], settings["option"]
         texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
-        if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
+        numbers += [each for each in [settings.get("chunk")] if each is not None]
+        flags = [settings.get(name, False) for name in ("strict", "record", "isolate")]
+        kinds = ((texts, str), (numbers, int), (flags, bool))
+        # They become words of a command line, on which none may pass for a flag.
+        if (
+            not isinstance(agents, list)
+            or not all(type(each) is kind for some, kind in kinds for each in some)
+            or not all(name.isidentifier() for name in options)
+        ):
             raise ValueError("a setting is of a wrong type")
         known: str | Game = settings["game_id"] if game is None or game.id != settings["game_id"] else game
         if known is game or known in GAMES:

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
+from ttt_envs.agents import stranger
 from ttt_envs.core.files import write_whole
 from ttt_envs.core.options import choice
 from ttt_envs.core.report import Table
@@ -24,6 +25,7 @@ from ttt_envs.evaluation.ratings import Ratings
 from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.seating import Arrangement
 from ttt_envs.evaluation.seats import Seats, seats
+from ttt_envs.registry import GAMES
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
@@ -287,7 +289,12 @@ class TournamentReport(PagedReport):
         found = self.circles.remarks(self.agents, self.ratings)
         found += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
         if not self.complete and self.folder is not None:
-            found.append(f"The other games are played by: ttt tournament --resume --out {quote(str(self.folder))}")
+            words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
+            if self.game.id not in GAMES:
+                words.insert(2, str(self.settings.game or self.game.id))
+            if any(map(stranger, self.agents)):  # which the folder alone does not start
+                words += ["--agents", *self.agents]
+            found.append(f"The other games are played by: {join(words)}")
         return found
 
     def data(self) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Offer:
 
 
 class Agents:
-    """The agents that may be asked for; no other text ever reaches `agents.load`."""
+    """The agents that may be asked for. Beside them only games that are kept name agents, see `runs`."""
 
     def __init__(self, more: Sequence[str] = ()) -> None:
         """`more`: texts of further agents; raises as `agents.load` for one that cannot be loaded."""
@@ -124,6 +124,15 @@ class Agents:
         """Raise Refused unless the agent is among the offers."""
         if agent not in [each.agent for each in self.offers(game)]:
             raise Refused(400, f"there is no agent {agent[:60]!r} here for {game.title} with these options")
+
+    def runs(self, game: Game, agent: str) -> bool:
+        """Tell whether the agent of a game that was kept is run: its file may come from somebody else.
+
+        It must be among the offers, or use the library's own data alone and play the game.
+        """
+        if agent in [each.agent for each in self.offers(game)]:
+            return True
+        return agents.stranger(agent) is None and _plays(agent, game)
 
     def _candidates(self, game: Game) -> Iterator[Offer]:
         for card in cards():

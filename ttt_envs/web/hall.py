@@ -179,6 +179,13 @@ class Hall:
             if saved is None:
                 raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
             game = await self.workers.run(game_of, saved.game, saved.options, True)
+            for seat in saved.seats:
+                if seat.agent is not None and not await self.workers.run(self.agents.runs, game, seat.agent):
+                    raise Refused(
+                        403,
+                        f"the agent {seat.agent[:60]!r} of this game is none that this server runs: it goes on with "
+                        "the game if it is started with --agents that name it",
+                    )
             try:
                 live = await self._live(game, saved)
             except ValueError as error:

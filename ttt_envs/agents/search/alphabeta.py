@@ -281,6 +281,7 @@ class AlphaBeta(Agent):
 
     name = "alphabeta"
     plays = {"simultaneous": False, "hidden_information": False}
+    reaches = {"path": "file"}
 
     def __init__(self, path: str | Path | Network | NTuples = "", depth: int = 5, seconds: float | None = None) -> None:
         """Load the value function.

@@ -53,6 +53,7 @@ class Guided(Agent):
 
     name = "guided"
     plays = {"simultaneous": False, "hidden_information": False}
+    reaches = {"path": "file"}
 
     def __init__(
         self,

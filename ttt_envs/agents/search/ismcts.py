@@ -113,6 +113,7 @@ class ISMCTS(mcts.MCTS):
 
     name = "ismcts"
     plays = {"simultaneous": False}
+    reaches = {}
 
     def __init__(
         self,

@@ -249,6 +249,7 @@ class MCTS(Agent):
 
     name = "mcts"
     plays = {"simultaneous": False, "hidden_information": False}
+    reaches = {}
     #: Number of rows that `_read` gives.
     _rows = 2
 

@@ -343,6 +343,7 @@ class SMMCTS(mcts.MCTS):
     name = "smmcts"
     plays = {"hidden_information": False}
     _rows = 4
+    reaches = {}
 
     def __init__(
         self,
