@@ -24,7 +24,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants fuzz check format docs examples \
+.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants fuzz coverage check format docs examples \
 	test-frameworks bench dist clean
 
 help: ## show this list
@@ -74,6 +74,9 @@ dist: $(READY) ## build wheel and source distribution in dist, and check what an
 	$(VPYTHON) -m pip install -qq -c constraints.txt twine
 	$(VPYTHON) -m hatchling build -d dist
 	$(VPYTHON) -m twine check --strict dist/*
+
+coverage: $(READY) ## simulate how often 95 % intervals hold the truth; the table of docs/intervals.md
+	$(VPYTHON) -m tools.coverage
 
 # What GitHub reads, by the schemas that the tool brings along. Each job has a limit of time.
 SCHEMA = $(VPYTHON) -m check_jsonschema --builtin-schema

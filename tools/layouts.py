@@ -15,11 +15,11 @@ import numpy as np
 import tyro
 
 import ttt_envs
-from training.intervals import t_interval
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
+from ttt_envs.evaluation.intervals import t_interval
 
 
 @dataclass(frozen=True)

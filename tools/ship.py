@@ -33,7 +33,6 @@ from rich.console import Console
 
 import ttt_envs
 from tools.layouts import regrets
-from training.intervals import t_interval
 from training.seeds import folders_of
 from ttt_envs import agents
 from ttt_envs.agents.networks import FILE
@@ -45,6 +44,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.core.tensors import read_tensors, write_tensors
 from ttt_envs.evaluation import exploitability, regret, tournament
+from ttt_envs.evaluation.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAINED = ROOT / "agents" / "trained"
@@ -226,14 +226,13 @@ def figure(
         return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
     if measure == "regret":
         (found,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
-        width = found.per_game_half_width
-        return found.per_game, found.per_game - width, found.per_game + width
+        return found.per_game, *found.per_game_interval
     if measure == "layouts":
         mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
         return mean, mean - width, mean + width
     if measure == "exploitability":
         (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
-        return known.exploitability, known.exploitability - known.half_width, known.exploitability + known.half_width
+        return known.exploitability, *known.interval
     assert measure == "milliseconds", measure
     return milliseconds(game, agent)
 

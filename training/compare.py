@@ -9,7 +9,8 @@ table has the values at the end, and for one game also the mean with the interva
 one for few seeds. OUT gets compare.png, compare.md and compare.json.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021. Their
-library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in `training.intervals`.
+library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in
+`ttt_envs.evaluation.intervals`.
 Only scores are on one scale in all games: regret of several games together is seldom of use.
 """
 
@@ -25,7 +26,6 @@ import numpy as np
 import tyro
 
 from training import checkpoint
-from training.intervals import bootstrap, t_interval
 from training.logs import FILE as LOG
 from training.logs import read_log
 from training.metrics import Metrics, read_metrics, title_of
@@ -33,6 +33,7 @@ from training.seeds import folders_of
 from ttt_envs.cli.shell import run
 from ttt_envs.core.files import existing, write_whole
 from ttt_envs.core.options import as_text, choice, within
+from ttt_envs.evaluation.intervals import bootstrap, t_interval
 from ttt_envs.registry import GAMES, game_of_file
 
 #: What the horizontal axis can be.

@@ -25,6 +25,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation.exploitability import STARTS, tree_for
 from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.evaluation.intervals import mean_interval
 from ttt_envs.evaluation.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.evaluation.regret import oracle_of
@@ -196,6 +197,9 @@ class Score(Probe):
             played = play_games(game, [agent, opponent], lineup, seeds, progress=lambda *_: check())
             rewards = played.rewards[np.arange(len(first)), first]
             score = (1 + np.sign(rewards)) / 2
+            # The games of a seed belong together.
+            sides = len(game.teams)
+            low, high = mean_interval(score.reshape(sides, repeats).sum(axis=0), np.full(repeats, sides), sides)[1]
             found.append(
                 ScoreRow(
                     steps,
@@ -204,7 +208,7 @@ class Score(Probe):
                     draw=float((rewards == 0).mean()),
                     loss=float((rewards < 0).mean()),
                     score=float(score.mean()),
-                    half_width=float(1.96 * score.std() / np.sqrt(len(score))),
+                    half_width=(min(high, 1.0) - low) / 2,
                 )
             )
         return found

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training import checkpoint, curves
-from training.intervals import t_interval
 from training.metrics import read_metrics, title_of
 from training.settings import AnySettings, Result, command_line
 from ttt_envs.cli.shell import DONE, INTERRUPTED, run
 from ttt_envs.core.files import locked_folder
+from ttt_envs.evaluation.intervals import t_interval
 
 SUMMARY = "summary.csv"
 

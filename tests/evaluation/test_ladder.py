@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_coin
-from planted import bout, chance, placed, planted_ladder, truth
 from stubborn import Wrong
 
 import ttt_envs
+from tools.planted import bout, chance, placed, planted_ladder, truth
 from ttt_envs import evaluation, registry
 from ttt_envs.evaluation import bout as bout_module
 from ttt_envs.evaluation import rungs

@@ -216,11 +216,16 @@ def results(folder: Path, tmp_path: Path) -> Path:
         "measured": 1,
         "games": 9,
     }
+    little = regret | {"agent": "a", "per_game": 0.0, "per_game_interval": [0.0, 0.2], "measured": 0.018}
+    partly = little | {"agent": "b", "per_game": 0.1, "measured": 0.5}
+    for each in (little, partly):
+        del each["per_game_half_width"]
+    # The first one is as earlier versions wrote it.
     exploited = {"agent": "random", "exploitability": 0.25, "half_width": 0.0, "samples": 0}
     files = {
         "l": {"verb": "ladder", **shared, **ladder},
         "l2": {"verb": "ladder", **shared, **ladder, "agent": "better", "rating": 200, "interval": [180, 220]},
-        "r": {"verb": "regret", **shared, "measurements": [regret]},
+        "r": {"verb": "regret", **shared, "measurements": [little, partly, regret]},
         "e": {"verb": "exploitability", **shared, "measurements": [exploited]},
         "other": {"verb": "ladder", **shared, **ladder, "options": {"tosses": 1, "players": 3}},
         "bad": {"verb": "regret", **shared, "measurements": [{"agent": "x"}]},
@@ -250,7 +255,11 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
     shown = {table.title: table.rows for table, _ in tables}
     assert list(shown) == ["Rating on the ladder", "Tournaments", "Regret", "Exploitability"]
     assert shown["Rating on the ladder"][0][:2] == ["better", "200 (180 to 220)"]
-    assert shown["Regret"] == [["random", "0.5000", "itself", "100.0 %", "9", "r.json"]]
+    assert shown["Regret"] == [
+        ["b", "≥ 0.1000 (0.0000 to 0.2000)", "itself", "50.0 %", "9", "r.json"],
+        ["random", "0.5000", "itself", "100.0 %", "9", "r.json"],
+        ["a", "1.8 % measured: ≥ 0.0000 (0.0000 to 0.2000)", "itself", "1.8 %", "9", "r.json"],
+    ], "what was hardly measured stands last"
     assert shown["Exploitability"] == [["random", "0.2500", "exact policy", "e.json"]]
     assert len(shown["Tournaments"]) == 3
     text = (tmp_path / "board" / "leaderboard.html").read_text()

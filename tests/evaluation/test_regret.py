@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.evaluation.regret import Mistake, Tally, measure, ratio
+from ttt_envs.evaluation.regret import Mistake, Tally, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
@@ -97,7 +97,10 @@ def test_random_is_what_a_loop_by_hand_finds():
     assert found.worst.regret == 2
     assert (found.worst.position, found.worst.played, found.worst.best) == ("left 3", "one", "three")
     per_seed = np.bincount([k for _, k in losses], [loss for loss, _ in losses]) / 2
-    assert found.per_game_half_width == pytest.approx(1.96 * per_seed.std(ddof=1) / np.sqrt(500))
+    low, high = found.per_game_interval
+    half = 1.9648 * per_seed.std(ddof=1) / np.sqrt(500)
+    assert low == pytest.approx(found.per_game - half, abs=0.2 * half)
+    assert found.per_game + half <= high <= found.per_game + 1.3 * half
 
 
 def test_random_is_what_probability_says():
@@ -115,7 +118,7 @@ def test_random_is_what_probability_says():
     found = measure(pile(), RANDOM, games=4000, seed=1)
     assert found.per_game == pytest.approx(a_game, abs=2 * found.per_game_half_width)
     assert found.per_decision == pytest.approx(a_decision, abs=2 * found.per_decision_half_width)
-    assert found.per_game_half_width < a_game / 20
+    assert found.per_game_half_width < a_game / 15
 
 
 @pytest.mark.parametrize(("at", "wrong", "loss"), [(5, 2, 0.75), (6, 2, 0.625), (8, 2, 0.4375)])
@@ -200,19 +203,10 @@ def test_choices_at_once_count_for_all_who_choose():
 # --- intervals ---
 
 
-def test_ratio_of_equal_counts_is_the_mean():
-    sums = np.random.default_rng(0).exponential(size=50)
-    mean, half = ratio(sums, np.full(50, 4))
-    assert mean == pytest.approx(sums.mean() / 4)
-    assert half == pytest.approx(1.96 * sums.std(ddof=1) / np.sqrt(50) / 4)
-    assert ratio(2.5 * np.arange(1, 9), np.arange(1, 9)) == pytest.approx((2.5, 0))
-    assert np.isnan(ratio(sums[:1], np.ones(1))[1])
-
-
 def test_intervals_shrink():
     few, many = (measure(pile(), RANDOM, games=n, seed=2) for n in (400, 6400))
     for name in ("per_game_half_width", "per_decision_half_width"):
-        assert getattr(few, name) / getattr(many, name) == pytest.approx(4, rel=0.15)
+        assert getattr(few, name) / getattr(many, name) == pytest.approx(4, rel=0.25)
     one = measure(pile(), RANDOM, games=1)
     assert np.isnan(one.per_game_half_width)
     assert one.per_game >= 0
@@ -220,12 +214,14 @@ def test_intervals_shrink():
 
 @pytest.mark.parametrize("opponent", [None, pytest.param(Takes(), marks=pytest.mark.slow)], ids=["itself", "another"])
 def test_intervals_cover(opponent):
-    """About 95 of 100; among 200 runs of 100 games, 90 % to 99 % is three standard deviations."""
+    """Of 200 runs of 100 games at least 93 %; and not so wide that they say nothing."""
     truth = measure(pile(), RANDOM, games=8000, seed=99, opponent=opponent)
     runs = [measure(pile(), RANDOM, games=100, seed=k, opponent=opponent, chunk=100) for k in range(200)]
     for name in ("per_game", "per_decision"):
-        hits = [abs(getattr(r, name) - getattr(truth, name)) < getattr(r, f"{name}_half_width") for r in runs]
-        assert 0.9 < np.mean(hits) < 0.99
+        ends = np.array([getattr(r, f"{name}_interval") for r in runs])
+        true = getattr(truth, name)
+        assert np.mean((ends[:, 0] <= true) & (true <= ends[:, 1])) >= 0.93
+        assert np.diff(ends).mean() < true
 
 
 # --- what is not known ---
@@ -248,7 +244,7 @@ def test_nothing_covered_is_no_figure():
     found = measure(pile(most=0), RANDOM, games=20)
     assert found.covered == found.measured == 0
     assert found.decisions > 40
-    figures = (found.per_game, found.per_game_half_width, found.per_decision, found.per_decision_half_width)
+    figures = (found.per_game, *found.per_game_interval, found.per_decision, *found.per_decision_interval)
     assert np.isnan([*figures, found.mistakes]).all()
     assert found.worst is None
 
@@ -282,10 +278,12 @@ def test_chunks_change_nothing(opponent):
     greedy = agents.load("greedy")
     whole, *others = [measure(DICE, greedy, games=40, seed=4, opponent=opponent, chunk=c) for c in (None, 1, 7, 40)]
     for other in others:
-        assert {**other.__dict__, "per_game": 0, "per_decision": 0, "worst": 0} == pytest.approx(
-            {**whole.__dict__, "per_game": 0, "per_decision": 0, "worst": 0}
-        )
-        assert (other.per_game, other.per_decision) == pytest.approx((whole.per_game, whole.per_decision), abs=1e-12)
+        rounded = {"per_game": 0, "per_decision": 0, "per_game_interval": 0, "per_decision_interval": 0, "worst": 0}
+        assert {**other.__dict__, **rounded} == pytest.approx({**whole.__dict__, **rounded})
+        figures = [(each.per_game, *each.per_game_interval) for each in (other, whole)]
+        assert figures[0] == pytest.approx(figures[1], abs=1e-12)
+        figures = [(each.per_decision, *each.per_decision_interval) for each in (other, whole)]
+        assert figures[0] == pytest.approx(figures[1], abs=1e-12)
         assert other.worst.regret == pytest.approx(whole.worst.regret)
     assert measure(DICE, greedy, games=40, seed=5, opponent=opponent).per_game != whole.per_game
 
@@ -329,7 +327,7 @@ def test_report_and_files(tmp_path):
     for part in ("## Regret", "## Decisions", "## Worst decisions", "32 games of each agent", "held by random"):
         assert part in text
     assert "### greedy, the worst decision" in text
-    assert "oracle: no mistake was seen in 16 seeds; with 95 % confidence fewer than 18.8 % of them hold one" in text
+    assert "oracle: no mistake was seen in 16 seeds; with 95 % confidence fewer than 17.1 % of them hold one" in text
     data = json.loads((tmp_path / "r" / "results.json").read_text())
     assert data["complete"]
     assert [m["agent"] for m in data["measurements"]] == lineup
@@ -375,6 +373,9 @@ def test_the_report_says_what_is_not_known(registered, tmp_path):
     text = small(agents="random", game="super_tic_tac_toe").markdown()
     assert "the oracle knows the position, but not what the action played there is worth" in text
     assert "no mistake was seen" not in text
+    assert re.search(r"\| random \| \d\.\d % measured\* \(≥ 0\.0000\) \| –\* \| 0\.0 %\* \|", text)
+    assert "So few decisions were measured, less than 10.0 %, that this is no regret" in text
+    assert "that this is no regret" not in small(agents="random", options={"most": 4}).markdown()
 
 
 class Interrupts(Takes):

@@ -11,9 +11,9 @@ from scipy import stats
 from small_training import tiny
 
 from training import ppo
-from training.intervals import bootstrap, interquartile_mean, t_interval
 from training.metrics import read_metrics, title_of
 from training.seeds import SUMMARY, folders_of, train_seeds
+from ttt_envs.evaluation.intervals import bootstrap, interquartile_mean, t_interval
 
 
 def small(out: Path, **changes):

@@ -25,7 +25,9 @@ from ttt_envs.core.outside import printable, read_json, with_tuples
 from ttt_envs.core.report import Table
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.charts import Whisker, Whiskers
+from ttt_envs.evaluation.intervals import percent
 from ttt_envs.evaluation.page import page, section
+from ttt_envs.evaluation.regret import MEASURED_ENOUGH
 from ttt_envs.registry import GAMES, game_of_file, load
 
 # Bytes of a file of results: that of a tournament of a hundred agents has a tenth of it.
@@ -40,6 +42,8 @@ class Result:
         agent: its name.
         value, low, high: the measured value and its 95 % interval; nan for what is not known.
         cells: further columns of the table.
+        before: what stands before the value, such as "≥ " for a lower bound.
+        ranked: whether the value says so much that it has a place among the others; else it stands below them.
     """
 
     agent: str
@@ -47,6 +51,8 @@ class Result:
     low: float
     high: float
     cells: tuple[str, ...]
+    before: str = ""
+    ranked: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,20 +92,34 @@ def _tournament(found: dict[str, Any]) -> Iterator[Result]:
 
 
 def _regret(found: dict[str, Any]) -> Iterator[Result]:
-    """Keys: measurements, each with agent, opponent, per_game, per_game_half_width, measured, games."""
+    """Keys: measurements, each with agent, opponent, per_game, per_game_interval (two numbers), measured, games."""
     for each in found["measurements"]:
-        value, half = _number(each["per_game"]), _number(each["per_game_half_width"])
+        value, measured = _number(each["per_game"]), _number(each["measured"])
         opponent = "itself" if each["opponent"] is None else _text(each["opponent"])
-        cells = opponent, f"{100 * _number(each['measured']):.1f} %", str(int(each["games"]))
-        yield Result(_text(each["agent"]), value, value - half, value + half, cells)
+        share = percent(measured)
+        enough = not measured < MEASURED_ENOUGH
+        before = "≥ " if enough else f"{share} measured: ≥ "
+        cells = opponent, share, str(int(each["games"]))
+        ends = _ends(each, "per_game", value)
+        yield Result(_text(each["agent"]), value, *ends, cells, before if 0 < measured < 1 else "", enough)
 
 
 def _exploitability(found: dict[str, Any]) -> Iterator[Result]:
-    """Keys: measurements, each with agent, exploitability, half_width, samples."""
+    """Keys: measurements, each with agent, exploitability, interval (two numbers), samples."""
     for each in found["measurements"]:
-        value, half = _number(each["exploitability"]), _number(each["half_width"])
+        value = _number(each["exploitability"])
         cells = ("estimated" if each["samples"] else "exact policy",)
-        yield Result(_text(each["agent"]), value, value - half, value + half, cells)
+        yield Result(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
+
+
+def _ends(each: dict[str, Any], name: str, value: float) -> tuple[float, float]:
+    """The interval of a measurement; in files of earlier versions it stands as a half width."""
+    start = f"{name}_" if name else ""
+    if f"{start}half_width" in each:
+        half = _number(each[f"{start}half_width"])
+        return value - half, value + half
+    low, high = each[f"{start}interval"]
+    return _number(low), _number(high)
 
 
 #: Verb that made a file -> how it is read. Each file also has the keys verb, game, options and version.
@@ -123,7 +143,7 @@ KINDS: dict[str, Kind] = {
     "regret": Kind(
         "Regret",
         ("a game", "against", "measured", "games"),
-        "Reward lost against best play by one side in one game.",
+        "Reward lost against best play by one side in one game. ≥: not all decisions could be measured.",
         ".4f",
         False,
         _regret,
@@ -284,13 +304,13 @@ def _options_text(options: Mapping[str, Any]) -> str:
 def _table(kind: Kind, results: Sequence[tuple[Result, str]]) -> tuple[Table, Whiskers]:
     """The table of a kind, the best first, and its chart."""
     sign = -1 if kind.highest_first else 1
-    order = sorted(results, key=lambda each: np.nan_to_num(sign * each[0].value, nan=np.inf))
+    order = sorted(results, key=lambda each: (not each[0].ranked, np.nan_to_num(sign * each[0].value, nan=np.inf)))
     rows, bars = [], []
     for found, source in order:
         value, low, high = (
             "–" if np.isnan(each) else format(each, kind.form) for each in (found.value, found.low, found.high)
         )
-        text = value if low == high == "–" or low == high else f"{value} ({low} to {high})"
+        text = found.before + (value if low == high or np.isnan(found.low) else f"{value} ({low} to {high})")
         rows.append([found.agent, text, *found.cells, source])
         bars.append(Whisker(f"{found.agent}, {source}", found.low, found.value, found.high, text))
     table = Table(kind.title, ["agent", *kind.header, "file"], rows, kind.note)

@@ -16,10 +16,11 @@ much has little left to say, so that the games spread over several rungs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ttt_envs.evaluation.intervals import student
 from ttt_envs.evaluation.ratings import ELO
 from ttt_envs.evaluation.rungs import Ladder, dispersion, unit_counts
 
@@ -63,7 +64,7 @@ class Posterior:
         grid: float64 (points,), ratings.
         density: float64 (points,), their probabilities, of sum 1.
         mean, deviation: of the distribution.
-        low, high: its 95 % interval, between percentiles.
+        low, high: its 95 % interval, between percentiles; as far beyond them as Student's t says for few units.
     """
 
     grid: np.ndarray
@@ -98,7 +99,11 @@ def posterior(ladder: Ladder, records: Sequence[Record], spread: float | None = 
         grid = np.linspace(found.mean - width, found.mean + width, _FINE)
         found = _distribution(grid, _log_density(grid, ladder, won, lost, middle))
         width = _DEVIATIONS * found.deviation
-    return found
+    # The normal distribution would have the spread of few units known.
+    units = sum(len(record.won) for record in records)
+    wider = student(max(units - 1, 1)) / 1.96 if units else 1.0
+    low, high = (found.mean + wider * (end - found.mean) for end in (found.low, found.high))
+    return replace(found, low=low, high=high)
 
 
 def _log_density(grid: np.ndarray, ladder: Ladder, won: np.ndarray, lost: np.ndarray, middle: float) -> np.ndarray:

@@ -3,7 +3,7 @@
     from ttt_envs import evaluation
 
     report = evaluation.regret("some_game", ["random", "greedy"], games=200)
-    print(report.measurements[0].per_game, report.measurements[0].per_game_half_width)
+    print(report.measurements[0].per_game, report.measurements[0].per_game_interval)
 
 The same on the command line: `ttt regret some_game --agents random greedy --games 200`.
 
@@ -25,10 +25,9 @@ Not all may be known. A decision is `covered` where the oracle answers for the p
 knows the value of the action that was played. Only measured decisions enter the means, and the report says how many
 they are. Where they are not all, the regret a game is that of the measured ones: a lower bound.
 
-Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster: 1.96 standard errors
-of a ratio estimator (W. G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6). An agent without a mistake in
-n seeds gets 0 +- 0; by the rule of three, up to a share 3/n of seeds may then still hold one. The intervals do not
-include the error of an oracle that is not exact.
+Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster; few seeds and rare
+mistakes widen them, see `ttt_envs.evaluation.intervals.mean_interval`. They do not include the error of an oracle that
+is not exact.
 """
 
 from collections.abc import Mapping
@@ -46,6 +45,7 @@ from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.progress import Work
 from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
+from ttt_envs.evaluation.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.page import PagedReport
 from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
 from ttt_envs.evaluation.seating import arrangements, line_up
@@ -53,6 +53,12 @@ from ttt_envs.registry import resolve
 
 #: A regret above this is a mistake; below it are differences of rounding.
 MISTAKE = 1e-9
+
+#: Below this share of measured decisions a report's headline is the share.
+MEASURED_ENOUGH = 0.1
+
+# What a side can lose between the best and the worst end of a game; rewards are from -1 to 1.
+_RANGE = 2.0
 
 _COUNTS = ("decisions", "covered", "measured", "mistakes")
 _SUMS = np.dtype([("regret", np.float64), *((name, np.int64) for name in _COUNTS)])
@@ -84,9 +90,9 @@ class Measurement:
         agent: its name.
         opponent: the name of the agent in the other seats; None if the agent held all.
         per_decision: mean regret of a measured decision; nan if none was measured.
-        per_decision_half_width: of its 95 % interval; nan with fewer than two seeds.
+        per_decision_interval: 95 % interval, both ends; nan with fewer than two seeds.
         per_game: mean regret of a side in a game: per_game * sides = per_decision * the number of measured decisions.
-        per_game_half_width: of its 95 % interval; nan with fewer than two seeds.
+        per_game_interval: 95 % interval, both ends; nan with fewer than two seeds.
         games: games played to the end.
         sides: pairs of a game and a side that the agent held.
         seeds: independent units that the intervals rest on.
@@ -100,9 +106,9 @@ class Measurement:
     agent: str
     opponent: str | None
     per_decision: float
-    per_decision_half_width: float
+    per_decision_interval: tuple[float, float]
     per_game: float
-    per_game_half_width: float
+    per_game_interval: tuple[float, float]
     games: int
     sides: int
     seeds: int
@@ -111,6 +117,21 @@ class Measurement:
     measured: float
     mistakes: float
     worst: Mistake | None
+
+    @property
+    def per_decision_half_width(self) -> float:
+        """Half the width of the interval of a decision."""
+        return (self.per_decision_interval[1] - self.per_decision_interval[0]) / 2
+
+    @property
+    def per_game_half_width(self) -> float:
+        """Half the width of the interval of a game."""
+        return (self.per_game_interval[1] - self.per_game_interval[0]) / 2
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many decisions were measured that the figures say something of the agent."""
+        return self.measured >= MEASURED_ENOUGH
 
 
 def oracle_of(game: Game) -> Oracle:
@@ -201,17 +222,19 @@ class Tally:
         total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
         # Each side is the agent's once a seed: in one game, or in as many games as there are sides.
         sides = np.full(seeds, len(self.game.teams))
+        most = _RANGE * len(self.game.teams)
         per_decision, per_game = (
-            ratio(sums["regret"], counts) if total else (np.nan, np.nan) for counts in (sums["measured"], sides)
+            mean_interval(sums["regret"], counts, most) if total else (np.nan, (np.nan, np.nan))
+            for counts in (sums["measured"], sides)
         )
         agent, *opponent = (each.name for each in self.lineup)
         return Measurement(
             agent=agent,
             opponent=opponent[0] if opponent else None,
             per_decision=per_decision[0],
-            per_decision_half_width=per_decision[1],
+            per_decision_interval=per_decision[1],
             per_game=per_game[0],
-            per_game_half_width=per_game[1],
+            per_game_interval=per_game[1],
             games=seeds * len(self.held),
             sides=int(sides.sum()),
             seeds=seeds,
@@ -221,19 +244,6 @@ class Tally:
             mistakes=_share(sums["mistakes"].sum(), total),
             worst=self._worst,
         )
-
-
-def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """Ratio of the totals of float (n,) and int (n,) over n independent units, and its interval's half width.
-
-    With equal counts this is the mean and its usual standard error, times 1.96. The half width is nan for n < 2.
-    """
-    n, total = len(sums), counts.sum()
-    mean = sums.sum() / total
-    if n < 2:
-        return float(mean), np.nan
-    spread = ((sums - mean * counts) ** 2).sum() * n / (n - 1)
-    return float(mean), float(1.96 * np.sqrt(spread) / total)
 
 
 def judge(
@@ -298,18 +308,23 @@ class RegretReport(PagedReport):
         """The regret, the decisions it rests on, and the worst mistakes if there were any."""
         losses, decisions, worst = [], [], []
         for m in self.measurements:
-            per_game = ("≥ " if 0 < m.measured < 1 else "") + _interval(m.per_game, m.per_game_half_width)
-            per_decision = _interval(m.per_decision, m.per_decision_half_width)
-            losses.append([m.agent, per_game, per_decision, _percent(m.mistakes), _percent(m.measured)])
+            per_game = ("≥ " if 0 < m.measured < 1 else "") + shown(m.per_game, m.per_game_interval)
+            figures = [per_game, shown(m.per_decision, m.per_decision_interval), percent(m.mistakes)]
+            if m.measured > 0 and not m.enough:
+                figures = [f"{percent(m.measured)} measured* (≥ {m.per_game:.4f})", "–*", f"{figures[2]}*"]
+            losses.append([m.agent, *figures, percent(m.measured)])
             games = str(m.games) if m.games == self.planned else f"{m.games} of {self.planned}"
-            decisions.append([m.agent, games, str(m.decisions), _percent(m.covered), _percent(m.measured)])
+            decisions.append([m.agent, games, str(m.decisions), percent(m.covered), percent(m.measured)])
             if m.worst is not None:
                 best = m.worst.best or "not known"
                 worst.append([m.agent, f"{m.worst.regret:.4f}", f"player_{m.worst.player}", m.worst.played, best])
         note = (
-            "Reward lost against best play, in brackets the half width of the 95 % interval; a game: by one side in "
-            "one game. Mistakes: share of the measured decisions that lost anything."
+            "Reward lost against best play, in brackets the 95 % interval; a game: by one side in one game. Mistakes: "
+            "share of the measured decisions that lost anything. Upper ends allow for a loss somewhat larger than any "
+            "seen, or the largest possible one if none was; if far larger ones are rare, these ends are too low."
         )
+        if not all(m.enough for m in self.measurements):
+            note += f" * So few decisions were measured, less than {percent(MEASURED_ENOUGH)}, that this is no regret."
         found = [Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], losses, note)]
         note = (
             "Covered: share of the decisions in positions that the oracle answers. Measured: share whose loss it "
@@ -329,18 +344,18 @@ class RegretReport(PagedReport):
                 found.append(f"{m.agent}: the oracle knows of no decision what it lost, so there is no figure.")
             elif m.measured < 1:
                 found.append(
-                    f"{m.agent}: only {_percent(m.measured)} of its decisions could be measured. The others are left "
+                    f"{m.agent}: only {percent(m.measured)} of its decisions could be measured. The others are left "
                     "out; with them the regret a game would be higher, or the same."
                 )
             if 0 < m.measured < m.covered:
                 found.append(
-                    f"{m.agent}: in {_percent(m.covered - m.measured)} of its decisions the oracle knows the position, "
+                    f"{m.agent}: in {percent(m.covered - m.measured)} of its decisions the oracle knows the position, "
                     "but not what the action played there is worth. If these are mistakes, all figures are too low."
                 )
             if m.measured == 1 and m.worst is None:
                 found.append(
                     f"{m.agent}: no mistake was seen in {m.seeds} seeds; with 95 % confidence fewer than "
-                    f"{_percent(min(3 / m.seeds, 1.0))} of them hold one."
+                    f"{percent(1 - 0.05 ** (1 / m.seeds))} of them hold one."
                 )
         return found
 
@@ -421,19 +436,3 @@ def regret(
 
 def _share(part: Any, whole: Any) -> float:
     return float(part / whole) if whole else np.nan
-
-
-def _interval(value: float, half_width: float) -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{value:.4f}" + ("" if np.isnan(half_width) else f" (±{half_width:.4f})")
-
-
-def _percent(share: float) -> str:
-    """A share as a percentage; none is rounded to 0 or 100 %."""
-    if np.isnan(share):
-        return "–"
-    text = f"{100 * share:.1f} %"
-    if text == "0.0 %" and share > 0:
-        return "< 0.1 %"
-    return "> 99.9 %" if text == "100.0 %" and share < 1 else text

@@ -11,6 +11,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.report import Table
+from ttt_envs.evaluation.ratings import AGAINST
 
 _BLOCK = 4_000_000  # floats of bootstrap weights held at once
 
@@ -91,16 +92,16 @@ def seats(
     sums = np.zeros((numbers.max() + 1, sides + 2))
     np.add.at(sums, numbers, np.column_stack([shares, np.ones(len(shares))]))
     worth = len(shares) / len(sums)
-    drawn_shares = np.full((resamples, sides + 1), np.nan)
+    drawn_shares = np.full((2, resamples, sides + 1), np.nan)
     rng = np.random.default_rng(seed)
     for first in range(0, resamples, size := max(1, _BLOCK // len(sums))):
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, len(sums))) @ sums
-        won, lost = rng.standard_gamma(0.5, (2, last - first, sides + 1)) * worth
-        drawn_shares[first:last] = (weighted[:, :-1] + won) / (weighted[:, -1:] + won + lost)
+        more = [rng.standard_gamma(share, (last - first, sides + 1)) * worth for share in (1 - AGAINST, AGAINST)]
+        drawn_shares[:, first:last] = [(weighted[:, :-1] + won) / (weighted[:, -1:] + sum(more)) for won in more]
     point = shares.mean(axis=0)
     if resamples:
-        low, high = np.percentile(drawn_shares, (2.5, 97.5), axis=0)
+        low, high = np.percentile(drawn_shares[0], 2.5, axis=0), np.percentile(drawn_shares[1], 97.5, axis=0)
         interval = np.column_stack([np.minimum(low, point), np.maximum(high, point)])
     else:
         interval = np.full((sides + 1, 2), np.nan)

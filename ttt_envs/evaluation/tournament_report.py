@@ -203,7 +203,7 @@ class TournamentReport(PagedReport):
         for place, i in enumerate(self.order, 1):
             played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
             elo = f"{r.elo[i]:+.0f}" if played else "–"
-            between = f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}" if played else "–"
+            between = "–" if np.isnan(r.elo_low[i]) else f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}"
             mean = _share(np.nanmean(r.score[i]) if played else np.nan)
             rows.append([f"{place}  {self.agents[i]}", elo, between, mean, str(played)])
         note = "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over the opponents."

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import toy_coin
 
+import ttt_envs
 from ttt_envs.evaluation.placement import Placement
 from ttt_envs.evaluation.ratings import ELO
 from ttt_envs.evaluation.rungs import Ladder, Pair, fit, unit_counts
@@ -32,7 +32,7 @@ def planted_ladder(elo: Sequence[float], units: int, rng: np.random.Generator, d
             won, lost = bout(float(chance(elo[i], elo[j])), units, rng, draws)
             pairs.append(Pair(i, j, unit_counts(won, lost), ((units, 0, units), (units, 0, units)), units * 20))
     names = [str(k) for k in range(len(elo))]
-    return fit(toy_coin.make(), names, pairs, np.full(len(elo), 1e-4), version=1, made={})
+    return fit(ttt_envs.load(next(iter(ttt_envs.GAMES))), names, pairs, np.full(len(elo), 1e-4), version=1, made={})
 
 
 def truth(ladder: Ladder, elo: Sequence[float], of: float) -> float:
@@ -42,12 +42,18 @@ def truth(ladder: Ladder, elo: Sequence[float], of: float) -> float:
 
 
 def placed(
-    ladder: Ladder, elo: Sequence[float], of: float, rng: np.random.Generator, target: float, draws: float = 0.0
+    ladder: Ladder,
+    elo: Sequence[float],
+    of: float,
+    rng: np.random.Generator,
+    target: float,
+    draws: float = 0.0,
+    most: int = 3000,
 ) -> Placement:
-    """An agent with the rating `of`, placed until its interval is +-target."""
+    """An agent with the rating `of`, placed until its interval is +-target, or after so many units at most."""
     placement = Placement(ladder, 2.0)
     everyone = np.ones(len(ladder), bool)
-    while placement.posterior.half_width > target and placement.units < 3000:
-        k = placement.choice(np.ones(len(ladder)), everyone)
-        placement.add(k, *bout(float(chance(of, elo[int(ladder.rungs[k])])), placement.batch(), rng, draws))
+    while placement.units == 0 or (placement.posterior.half_width > target and placement.units < most):
+        k, units = placement.choice(np.ones(len(ladder)), everyone), min(placement.batch(), most - placement.units)
+        placement.add(k, *bout(float(chance(of, elo[int(ladder.rungs[k])])), units, rng, draws))
     return placement

@@ -1,0 +1,162 @@
+"""How often the 95 % intervals of this library hold the truth where they are weakest, by simulation.
+
+    python -m tools.coverage
+
+Prints the table of docs/intervals.md: few seeds, rare mistakes, many agents, equal games. Nothing is played; results
+are drawn from distributions whose truth is known, and the library's own functions make the intervals.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import tyro
+
+from tools.planted import bout, chance, placed, planted_ladder, truth
+from ttt_envs.evaluation.intervals import mean_interval
+from ttt_envs.evaluation.ratings import ELO, rate
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+#: Ratings of the rungs of a usual ladder.
+RUNGS = (0, 100, 210, 300, 390, 500, 620)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings."""
+
+    trials: int = 1000
+    """Simulated experiments of each row; those of Elo, scores and the ladder are fewer."""
+    seed: int = 0
+    """Seed of the first experiment; the next ones follow."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How often the intervals of a setting held the truth, and how wide they were in the mean."""
+
+    measure: str
+    setting: str
+    covered: float
+    width: float
+
+    def text(self) -> str:
+        """The row of the table."""
+        width = f"{self.width:.0f} Elo" if self.measure in ("Elo", "ladder") else f"{self.width:.4f}"
+        return f"| {self.measure} | {self.setting} | {100 * self.covered:.1f} % | {width} |"
+
+
+def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
+    """A mean of losses; `draw` gives float (n,), of which the mean of a million is taken for the truth."""
+    true = draw(np.random.default_rng(10**6), 10**6).mean()
+    most = 2.0 if measure == "regret" else 1.0
+    ends = []
+    for trial in range(trials):
+        drawn = draw(np.random.default_rng([seed, trial]), seeds)
+        ends.append(mean_interval(drawn, np.ones(seeds, np.int64), most)[1])
+    low, high = np.array(ends).T
+    return Row(measure, setting, float(((low <= true) & (true <= high)).mean()), float((high - low).mean()))
+
+
+def rare(share: float, mean: float) -> Draw:
+    """A share of the seeds loses something, by an exponential distribution."""
+    return lambda rng, n: (rng.random(n) < share) * np.minimum(rng.exponential(mean, n), 2.0)
+
+
+def whole(share: float, loss: float = 1.0) -> Draw:
+    """A share of the seeds loses that much."""
+    return lambda rng, n: (rng.random(n) < share) * loss
+
+
+def often(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Nearly every seed loses something, as with weak agents."""
+    return np.minimum(rng.gamma(1.5, 0.2, n), 2.0)
+
+
+def both(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Small losses are frequent, and losses a hundred times as large are rare."""
+    return (rng.random(n) < 0.3) * 0.01 + (rng.random(n) < 0.005) * 1.0
+
+
+def tournaments(setting: str, elo: np.ndarray, units: int, trials: int, draws: float = 0.0, seed: int = 0) -> list[Row]:
+    """Elo and scores in round robins of agents with these ratings, units of two games; `draws`: their share."""
+    k, held, widths = len(elo), [], []
+    upper = np.triu_indices(k, 1)
+    true = np.asarray(chance(elo[:, None], elo[None, :]))
+    for trial in range(trials):
+        rng, wins = np.random.default_rng([seed, trial]), np.zeros((units, k, k))
+        for i, j in zip(*upper, strict=True):
+            wins[:, i, j], wins[:, j, i] = bout(true[i, j], units, rng, draws)
+        found = rate(wins, resamples=400, seed=trial)
+        middle = elo - elo @ found.weights
+        elo_in = (found.elo_low <= middle) & (middle <= found.elo_high)
+        score_in = ((found.score_low <= true) & (true <= found.score_high))[upper]
+        held.append((elo_in.mean(), score_in.mean()))
+        widths.append(((found.elo_high - found.elo_low).mean(), (found.score_high - found.score_low)[upper].mean()))
+    (elo_in, score_in), (elo_width, score_width) = np.mean(held, axis=0), np.mean(widths, axis=0)
+    return [Row("Elo", setting, elo_in, elo_width), Row("score", setting, score_in, score_width)]
+
+
+def ladders(setting: str, rungs: tuple[int, ...], agents: tuple[float, float], trials: int, **limits: float) -> Row:
+    """Placements of agents, with ratings between two, on ladders that are calibrated anew each time.
+
+    limits: `units` of each pair of rungs, `most` units of the placement, its `target`, the share of `draws`.
+    """
+    held, widths = [], []
+    draws = limits.get("draws", 0.0)
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        ladder = planted_ladder(rungs, int(limits["units"]), rng, draws)
+        of = rng.uniform(*agents)
+        found = placed(ladder, rungs, of, rng, limits["target"], draws, int(limits.get("most", 3000))).posterior
+        held.append(found.low <= truth(ladder, rungs, of) <= found.high)
+        widths.append(found.high - found.low)
+    return Row("ladder", setting, float(np.mean(held)), float(np.mean(widths)))
+
+
+def rows(trials: int, seed: int = 0) -> Iterator[Row]:
+    """All rows of the table."""
+    for n in (3, 5, 10, 100):
+        yield losses("regret", f"nearly all games lose something, {n} seeds", often, n, trials, seed)
+    for n in (5, 10, 30):
+        yield losses("regret", f"27 % of {n} seeds err, small mistakes", rare(0.27, 0.012), n, trials, seed)
+    for share, n in ((0.1, 5), (0.03, 100), (0.01, 100), (0.002, 1000)):
+        yield losses("regret", f"{100 * share:g} % of {n} seeds err, equal mistakes", whole(share), n, trials, seed)
+        yield losses("regret", f"{100 * share:g} % of {n} seeds err, unequal ones", rare(share, 0.1), n, trials, seed)
+    for n in (10, 100, 1000):
+        yield losses("regret", f"frequent small mistakes, 0.5 % large ones, {n} seeds", both, n, trials, seed)
+    for n in (3, 10, 100):
+        yield losses("exploitability", f"nearly all of {n} starts lose something", often, n, trials, seed)
+    for share, n in ((0.1, 10), (0.03, 100)):
+        yield losses("exploitability", f"{100 * share:g} % of {n} starts lose", rare(share, 0.1), n, trials, seed)
+    some = max(trials // 5, 2)
+    for k, n in ((2, 5), (2, 10), (8, 5), (8, 10), (8, 50), (16, 10)):
+        fewer = max(some * 8 // k**2, 40) if trials > 100 else some
+        yield from tournaments(f"{k} equal agents, {n} seeds", np.zeros(k), n, fewer, seed=seed)
+    spread = np.linspace(0, 700, 8)
+    yield from tournaments("8 agents over 700 Elo, 10 seeds", spread, 10, some, seed=seed)
+    yield from tournaments("8 equal agents, 10 seeds, half draws", np.zeros(8), 10, some, 0.5, seed)
+    yield from tournaments(
+        "2 agents, one wins 98 %, 5 seeds", np.array([0.0, ELO * np.log(49)]), 5, 2 * some, seed=seed
+    )
+    usual = -50.0, 700.0
+    yield ladders("placed to ±35 Elo", RUNGS, usual, some, units=200, target=35.0)
+    yield ladders("8 seeds", RUNGS, usual, some, units=200, target=1.0, most=8)
+    yield ladders("20 seeds", RUNGS, usual, some, units=200, target=1.0, most=20)
+    yield ladders("20 seeds, most games drawn", RUNGS, usual, some, units=200, target=1.0, most=20, draws=0.8)
+    yield ladders("rungs that played 5 seeds a pair, 100 seeds", RUNGS, usual, some, units=5, target=1.0, most=100)
+    yield ladders("8 equal rungs, 100 seeds", (0,) * 8, (0.0, 0.0), some, units=10, target=1.0, most=100)
+    yield ladders("far above all rungs, 60 seeds", RUNGS, (1100.0, 1100.0), some, units=50, target=1.0, most=60)
+
+
+def main() -> None:
+    """Command line."""
+    config = tyro.cli(Config, prog="python -m tools.coverage", description=__doc__)
+    print("| measure | setting | covers | mean width |\n|:--|:--|--:|--:|")
+    for row in rows(config.trials, config.seed):
+        print(row.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Means with 95 % intervals: over few seeds, over many of which few err, and over training seeds.
+
+`python -m tools.coverage` simulates how often the intervals of this library hold the truth; docs/intervals.md has the
+table.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# The 97.5 % quantile of Student's t distribution, for 1 to 30 degrees of freedom.
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
+    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+
+# Resamples, and how many of their weights are held at once; a loss below this is none.
+_RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
+
+
+# How much larger than the largest loss seen another one may be: at least, and times the number of losses.
+_MORE, _FEW = 1.5, 6
+
+
+def student(free: int) -> float:
+    """The 97.5 % quantile of Student's t with so many degrees of freedom, 1 or more."""
+    return _T[free - 1] if free <= len(_T) else 1.96 + 2.4 / free
+
+
+def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """The mean of some seeds, and the half width of its 95 % interval by Student's t; nan for fewer than two."""
+    found = np.asarray(values, np.float64)
+    if len(found) < 2:
+        return float(found.mean()) if len(found) else np.nan, np.nan
+    return float(found.mean()), float(student(len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+
+
+def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[float, tuple[float, float]]:
+    """The ratio of two totals over n independent units, such as what is lost a game, and its interval.
+
+    Each end is that of a Bayesian bootstrap, in which the units have random weights, and one unit more: for the lower
+    end it has lost nothing, for the upper end much (N. Gaffke, Mathematical Methods of Statistics 14, 2005; E.
+    Learned-Miller and P. S. Thomas, arXiv 1905.06208). Of units that lose all or nothing this is the interval of
+    Clopper and Pearson. The upper end is at least that of Student's t with the standard error of a ratio estimator (W.
+    G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6).
+
+    "Much" is `most` where no unit lost anything. Else it is the largest loss seen times 1.5, or times six by the number
+    of units that lost anything, if that is more; and no more than `most`, unless more was seen. With `most` each time,
+    the interval would hold whatever may be lost, but be several times as wide for agents with small mistakes. As it is,
+    it does not hold where rare losses are far larger than any that was seen.
+
+    Args:
+        sums: float (n,), what was lost in each unit, at least 0.
+        counts: int (n,), in how many games or decisions.
+        most: what a unit can lose.
+
+    Returns:
+        The ratio, and the ends of the interval; nan for fewer than two units.
+    """
+    n, total = len(sums), counts.sum()
+    mean = float(sums.sum() / total)
+    if n < 2:
+        return mean, (np.nan, np.nan)
+    half = student(n - 1) * np.sqrt(((sums - mean * counts) ** 2).sum() * n / (n - 1)) / total
+    largest = float(sums.max())
+    times = max(_MORE, _FEW / max((sums > _ROUNDING).sum(), 1))
+    much = max(largest, min(times * largest, most)) if largest > _ROUNDING else most
+    typical = total / n
+    rng, drawn = np.random.default_rng(0), np.empty((2, _RESAMPLES))
+    for first in range(0, _RESAMPLES, size := max(1, _BLOCK // n)):
+        some = slice(first, min(first + size, _RESAMPLES))
+        weights = rng.standard_exponential((some.stop - first, n))
+        more = rng.standard_exponential(some.stop - first)
+        lost, number = weights @ sums, weights @ counts + more * typical
+        drawn[:, some] = lost / number, (lost + more * much) / number
+    low, high = np.percentile(drawn[0], 2.5), np.percentile(drawn[1], 97.5)
+    return mean, (float(min(low, mean)), float(max(high, mean + half)))
+
+
+def shown(value: float, ends: tuple[float, float]) -> str:
+    """A figure with its interval as text."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.4f}" + ("" if np.isnan(ends[0]) else f" ({ends[0]:.4f} to {ends[1]:.4f})")
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; none is rounded to 0 or 100 %."""
+    if np.isnan(share):
+        return "–"
+    text = f"{100 * share:.1f} %"
+    if text == "0.0 %" and share > 0:
+        return "< 0.1 %"
+    return "> 99.9 %" if text == "100.0 %" and share < 1 else text
+
+
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the middle half of the values along the last axis; the lowest and highest quarter are left out.
+
+    A quarter is rounded down: with fewer than four values it is the mean.
+    """
+    ordered = np.sort(values, axis=-1)
+    cut = ordered.shape[-1] // 4
+    return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
+
+
+def bootstrap(
+    tasks: Sequence[np.ndarray], resamples: int = 2000, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The interquartile mean over tasks and seeds, and its 95 % interval by the stratified bootstrap.
+
+    In each resample the seeds of each task are drawn with replacement; the interval is that of the percentiles. For
+    one task and few seeds it is too narrow: `t_interval` is better there.
+
+    Args:
+        tasks: float (seeds, points) for each task, on one scale; points are those of a curve.
+        resamples: number of resamples.
+        seed: for drawing them.
+
+    Returns:
+        interquartile mean, lower and upper end, each (points,).
+
+    Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
+    """
+    generator = np.random.default_rng(seed)
+    means = interquartile_mean(np.concatenate(tasks).T)
+    drawn = np.empty((resamples, len(means)))
+    for k in range(resamples):
+        chosen = [task[generator.integers(0, len(task), len(task))] for task in tasks]
+        drawn[k] = interquartile_mean(np.concatenate(chosen).T)
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    return means, low, high
