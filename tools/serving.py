@@ -15,6 +15,7 @@ class Served:
     Attributes:
         address: of its page, without a slash at the end.
         port: its port.
+        process: its number as a process.
     """
 
     def __init__(self, data: Path, *arguments: str, port: int = 0) -> None:
@@ -30,7 +31,7 @@ class Served:
         found = re.match(r"Play at (http://[\w.]+:(\d+))/ ", self._process.stdout.readline())
         if found is None:
             raise RuntimeError("the server has not started")
-        self.address, self.port = found[1], int(found[2])
+        self.address, self.port, self.process = found[1], int(found[2]), self._process.pid
 
     def stop(self) -> int:
         """End it as Ctrl-C does; returns its exit status."""

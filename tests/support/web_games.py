@@ -83,7 +83,8 @@ class Browser:
 
     def wait(self, ident, player=None):
         """The game when it is this browser's turn, or over."""
-        for _ in range(1000):
+        until = time.monotonic() + 120  # what it needs may have to be compiled
+        while time.monotonic() < until:
             now = self.look(ident, player)
             if now["actions"] or now["over"] or now["trouble"]:
                 return now

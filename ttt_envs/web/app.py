@@ -24,7 +24,7 @@ from ttt_envs.core.version import __version__
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of
-from ttt_envs.web.guard import AT_ONCE, PER_SECOND, Guard, Rates
+from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, Room
 from ttt_envs.web.presence import Presence
 from ttt_envs.web.recorded import Records, frame
@@ -168,13 +168,13 @@ class App:
         if not isinstance(seats, list) or len(seats) > 16:
             raise Refused(400, "seats must be a list of one object a player")
         taken = [_seat(each, browser) for each in seats]
-        self._count_new_game(request)
+        self._count_new_game()
         game = await self.hall.workers.run(game_of, game_id, options)
         room = await self.hall.open(game, taken, browser)
         return JSONResponse({"id": room.saved.id}, 201)
 
-    def _count_new_game(self, request: Request) -> None:
-        if self.new_games.seconds_to_wait(_address_of(request)):
+    def _count_new_game(self) -> None:
+        if self.new_games.seconds_to_wait(ASKER.get()):
             raise Refused(429, "too many new games at once; try again in a moment")
 
     # --- playing ---
@@ -189,7 +189,7 @@ class App:
     async def events(self, request: Request) -> Response:
         """The same as server-sent events, now and after each change."""
         room, browser, player = await self._room(request)
-        address, changed = _address_of(request), asyncio.Event()
+        address, changed = ASKER.get(), asyncio.Event()
         if self.following[address] >= _FOLLOWED or len(room.followers) >= _FOLLOWERS:
             raise Refused(503, "too many browsers follow this game, or too many games are followed from your address")
 
@@ -293,7 +293,7 @@ class App:
         await body_of(request)
         if not room.held_by(browser) and room.saved.creator != browser:
             raise Refused(403, "you hold no seat of this game")
-        self._count_new_game(request)
+        self._count_new_game()
         new = await self.hall.again(room, browser)
         return JSONResponse({"id": new.saved.id}, 201)
 
@@ -348,11 +348,6 @@ def _all_games() -> list[dict[str, Any]]:
     ]
 
 
-def _address_of(request: Request) -> str:
-    """The address that a request comes from."""
-    return request.client.host if request.client else ""
-
-
 def _cookie_of(request: Request) -> str:
     """The name of the cookie: cookies do not tell ports apart, and two servers must not take each other's."""
     return f"ttt_envs_{request.url.port or 80}"
@@ -386,7 +381,9 @@ def make_app(hall: Hall, records: Records, names: Collection[str] = (), rates: R
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(hall.tidy())
         yield
+        tidying.cancel()
         hall.close()
         hall.store.close()
         hall.shelf.close()

@@ -11,6 +11,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Collection
+from contextvars import ContextVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
@@ -38,6 +39,9 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+
+#: The address that a request comes from, and so that of all that is done for it: tasks that it begins have it, too.
+ASKER: ContextVar[str] = ContextVar("asker", default="")
 
 #: Requests of one address a second, and how many may come at once.
 PER_SECOND, AT_ONCE = 100.0, 400.0
@@ -104,7 +108,8 @@ class Guard:
         if refusal is not None:
             await JSONResponse({"error": refusal}, 403)(scope, receive, send_with_headers)
             return
-        wait = self.rates.seconds_to_wait((scope.get("client") or ("",))[0])
+        ASKER.set(address_of(scope))
+        wait = self.rates.seconds_to_wait(ASKER.get())
         if wait:
             again = {"retry-after": str(math.ceil(wait))}
             error = {"error": "too many requests at once; try again in a moment"}
@@ -135,6 +140,18 @@ class Guard:
         except ValueError:
             return False
         return True
+
+
+def address_of(scope: Scope) -> str:
+    """The address that a request comes from; of IPv6 the first 64 bits, as whoever has one has all with these."""
+    address = (scope.get("client") or ("",))[0]
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return str(address)
+    if found.version == 4:
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.ip_network((int(found) >> 64 << 64, 64)))
 
 
 def _name_of(host: str) -> str:

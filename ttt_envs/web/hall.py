@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -22,12 +23,14 @@ from ttt_envs.core.options import as_text
 from ttt_envs.core.rng import first_episode_seed, settled
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.version import __version__
-from ttt_envs.core.view import View
-from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review, think
+from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review
+from ttt_envs.web import errands
 from ttt_envs.web.catalog import Agents, game_of
+from ttt_envs.web.errands import Errand
 from ttt_envs.web.refusals import Refused
+from ttt_envs.web.shelf import Shelf
 from ttt_envs.web.store import Saved, Seat, Store
-from ttt_envs.web.workers import Shelf, Workers
+from ttt_envs.web.workers import Workers
 
 _LOG = logging.getLogger("ttt_envs.web")
 
@@ -46,8 +49,8 @@ _LARGEST = 4 << 20
 # Seconds for which nobody minds to wait.
 _MOMENT = 0.05
 
-# Decisions that are thought about for one review.
-_REVIEWED = 400
+# Seconds after which a game that nobody looks at leaves memory, and agents that nobody asks are closed.
+_UNUSED = 60.0
 
 
 @dataclass(eq=False)
@@ -61,6 +64,7 @@ class Room:
         trouble: why an agent cannot go on; "" if nothing is wrong.
         followers: events of the browsers that wait for a change.
         pictures: viewer -> the position that was drawn last for them, and the drawing.
+        touched: time of the last request, by `time.monotonic`.
     """
 
     saved: Saved
@@ -69,6 +73,7 @@ class Room:
     trouble: str = ""
     followers: set[asyncio.Event] = field(default_factory=set)
     pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
+    touched: float = field(default_factory=time.monotonic)
     _driver: "asyncio.Task[None] | None" = None
     _thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _beginning: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -80,6 +85,11 @@ class Room:
     def game(self) -> Game:
         """The game's facts."""
         return self.live.game
+
+    @property
+    def in_use(self) -> bool:
+        """True while somebody follows it or waits for an answer."""
+        return bool(self.followers) or self._busy or self._thinking.locked() or self._beginning.locked()
 
     @property
     def people(self) -> list[int]:
@@ -135,7 +145,7 @@ class Hall:
         self.shelf = Shelf()
         self.workers = Workers()
         self._rooms: OrderedDict[str, Room] = OrderedDict()
-        self._ready: set[int] = set()
+        self._ready: WeakSet[Game] = WeakSet()
         self.closing = False
 
     # --- games ---
@@ -202,22 +212,42 @@ class Hall:
         """The game with what was played in it. The first time its kernels are compiled, which takes long."""
 
         def prepare() -> LiveGame:
-            if id(game) not in self._ready:
-                _try_out(game)
+            if game not in self._ready:
+                errands.begin(game)
             return LiveGame(game, first_episode_seed(saved.seed), saved.actions, saved.waiting)
 
-        live = await self.workers.run(prepare)
-        self._ready.add(id(game))
+        live = await self.workers.run(prepare, errand=_errand("begin", saved))
+        self._ready.add(game)
         return live
 
     def _keep(self, room: Room) -> None:
         """Hold a game in memory; one that nobody follows leaves it if there are many."""
+        room.touched = time.monotonic()
         self._rooms[room.saved.id] = room
         self._rooms.move_to_end(room.saved.id)
         if len(self._rooms) > _LOADED:
-            unused = (i for i, each in self._rooms.items() if not (each.followers or each._driver or each._busy))
+            unused = (i for i, each in self._rooms.items() if not (each.in_use or each._driver))
             if (first := next(unused, None)) not in (None, room.saved.id):
                 del self._rooms[first]
+
+    async def tidy(self) -> None:
+        """Give back what nobody uses, from time to time, for ever."""
+        while True:
+            await asyncio.sleep(_UNUSED / 4)
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Let games leave memory that nobody looks at, with the answers that nobody waits for, and unused agents.
+
+        Such a game goes on when somebody looks at it again, as after a restart.
+        """
+        before = time.monotonic() - _UNUSED
+        for ident, room in list(self._rooms.items()):
+            if not room.in_use and room.touched <= before:
+                if room._driver is not None:
+                    room._driver.cancel()
+                del self._rooms[ident]
+        self.shelf.close(_UNUSED)
 
     # --- moves ---
 
@@ -288,7 +318,9 @@ class Hall:
         agent, state = room.saved.seats[player].agent, room.live.state
         assert agent is not None
         try:
-            action = await self.workers.think((room.game.id, agent), self.shelf.decide, agent, room.live.view(player))
+            work = partial(self.shelf.decide, agent, room.live.view(player))
+            errand = _errand("decide", room.saved, [player])
+            action = await self.workers.think((room.game.id, agent), work, errand)
         except Refused:
             raise
         except Exception:
@@ -351,15 +383,14 @@ class Hall:
         state = room.live.states[ply]
         views = [room.live.view(player, ply) for player in players]
         seats = [room.saved.seats[player].agent for player in players]
-
-        def work() -> list[Thoughts]:
-            return [think(view, agent, take=self.shelf.take) for view, agent in zip(views, seats, strict=True)]
+        work = partial(errands.thoughts, views, seats, self.shelf.take)
+        errand = _errand("think", room.saved, players, ply)
 
         async with room._thinking:  # one game keeps one thread busy, however many ask
             kept = room._thoughts.get(ply, [])
             if [each.player for each in kept] == list(players):
                 return kept
-            found = await self.workers.think(("thoughts", room.game.id), work)
+            found = await self.workers.think(("thoughts", room.game.id), work, errand)
             if ply <= room.live.ply and room.live.states[ply] is state:  # no move was taken back meanwhile
                 room._thoughts[ply] = found
             return found
@@ -370,14 +401,9 @@ class Hall:
             if room._review is not None:
                 return room._review
             state, players = room.live.state, room.people or range(room.game.num_players)
-            decided: list[tuple[int, View, int]] = [
-                (ply, room.live.view(player, ply), joint[player])
-                for ply, joint in enumerate(room.live.actions)
-                for player in players
-                if joint[player] >= 0
-            ][:_REVIEWED]
-            work = partial(review, decided, take=self.shelf.take)
-            found = await self.workers.think(("review", room.game.id), work)
+            work = partial(review, errands.decisions(room.live, players), take=self.shelf.take)
+            errand = _errand("review", room.saved, players)
+            found = await self.workers.think(("review", room.game.id), work, errand)
             if room.live.state is state:
                 room._review = found
             return found
@@ -397,10 +423,16 @@ class Hall:
         self.workers.close()
 
 
-def _try_out(game: Game) -> None:
-    """Play a ply of a game, so that its kernels are compiled before the server needs them."""
-    live = LiveGame.begin(game, 0)
-    while not live.ply:
-        player = live.asked()[0]
-        live.view(player).sample_worlds()
-        live.choose(player, live.legal(player)[0])
+def _errand(work: str, saved: Saved, players: Sequence[int] = (), ply: int = 0) -> Errand:
+    """The errand for a game as it is now."""
+    return Errand(
+        work,
+        saved.game,
+        saved.options,
+        first_episode_seed(saved.seed),
+        list(saved.actions),
+        dict(saved.waiting or {}),
+        list(players),
+        [saved.seats[player].agent for player in players],
+        ply,
+    )

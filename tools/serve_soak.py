@@ -1,0 +1,237 @@
+"""Ask hostile things of `ttt serve` from one address while somebody else plays, and measure what they notice.
+
+    python -m tools.serve_soak
+
+One address begins games with options that nobody has played, asks for hints and agents' moves in them, sends bodies
+that are refused, and leaves before it is answered. Another one plays games with usual options all the while. All are
+addresses of this machine, which Linux has many of. The exit status is 1 if a request of the one who plays took too
+long.
+"""
+
+import http.client
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from tools.serving import Served
+
+#: Seconds that a request of somebody who plays may take.
+MOST = 2.0
+
+_HOSTILE, _PLAYER = "127.0.0.2", "127.0.0.3"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings."""
+
+    requests: int = 200
+    """Hostile requests."""
+    seconds: float = 60.0
+    """Time over which they are spread."""
+    rest: float = 90.0
+    """Seconds after them before the memory is measured again."""
+    seed: int = 0
+    """Fixes the hostile requests."""
+
+
+class Visitor:
+    """A browser at an address of this machine."""
+
+    def __init__(self, port: int, address: str) -> None:
+        self.port, self.address, self.cookie = port, address, ""
+        _, _, headers = self.ask("/api/games")
+        self.cookie = headers["set-cookie"].partition(";")[0]
+
+    def ask(self, path: str, body: Any = None, patience: float = 120.0) -> tuple[int, Any, Any]:
+        """The status, the JSON and the headers of an answer; TimeoutError after `patience` seconds."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=patience, source_address=(self.address, 0)
+        )
+        try:
+            headers = {"content-type": "application/json", "cookie": self.cookie}
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+            connection.request("GET" if body is None else "POST", path, data, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read()), answer.headers
+        finally:
+            connection.close()
+
+    def begin(self, game: str, options: dict[str, str], agent: str, patience: float = 120.0) -> tuple[int, Any]:
+        """Begin a game against an agent."""
+        seats = [{"kind": "me"}, {"kind": "agent", "agent": agent}]
+        status, found, _ = self.ask("/api/tables", {"game": game, "options": options, "seats": seats}, patience)
+        return status, found
+
+
+class Player(threading.Thread):
+    """Somebody who plays one game after the other; `waits` has the seconds of each request, and what it was."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.visitor = Visitor(port, _PLAYER)
+        self.waits: list[tuple[float, str]] = []
+        self.going, self.moves = True, 0
+
+    def timed(self, what: str, path: str, body: Any = None) -> Any:
+        """The answer to a request; raises RuntimeError for a refusal."""
+        started = time.perf_counter()
+        status, found, _ = self.visitor.ask(path, body)
+        self.waits.append((time.perf_counter() - started, what))
+        if status >= 300:
+            raise RuntimeError(f"{what}: {found}")
+        return found
+
+    def run(self) -> None:
+        """Play until `going` is False."""
+        choose = random.Random(1)
+        while self.going:
+            self.timed("the list of games", "/api/games")
+            self.timed("a form", "/api/setup", {"game": "super_tic_tac_toe", "options": {}})
+            seats = [{"kind": "me"}, {"kind": "agent", "agent": "mcts:simulations=100"}]
+            body = {"game": "super_tic_tac_toe", "options": {}, "seats": seats}
+            path = f"/api/tables/{self.timed('a new game', '/api/tables', body)['id']}"
+            over = False
+            while self.going and not over:
+                started = time.perf_counter()
+                now = self.timed("a look", path)
+                while not now["actions"] and not now["over"]:
+                    time.sleep(0.02)
+                    now = self.timed("a look", path)
+                self.waits.append((time.perf_counter() - started, "the agent's answer"))
+                over = now["over"]
+                if not over:
+                    if self.moves % 5 == 0:
+                        self.timed("a hint", f"{path}/thoughts/{now['ply']}")
+                    action = choose.choice(now["actions"])["name"]
+                    self.timed("a move", f"{path}/move", {"player": now["you"], "ply": now["ply"], "action": action})
+                    self.moves += 1
+                    time.sleep(0.2)
+
+
+class Hostile:
+    """Requests of one address that cost much; `answers` counts their statuses, and errors.
+
+    It leaves without the rest of its answers at the time `until` of `time.monotonic`.
+    """
+
+    def __init__(self, port: int, seed: int, until: float) -> None:
+        self.visitor, self.random, self.until = Visitor(port, _HOSTILE), random.Random(seed), until
+        self.answers: Counter[str] = Counter()
+
+    def attack(self, k: int) -> None:
+        """One request."""
+        try:
+            self.answers[str(self._attack(k))] += 1
+        except (OSError, http.client.HTTPException) as error:
+            self.answers[type(error).__name__] += 1
+
+    def _attack(self, k: int) -> int:
+        options = {
+            "size": str(self.random.choice((3, 4, 5, 6))),
+            "repetition_limit": str(self.random.choice((2, 3, 4))),
+            "max_plies": str(150 + k),
+        }
+        kind = k % 8
+        if kind == 6:
+            return self.visitor.ask("/api/setup", b" " * (1 << 20))[0]
+        if kind == 7:
+            return self.visitor.ask("/api/setup", {"game": "martian_tic_tac_toe", "options": options})[0]
+        # Half of these leave before anything is done.
+        patience = 0.2 if kind % 2 else max(self.until - time.monotonic(), 0.1)
+        status, found = self.visitor.begin("martian_tic_tac_toe", options, "mcts:simulations=10000", patience)
+        if status == 201 and kind == 0:
+            patience = max(self.until - time.monotonic(), 0.1)
+            return self.visitor.ask(f"/api/tables/{found['id']}/thoughts/0", patience=patience)[0]
+        return status
+
+
+def memory(process: int) -> tuple[int, int]:
+    """MiB that a process holds in memory, and all those together that it has started."""
+    own = others = 0
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            with suppress(OSError):  # it has ended meanwhile
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                size = int((place / "statm").read_text().split()[1]) * 4096 >> 20
+                if int(place.name) == process:
+                    own = size
+                elif parent == process:
+                    others += size
+    return own, others
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured.
+
+    Attributes:
+        waits: seconds of each request of the one who plays, and what it was; the longest first.
+        moves: moves that they made.
+        answers: statuses of the hostile requests, with their numbers.
+        before, most, after: MiB that the server held, and all processes together that it had started: before, at most,
+            and after.
+    """
+
+    waits: list[tuple[float, str]]
+    moves: int
+    answers: Counter[str]
+    before: tuple[int, int]
+    most: tuple[int, int]
+    after: tuple[int, int]
+
+
+def soak(config: Config) -> Result:
+    """Start a server, attack it, and end it."""
+    with tempfile.TemporaryDirectory() as folder:
+        served = Served(Path(folder) / "games.sqlite")
+        try:
+            player = Player(served.port)
+            player.start()
+            while player.is_alive() and player.moves < 7:  # what they need is compiled and loaded
+                time.sleep(0.1)
+            warmed, before = len(player.waits), memory(served.process)
+            hostile = Hostile(served.port, config.seed, time.monotonic() + config.seconds)
+            seen = [before]
+            for k in range(config.requests):
+                threading.Thread(target=hostile.attack, args=(k,), daemon=True).start()
+                time.sleep(config.seconds / config.requests)
+                seen.append(memory(served.process))
+            player.going = False
+            player.join()
+            time.sleep(config.rest)
+            after = memory(served.process)
+        finally:
+            served.stop()
+    waits = sorted(player.waits[warmed:], reverse=True)
+    most = max(own for own, _ in seen), max(others for _, others in seen)
+    return Result(waits, player.moves, hostile.answers, before, most, after)
+
+
+def main() -> int:
+    """Command line; returns the exit status."""
+    config = tyro.cli(Config, prog="python -m tools.serve_soak", description=__doc__)
+    found = soak(config)
+    slow, what = found.waits[0]
+    median = found.waits[len(found.waits) // 2][0]
+    print(
+        f"{config.requests} hostile requests in {config.seconds:g} s ({dict(found.answers)}), while another address "
+        f"made {found.moves} moves in {len(found.waits)} requests: half of them within {median:.3f} s, the slowest "
+        f"took {slow:.2f} s ({what}). MiB of the server, and of processes that compile: {found.before} before, "
+        f"{found.most} at most, {found.after} {config.rest:g} s after"
+    )
+    return 1 if slow > MOST else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Shelf: the agents that play on a server."""
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ttt_envs import agents
+from ttt_envs.agents import Agent
+from ttt_envs.core.tables import without_building
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.play import ask
+
+
+class Shelf:
+    """Agents by their texts. One serves one thread at a time; where several threads want it, it is loaded again."""
+
+    def __init__(self) -> None:
+        self._idle: dict[str, deque[tuple[Agent, float]]] = defaultdict(deque)
+
+    @contextmanager
+    def take(self, spec: str) -> Iterator[Agent]:
+        """A context with the agent, for this thread alone; errors as from `agents.load`."""
+        try:
+            agent, _ = self._idle[spec].pop()
+        except IndexError:
+            agent = agents.load(spec)
+        try:
+            yield agent
+        except BaseException:  # it may have stopped anywhere
+            agent.close()
+            raise
+        self._idle[spec].append((agent, time.monotonic()))
+
+    def decide(self, spec: str, view: View) -> int:
+        """The action of an agent in the one position of a view; it raises what the agent raises."""
+        with without_building(), self.take(spec) as agent:
+            actions, _ = ask(agent, view)
+        return int(actions[0])
+
+    def close(self, unused: float = 0.0) -> None:
+        """Close the agents that nobody has taken for that many seconds."""
+        before = time.monotonic() - unused
+        for each in list(self._idle.values()):
+            while each and each[0][1] <= before:
+                each.popleft()[0].close()
