@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,21 @@ from typing import Any
 
 import tyro
 
+import ttt_envs
 from tools.serving import Served
+from ttt_envs.agents import search_for
 
 #: Seconds that a request of somebody who plays may take.
 MOST = 2.0
 
 _HOSTILE, _PLAYER = "127.0.0.2", "127.0.0.3"
+
+#: Options of the hostile games: together they are laid out in many ways, each of which needs machine code of its own.
+OPTIONS: dict[str, dict[str, Sequence[int]]] = {
+    "martian_tic_tac_toe": {"size": range(3, 7), "repetition_limit": range(2, 5), "max_plies": range(150, 400)},
+    "tic_tac_dice": {"size": range(3, 6), "win_length": range(3, 6), "target_points": range(1, 100)},
+    "tic_tac_match": {"hand_size": range(2, 7), "copies": range(4, 9), "max_turns": range(150, 400)},
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,10 @@ class Config:
     """Seconds after them before the memory is measured again."""
     seed: int = 0
     """Fixes the hostile requests."""
+    game: str = "super_tic_tac_toe"
+    """Id of the game that somebody plays."""
+    hostile: tuple[str, ...] = tuple(OPTIONS)
+    """Ids of the games that the other address begins."""
 
 
 class Visitor:
@@ -67,9 +81,11 @@ class Visitor:
         finally:
             connection.close()
 
-    def begin(self, game: str, options: dict[str, str], agent: str, patience: float = 120.0) -> tuple[int, Any]:
-        """Begin a game against an agent."""
-        seats = [{"kind": "me"}, {"kind": "agent", "agent": agent}]
+    def begin(self, game: str, options: dict[str, str], simulations: int, patience: float = 120.0) -> tuple[int, Any]:
+        """Begin a game against a tree search of that many simulations."""
+        facts = ttt_envs.load(game)
+        agent = f"{search_for(facts)}:simulations={simulations}"
+        seats = [{"kind": "me"}, *([{"kind": "agent", "agent": agent}] * (facts.num_players - 1))]
         status, found, _ = self.ask("/api/tables", {"game": game, "options": options, "seats": seats}, patience)
         return status, found
 
@@ -77,9 +93,9 @@ class Visitor:
 class Player(threading.Thread):
     """Somebody who plays one game after the other; `waits` has the seconds of each request, and what it was."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, game: str) -> None:
         super().__init__()
-        self.visitor = Visitor(port, _PLAYER)
+        self.visitor, self.game = Visitor(port, _PLAYER), game
         self.waits: list[tuple[float, str]] = []
         self.going, self.moves = True, 0
 
@@ -97,10 +113,13 @@ class Player(threading.Thread):
         choose = random.Random(1)
         while self.going:
             self.timed("the list of games", "/api/games")
-            self.timed("a form", "/api/setup", {"game": "super_tic_tac_toe", "options": {}})
-            seats = [{"kind": "me"}, {"kind": "agent", "agent": "mcts:simulations=100"}]
-            body = {"game": "super_tic_tac_toe", "options": {}, "seats": seats}
-            path = f"/api/tables/{self.timed('a new game', '/api/tables', body)['id']}"
+            self.timed("a form", "/api/setup", {"game": self.game, "options": {}})
+            started = time.perf_counter()
+            status, found = self.visitor.begin(self.game, {}, 100)
+            self.waits.append((time.perf_counter() - started, "a new game"))
+            if status != 201:
+                raise RuntimeError(f"no new game: {found}")
+            path = f"/api/tables/{found['id']}"
             over = False
             while self.going and not over:
                 started = time.perf_counter()
@@ -125,8 +144,9 @@ class Hostile:
     It leaves without the rest of its answers at the time `until` of `time.monotonic`.
     """
 
-    def __init__(self, port: int, seed: int, until: float) -> None:
-        self.visitor, self.random, self.until = Visitor(port, _HOSTILE), random.Random(seed), until
+    def __init__(self, port: int, config: Config, until: float) -> None:
+        self.visitor, self.random, self.until = Visitor(port, _HOSTILE), random.Random(config.seed), until
+        self.games = config.hostile
         self.answers: Counter[str] = Counter()
 
     def attack(self, k: int) -> None:
@@ -137,19 +157,16 @@ class Hostile:
             self.answers[type(error).__name__] += 1
 
     def _attack(self, k: int) -> int:
-        options = {
-            "size": str(self.random.choice((3, 4, 5, 6))),
-            "repetition_limit": str(self.random.choice((2, 3, 4))),
-            "max_plies": str(150 + k),
-        }
+        game = self.games[k % len(self.games)]
+        options = {name: str(self.random.choice(values)) for name, values in OPTIONS[game].items()}
         kind = k % 8
         if kind == 6:
             return self.visitor.ask("/api/setup", b" " * (1 << 20))[0]
         if kind == 7:
-            return self.visitor.ask("/api/setup", {"game": "martian_tic_tac_toe", "options": options})[0]
+            return self.visitor.ask("/api/setup", {"game": game, "options": options})[0]
         # Half of these leave before anything is done.
         patience = 0.2 if kind % 2 else max(self.until - time.monotonic(), 0.1)
-        status, found = self.visitor.begin("martian_tic_tac_toe", options, "mcts:simulations=10000", patience)
+        status, found = self.visitor.begin(game, options, 10_000, patience)
         if status == 201 and kind == 0:
             patience = max(self.until - time.monotonic(), 0.1)
             return self.visitor.ask(f"/api/tables/{found['id']}/thoughts/0", patience=patience)[0]
@@ -196,12 +213,12 @@ def soak(config: Config) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder) / "games.sqlite")
         try:
-            player = Player(served.port)
+            player = Player(served.port, config.game)
             player.start()
             while player.is_alive() and player.moves < 7:  # what they need is compiled and loaded
                 time.sleep(0.1)
             warmed, before = len(player.waits), memory(served.process)
-            hostile = Hostile(served.port, config.seed, time.monotonic() + config.seconds)
+            hostile = Hostile(served.port, config, time.monotonic() + config.seconds)
             seen = [before]
             for k in range(config.requests):
                 threading.Thread(target=hostile.attack, args=(k,), daemon=True).start()
