@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,17 +11,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from option_sets import OPTIONS
 
 import ttt_envs
 from tools import ship
 from ttt_envs import agents
 from ttt_envs.agents import shipped
+from ttt_envs.agents.networks import BadNetworkFile
 from ttt_envs.agents.rounds import Rounds
 from ttt_envs.agents.shipped import Card, cards, folder, read_card
 from ttt_envs.core import jit
 
 CARDS = cards()
 each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game}/{card.name}")
+
+OPTION_SETS = [(game_id, options) for game_id, sets in OPTIONS.items() for options in sets]
 
 #: Agents whose games and searches are compiled for no other quick test.
 LONG = {
@@ -130,6 +135,82 @@ def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(mo
     agent = agents.load("trained:super_tic_tac_toe")
     for options, depth in (({}, 1), ({"random_opening_plies": 4}, 2), ({"random_opening_plies": 2}, 1)):
         assert agent.agent_for(ttt_envs.load(card.game, **options)).depth == depth
+
+
+OPERATION = {"mode": "round", "max_idle_turns": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "game_id", "options", "words"),
+    [
+        # OpenSpiel's rule, by which it scored 0 of 60.
+        (
+            "super_tic_tac_toe/alphazero",
+            "super_tic_tac_toe",
+            {"won_boards": "closed", "first_move": "anywhere"},
+            r"there is no trained agent, but mcts: trained:super_tic_tac_toe/ntuple for random_opening_plies=4 or ",
+        ),
+        ("super_tic_tac_toe", "super_tic_tac_toe", {"won_boards": "closed"}, "there is no trained agent, but mcts: "),
+        ("martian_tic_tac_toe", "martian_tic_tac_toe", {"same_size_swap": True}, "/ntuple_4x4 for size=4; "),
+        ("martian_tic_tac_toe/ppo", "martian_tic_tac_toe", {"size": 4}, r"there is \S+/ntuple_4x4 or \S+/ppo_4x4$"),
+        ("tic_tac_match", "tic_tac_match", {"copies": 5}, "but ismcts: trained:tic_tac_match/values for the default"),
+        (
+            "operation_tic_tac_toe/spies",
+            "operation_tic_tac_toe",
+            OPERATION,
+            "there is trained:operation_tic_tac_toe/pairs$",
+        ),
+    ],
+)
+def test_other_options_are_refused_naming_what_fits(name, game_id, options, words):
+    game = ttt_envs.load(game_id, **options)
+    with pytest.raises(ValueError, match=f"agent trained:{name} was not made for Game.*; for these options .*{words}"):
+        agents.load(f"trained:{name}").check(game)
+
+
+@pytest.mark.parametrize(
+    ("name", "game_id", "options"),
+    [
+        ("super_tic_tac_toe/ppo", "super_tic_tac_toe", {"random_opening_plies": 3}),
+        ("martian_tic_tac_toe/ppo", "martian_tic_tac_toe", {"max_plies": 200}),
+        ("tic_tac_dice", "tic_tac_dice", {"target_points": 2}),
+        ("tic_tac_match/ppo", "tic_tac_match", {"max_turns": 30}),
+        ("operation_tic_tac_toe/ppo_rounds", "operation_tic_tac_toe", {"mode": "round", "first_placer": 0}),
+        ("operation_tic_tac_toe/pairs", "operation_tic_tac_toe", {**OPERATION, "specialists": "mole,sniper"}),
+        ("operation_tic_tac_toe", "operation_tic_tac_toe", {"rounds_to_win": 2, "max_rounds": 9}),
+    ],
+)
+def test_options_that_make_no_difference_are_taken_without_a_word(name, game_id, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agents.load(f"trained:{name}").check(ttt_envs.load(game_id, **options))
+
+
+def test_weights_of_patterns_are_for_their_options():
+    place = folder() / "super_tic_tac_toe" / "ntuple"
+    agent = agents.load(f"alphabeta:{place},depth=1")
+    agent.check(ttt_envs.load("super_tic_tac_toe", random_opening_plies=4))
+    with pytest.raises(
+        BadNetworkFile, match=r"trained for super_tic_tac_toe with options .*, not with won_boards=closed"
+    ):
+        agent.check(ttt_envs.load("super_tic_tac_toe", won_boards="closed"))
+
+
+@pytest.mark.parametrize("options", OPTION_SETS)
+def test_options_that_make_no_difference_are_not_those_of_the_board(options):
+    """With other values of them the same is seen and done, so that weights of one game fit the other."""
+    game_id, given = options
+    game = ttt_envs.load(game_id, **given)
+    values = {"random_opening_plies": 1, "first_placer": 1, "specialists": ("mole", None)}
+    for name, covers in game.same_play.items():
+        value = values.get(name, game.options[name] + 1 if isinstance(game.options[name], int) else None)
+        other = ttt_envs.load(game_id, **{**given, name: value})
+        assert [(b.name, b.shape) for b in other.observation] == [(b.name, b.shape) for b in game.observation]
+        assert other.action_names == game.action_names
+        plain = {key: each for key, each in game.options.items() if key != name}
+        assert other.differences({**plain, name: game.options[name] if covers is ... else covers}) == {}
+        if covers is not ... and game.options[name] == covers:
+            assert game.differences({**plain, name: value}) == {name: covers}
 
 
 def test_a_trained_agent_is_equivariant_if_all_that_it_may_play_by_are():

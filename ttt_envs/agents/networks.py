@@ -15,7 +15,7 @@ import numpy as np
 
 from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, choice, options_then, within
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.wrappers.common import ENCODINGS
 
@@ -212,6 +212,7 @@ class Network:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
 
         Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
+        Those that make no difference (`Game.same_play`) get none.
         """
         if self._fits is game:
             return
@@ -228,7 +229,7 @@ class Network:
 def misfit(
     game: Game, name: str, trained: str, options: Mapping[str, Any], inputs: int, actions: int, encoding: str = "flat"
 ) -> str:
-    """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ.
+    """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ that matter.
 
     Args:
         game: the game to be played.
@@ -246,12 +247,11 @@ def misfit(
             f"not for {game!r} ({now} features, {game.num_actions} actions)"
         )
     try:
-        trained_with = dict(game.factory(**options_then(game.factory, options)).options)
+        other = game.differences(options)
     except (TypeError, ValueError) as error:
         return f"{name} is of no {game.id} of this version: {error}"
-    # As JSON, in which the file has them.
-    before, after = (json.dumps(each, sort_keys=True) for each in (trained_with, dict(game.options)))
-    if before != after:
+    if other:
+        before, after = (json.dumps(dict(each), sort_keys=True) for each in (options, game.options))
         warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
     return ""
 

@@ -13,7 +13,7 @@ import numpy as np
 from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
 from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, network_file
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, within
+from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs ntuple 1"
@@ -46,13 +46,22 @@ class NTuples:
         self.info, self.weights = info, np.asarray(weights, np.float32)
 
     def check(self, game: Game) -> None:
-        """Raise BadNetworkFile unless the weights are for this game's patterns; other options are accepted."""
+        """Raise BadNetworkFile unless the weights are for this game's patterns and options; see `Game.same_play`."""
         info, patterns = self.info, game.patterns
         if patterns is None or (info.game, info.size, info.count) != (game.id, patterns.size, patterns.number):
             has = "which has none" if patterns is None else f"{patterns.size} patterns, {patterns.number} in a position"
             raise BadNetworkFile(
                 f"the weights were trained for {info.game} with options {info.options} ({info.size} patterns, "
                 f"{info.count} in a position), not for {game!r} ({has})"
+            )
+        try:
+            other = game.differences(info.options)
+        except (TypeError, ValueError) as error:
+            raise BadNetworkFile(f"the weights are of no {game.id} of this version: {error}") from None
+        if other:
+            raise BadNetworkFile(
+                f"the weights were trained for {info.game} with options {info.options}, not with "
+                f"{' '.join(f'{name}={as_text(value)}' for name, value in other.items())}"
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import options_then, unknown
+from ttt_envs.core.options import as_text, options_then, unknown
 from ttt_envs.core.view import View
 
 CARD = "card.json"
@@ -94,6 +94,10 @@ class Card:
         """The options that it was made for; those of its first figure."""
         return self.outcomes[0].options
 
+    def fits(self, game: Game) -> bool:
+        """Tell whether it is for a game of its id: with options of one of its figures, or such as play the same."""
+        return any(not game.differences(each.options) for each in self.outcomes)
+
 
 def read_card(path: Path) -> Card:
     """The card in an agent's folder; ValueError if it cannot be read."""
@@ -147,10 +151,10 @@ class Trained(Agent):
         self._latest: tuple[Game, Agent] | None = None
 
     def agent_for(self, game: Game) -> Agent:
-        """The agent that plays `game`: of those that can, the one whose options differ in the fewest.
+        """The agent that plays `game`: of those that were made for its options, the one that differs in the fewest.
 
-        One for single rounds plays those of a match. Raises ValueError if none can, with the reason of the one that
-        comes next.
+        One for single rounds plays those of a match. Raises ValueError if there is none, naming what fits; or with the
+        reason why the one that comes next cannot play it.
         """
         if self._latest is None or self._latest[0] is not game:
             self._latest = game, self._find(game)
@@ -161,15 +165,30 @@ class Trained(Agent):
         from ttt_envs.agents.rounds import Rounds
 
         refusals = []
-        for _, agent in sorted(self.choices, key=lambda choice: _differences(game, choice[0])):
-            for plays in (agent, Rounds(agent)):
+        for card, agent in sorted(self.choices, key=lambda choice: _differences(game, choice[0])):
+            for plays, played in ((agent, game), (Rounds(agent), round_of(game))):
+                if played is None or (card.game == game.id and not card.fits(played)):
+                    continue
                 try:
                     plays.check(game)
                 except ValueError as error:
                     refusals.append(error)
                 else:
                     return plays
-        raise refusals[0]
+        raise refusals[0] if refusals else ValueError(self._misfit(game))
+
+    def _misfit(self, game: Game) -> str:
+        """Why none of the agents is for the game, and what fits it."""
+        # Imported here: the loader of agents stands above this module.
+        from ttt_envs.agents import search_for
+
+        known = {f"trained:{card.game}/{card.name}": card for card in cards() if card.game == game.id}
+        fitting = [name for name, card in known.items() if any(map(card.fits, filter(None, (game, round_of(game)))))]
+        made = "; ".join(f"{name} for {_made_for(card)}" for name, card in known.items())
+        search = search_for(game)
+        return f"agent {self.name} was not made for {game!r}; for these options there is " + (
+            " or ".join(fitting) if fitting else f"no trained agent{f', but {search}' if search else ''}: {made}"
+        )
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the agent cannot play `game`."""
@@ -190,3 +209,14 @@ def _differences(game: Game, card: Card) -> int:
         return len(game.options)
     made_for = game.factory(**options_then(game.factory, card.options)).options
     return sum(made_for[option] != value for option, value in game.options.items())
+
+
+def _made_for(card: Card) -> str:
+    """The options of a card's figures, for people."""
+    texts = [" ".join(f"{name}={as_text(value)}" for name, value in each.options.items()) for each in card.outcomes]
+    return " or ".join(dict.fromkeys(text or "the default options" for text in texts))
+
+
+def round_of(game: Game) -> Game | None:
+    """The game of a single round of a match; None for a game that is none."""
+    return None if game.current_round is None else game.current_round(game.prototype[:0])[0]

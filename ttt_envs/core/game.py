@@ -12,6 +12,7 @@ import numpy as np
 
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.options import options_then
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -88,6 +89,9 @@ class Game:
             itself, with the same players, actions and masks. In the other positions something of the match is decided,
             such as who begins the next round. None where a game is no match.
         factory: called with the options, gives this game again.
+        same_play: options that make no difference to agents: they choose how a game starts, or its length, which
+            an observation tells, or nothing reads them here. Each with `...` if an agent made with any value plays with
+            every other, or else with the value whose games have all starts, with which it must be made.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
         player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
@@ -139,6 +143,7 @@ class Game:
     make_patterns: Callable[[], Patterns] | None = None
     chance_at_start_only: bool = False
     make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
+    same_play: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # One game serves all environments of a process.
@@ -172,6 +177,21 @@ class Game:
         """The options that are not as they are by default."""
         usual = self.factory().options
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
+
+    def differences(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with their values here, that make this another game for an agent; see `same_play`.
+
+        Args:
+            options: those that a file names of what the agent was made with; see `core.options.options_then`.
+
+        Raises ValueError or TypeError for options that no such game has.
+        """
+        made = self.factory(**options_then(self.factory, options)).options
+        return {
+            name: value
+            for name, value in self.options.items()
+            if value != made[name] and (name not in self.same_play or self.same_play[name] not in (..., made[name]))
+        }
 
     @property
     def num_players(self) -> int:

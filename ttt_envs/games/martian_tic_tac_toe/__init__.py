@@ -110,6 +110,7 @@ def make(
         make_oracle=partial(_oracle, options),
         make_patterns=partial(_patterns, size, pieces, players),
         make_solve_commands=_solve_commands,
+        same_play={"max_plies": ...},
     )
 
 

@@ -141,6 +141,9 @@ def make(
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
         make_solve_commands=_solve_commands,
+        same_play={"max_rounds": ...}
+        if is_match
+        else {"max_rounds": ..., "rounds_to_win": ..., "first_placer": ..., "specialists": None},
     )
 
 

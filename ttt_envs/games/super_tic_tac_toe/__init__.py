@@ -82,6 +82,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         make_oracle=partial(_oracle, options),
         make_patterns=_patterns,
         chance_at_start_only=True,
+        same_play={"random_opening_plies": ...},
     )
 
 

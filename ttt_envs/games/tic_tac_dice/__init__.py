@@ -106,6 +106,7 @@ def _make(
         rotate_seats=symmetry.rotate_seats,
         make_oracle=partial(_oracle, options),
         make_solve_commands=_solve_commands,
+        same_play={} if target else {"target_points": ...},
     )
 
 

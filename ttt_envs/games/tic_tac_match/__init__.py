@@ -114,6 +114,7 @@ def make(
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
         rotate_seats=symmetry.rotate_seats,
+        same_play={"max_turns": ...},
     )
 
 
