@@ -210,7 +210,7 @@ def test_options_that_make_no_difference_are_not_those_of_the_board(options):
         plain = {key: each for key, each in game.options.items() if key != name}
         assert other.differences({**plain, name: game.options[name] if covers is ... else covers}) == {}
         if covers is not ... and game.options[name] == covers:
-            assert game.differences({**plain, name: value}) == {name: covers}
+            assert game.differences({**plain, name: value}) == {name: (value, covers)}
 
 
 def test_a_trained_agent_is_equivariant_if_all_that_it_may_play_by_are():

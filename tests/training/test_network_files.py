@@ -137,15 +137,14 @@ def test_options_of_another_game_and_other_options_are_said(run: Path, tmp_path:
     path = tmp_path / "network.safetensors"
     info, tensors = contents(run / "network.safetensors")
     save_network(path, replace(info, options={"rounds": "single", "won_boards": "open"}), tensors)
-    with pytest.raises(
-        BadNetworkFile, match="says options that super_tic_tac_toe does not have: 'rounds'; it has first_"
-    ):
+    with pytest.raises(BadNetworkFile, match="is of no super_tic_tac_toe of this version: unknown option 'rounds'"):
         agents.load(f"network:{path}").check(ttt_envs.load(GAME))
     with pytest.warns(UserWarning, match=r'was trained with options .*"open".* and plays with .*"closed"'):
         agents.load(f"network:{run}").check(ttt_envs.load(GAME, won_boards="closed"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         agents.load(f"network:{run}").check(ttt_envs.load(GAME))
+        agents.load(f"network:{run}").check(ttt_envs.load(GAME, random_opening_plies=2))  # the same play
 
 
 @pytest.mark.parametrize("path", ["x" * 5000, "x/" * 2500, "a\0b"])

@@ -124,8 +124,11 @@ def test_files_that_do_not_fit_are_refused(tmp_path, folder):
     assert path.read_bytes() == (folder / "table.safetensors").read_bytes()
     with pytest.raises(BadTensorFile, match="was trained for tic_tac_dice"):
         agents.load(f"tabular:{path}").check(ttt_envs.load("super_tic_tac_toe"))
-    with pytest.warns(UserWarning, match="plays with"):
-        agents.load(f"tabular:{path}").check(ttt_envs.load("tic_tac_dice", rounds="single", target_points=3))
+    table.save(path, {**facts, "options": {**facts["options"], "rounds": "match"}})
+    with pytest.warns(
+        UserWarning, match=r'trained with options {"rounds": "match"}, and plays with {"rounds": "single"}'
+    ):
+        agents.load(f"tabular:{path}").check(DICE)
     table.save(path, {**facts, "blocks": ["own marks"]})
     with pytest.raises(BadTensorFile, match="unknown block 'own marks'"):
         agents.load(f"tabular:{path}").check(DICE)

@@ -251,7 +251,7 @@ def misfit(
     except (TypeError, ValueError) as error:
         return f"{name} is of no {game.id} of this version: {error}"
     if other:
-        before, after = (json.dumps(dict(each), sort_keys=True) for each in (options, game.options))
+        before, after = (json.dumps({name: both[k] for name, both in sorted(other.items())}) for k in range(2))
         warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
     return ""
 

@@ -61,7 +61,7 @@ class NTuples:
         if other:
             raise BadNetworkFile(
                 f"the weights were trained for {info.game} with options {info.options}, not with "
-                f"{' '.join(f'{name}={as_text(value)}' for name, value in other.items())}"
+                f"{' '.join(f'{name}={as_text(value)}' for name, (_, value) in other.items())}"
             )
 
 

@@ -178,8 +178,8 @@ class Game:
         usual = self.factory().options
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
-    def differences(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options, with their values here, that make this another game for an agent; see `same_play`.
+    def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """The options that make this another game for an agent, each with its value there and here; see `same_play`.
 
         Args:
             options: those that a file names of what the agent was made with; see `core.options.options_then`.
@@ -188,7 +188,7 @@ class Game:
         """
         made = self.factory(**options_then(self.factory, options)).options
         return {
-            name: value
+            name: (made[name], value)
             for name, value in self.options.items()
             if value != made[name] and (name not in self.same_play or self.same_play[name] not in (..., made[name]))
         }
