@@ -6,7 +6,7 @@ Train it (a minute), then rate it:
     ttt tournament super_tic_tac_toe --agents random greedy agents/sb3_model.py:Model --games 100
 
 Stable-Baselines3's files can run code when they are loaded: load none that you do not trust. The policies of
-`python -m training.ppo`, which learns by self-play, cannot.
+`ttt train ppo`, which learns by self-play, cannot.
 """
 
 from pathlib import Path

@@ -86,7 +86,7 @@ def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert library() | trained() <= names
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "constraints.txt", "tests/test_wheel.py"} <= names
-    assert {"training/ppo.py", "tools/benchmark.py", "agents/heuristic.py", "agents/README.md"} <= names
+    assert {"ttt_envs/learning/ppo.py", "tools/benchmark.py", "agents/heuristic.py", "agents/README.md"} <= names
     assert not [
         name for name in names if re.match(r"(runs|dist|build|\.venv|\.git|\.pytest_cache)/|.*/__pycache__/", name)
     ]

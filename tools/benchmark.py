@@ -29,12 +29,12 @@ import ttt_envs
 from tools.arena import bench_arena
 from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_wrappers
 from tools.timings import Timing, alternate, rate, skipped
-from training import alphazero, dqn, ntuple, ppo, tabular, value_learning
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
-from ttt_envs.core.report import Table, write_json
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
+from ttt_envs.evaluation.reports.report import Table, write_json
+from ttt_envs.learning import alphazero, dqn, ntuple, ppo, tabular, value_learning
 from ttt_envs.registry import parse_options
 
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.

@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from rich.console import Console
 
 from ttt_envs.core.options import unknown
-from ttt_envs.core.report import Table
+from ttt_envs.evaluation.reports.report import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples"

@@ -14,8 +14,8 @@ import tyro
 from fontTools.pens.basePen import BasePen
 from fontTools.ttLib import TTFont
 
-from ttt_envs.core.files import write_whole
 from ttt_envs.drawing.lettering import EM
+from ttt_envs.storage.files import write_whole
 
 #: Printable ASCII, and what the pictures' texts use beside it.
 CHARACTERS = "".join(map(chr, range(32, 127))) + "×–—…·’•"

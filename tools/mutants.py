@@ -44,7 +44,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from ttt_envs.core.files import locked_folder
+from ttt_envs.storage.files import locked_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = Path("tests", "mutants")

@@ -16,12 +16,12 @@ import tyro
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import STYLE, Theme
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.storage.files import write_whole
 
 #: Width of a small picture in pixels, and the space between pictures.
 SMALL, SPACE = 300, 12

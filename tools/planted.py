@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import ttt_envs
-from ttt_envs.evaluation.placement import Placement
+from ttt_envs.evaluation.ladder.estimate import Placement
+from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, fit, unit_counts
 from ttt_envs.evaluation.ratings import ELO
-from ttt_envs.evaluation.rungs import Ladder, Pair, fit, unit_counts
 
 
 def chance(elo: np.ndarray | float, other: np.ndarray | float) -> np.ndarray:

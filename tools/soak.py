@@ -3,8 +3,8 @@
     python -m tools.soak --steps 100000000 --calls 1000000
 
 Steps are those of single games in batches, of all games with several option sets. Calls are those of AEC, Parallel,
-Batch and Gymnasium environments; see `tools.models`. Ctrl-C ends it with a summary. The exit status is 1 if anything
-broke: the seed, the game and what was wrong are printed.
+Batch and Gymnasium environments; see tests/support/models. Ctrl-C ends it with a summary. The exit status is 1 if
+anything broke: the seed, the game and what was wrong are printed.
 """
 
 import sys
@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 import ttt_envs
-from tools.models.batch import BatchModel
-from tools.models.common import CALLS, GARBAGE, attempt, check, check_rewards, fault_of_number, fault_of_seed
-from tools.models.environments import AecModel, ParallelModel
+from tests.support.models.batch import BatchModel
+from tests.support.models.common import CALLS, GARBAGE, attempt, check, check_rewards, fault_of_number, fault_of_seed
+from tests.support.models.environments import AecModel, ParallelModel
 from ttt_envs import agents
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game

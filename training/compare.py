@@ -10,7 +10,7 @@ one for few seeds. OUT gets compare.png, compare.md and compare.json.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021. Their
 library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in
-`ttt_envs.evaluation.intervals`.
+`ttt_envs.evaluation.reports.intervals`.
 Only scores are on one scale in all games: regret of several games together is seldom of use.
 """
 
@@ -25,16 +25,16 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from training import checkpoint
-from training.logs import FILE as LOG
-from training.logs import read_log
-from training.metrics import Metrics, read_metrics, title_of
-from training.seeds import folders_of
 from ttt_envs.cli.shell import run
-from ttt_envs.core.files import existing, write_whole
 from ttt_envs.core.options import as_text, choice, within
-from ttt_envs.evaluation.intervals import bootstrap, t_interval
+from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.logs import FILE as LOG
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.metrics import Metrics, read_metrics, title_of
+from ttt_envs.learning.seeds import folders_of
 from ttt_envs.registry import GAMES, game_of_file
+from ttt_envs.storage.files import existing, write_whole
 
 #: What the horizontal axis can be.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}

@@ -20,16 +20,16 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
-from training import checkpoint, ntuple, ppo, value_learning
-from training.settings import Result
 from ttt_envs import agents
 from ttt_envs.cli import shell
-from ttt_envs.core.files import in_use, is_empty, locked_folder, write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import game_seeds, play_games, tournament
+from ttt_envs.learning import checkpoint, ntuple, ppo, value_learning
+from ttt_envs.learning.settings import Result
 from ttt_envs.registry import parse_options
+from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
 
 FILM = "game.gif"
 DEFAULT_GAME = next(iter(ttt_envs.GAMES))

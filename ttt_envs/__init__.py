@@ -12,9 +12,9 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ttt_envs.core.extras import require
 from ttt_envs.core.version import __version__ as __version__
 from ttt_envs.registry import GAMES, check_arguments, load, register, register_built_in, resolve
+from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:
     from gymnasium.vector import AutoresetMode

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from ttt_envs.core.options import Parameter, brief, options_then, parameters, parse_value, unknown
+from ttt_envs.core.options import Parameter, options_then, parameters, parse_value, unknown
+from ttt_envs.storage.outside import brief
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from ttt_envs.core.game import Game

@@ -13,7 +13,7 @@ from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.base import AgentFailed
 from ttt_envs.agents.external.processes import Process
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 GAME = toy_coin.make()
 SEATS = [[0, 1], [1, 0]] * 4

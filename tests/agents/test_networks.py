@@ -112,7 +112,7 @@ def test_bad_files_are_refused(tmp_path):
 )
 def test_the_same_numbers_as_torch(kind, form):
     torch = pytest.importorskip("torch")
-    from training.nets import Net
+    from ttt_envs.learning.nets import Net
 
     torch.manual_seed(0)
     info = replace(info_for(GAME, kind, (8, 8, 6)), **form)

@@ -23,7 +23,7 @@ from ttt_envs.agents.base import AgentFailed
 from ttt_envs.agents.external.processes import Broken, Process, environment
 from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import Games, game_seeds, play_games
+from ttt_envs.evaluation.arena.play import Games, game_seeds, play_games
 
 ROOT = Path(__file__).resolve().parents[2]
 MISCHIEF = ROOT / "tests" / "support" / "mischief.py"

@@ -22,7 +22,7 @@ from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 MATCH = "tic_tac_match"
 STRONG = "ismcts:simulations=1000,threads=2"

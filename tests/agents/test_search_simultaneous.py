@@ -24,7 +24,7 @@ from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 OPERATION = "operation_tic_tac_toe"
 SPECS = ("smmcts:simulations=150", "smmcts:simulations=150,gamma=0.5,threads=3")

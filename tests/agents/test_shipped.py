@@ -14,7 +14,7 @@ import pytest
 from option_sets import OPTIONS
 
 import ttt_envs
-from tools import ship
+from training import ship
 from ttt_envs import agents
 from ttt_envs.agents import shipped
 from ttt_envs.agents.networks import BadNetworkFile
@@ -267,7 +267,7 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
         found = ship.measured(*name.split("/"), recipe, asked, folder() / name, runs, seed=1)
         assert (found.value, found.low, found.high, found.seeds) == (1.5, 1.5, 1.5, seeds)
         assert (found.options, found.against) == (wanted["options"], "mean")
-        assert found.command == f"python -m tools.ship {name} --measure exploitability:mean"
+        assert found.command == f"python -m training.ship {name} --measure exploitability:mean"
 
 
 @pytest.mark.slow

@@ -24,9 +24,9 @@ from ttt_envs.cli import VERBS, main
 from ttt_envs.cli.games import Games
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parameters
-from ttt_envs.core.tables import TableMissing, load_or_build, without_building
 from ttt_envs.drawing.terminal import escape, protocol
 from ttt_envs.registry import options_of
+from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
 
 ROOT = Path(__file__).resolve().parents[2]
 TTT = (sys.executable, "-m", "ttt_envs")

@@ -10,7 +10,7 @@ import ttt_envs
 from ttt_envs.cli import hints
 from ttt_envs.cli.hints import Adviser
 from ttt_envs.core.game import Game
-from ttt_envs.core.tables import TableMissing
+from ttt_envs.storage.tables import TableMissing
 
 SUPER, DICE = "super_tic_tac_toe", "tic_tac_dice"
 

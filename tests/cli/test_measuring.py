@@ -16,7 +16,7 @@ from ttt_envs import cli
 from ttt_envs.cli.exploitability import Exploitability
 from ttt_envs.cli.regret import Regret
 from ttt_envs.cli.tournament import Tournament
-from ttt_envs.core.files import locked_folder
+from ttt_envs.storage.files import locked_folder
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
 DECK = ["colours=1", "copies=4", "flips=0", "wipe_outs=0", "double_plays=0", "hand_size=1", "max_turns=3"]
@@ -150,7 +150,7 @@ def test_a_full_disk_at_the_end_loses_no_results(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("verb", list(VERBS))
 def test_a_folder_is_refused_that_another_process_is_writing(verb, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ttt_envs.core.progress.Work.__enter__", lambda work: pytest.fail("at work"))
+    monkeypatch.setattr("ttt_envs.evaluation.reports.progress.Work.__enter__", lambda work: pytest.fail("at work"))
     with locked_folder(tmp_path / "taken"):
         assert cli.main([verb, *VERBS[verb], "--out", "taken"]) == 2
     assert re.match(r"error: taken is being written by process \d+ on ", capsys.readouterr().err)

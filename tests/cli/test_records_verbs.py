@@ -14,7 +14,7 @@ from ttt_envs import load as load_game
 from ttt_envs.drawing.film import frames_of, strip
 from ttt_envs.drawing.parts import split
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.web.recorded import Records
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]

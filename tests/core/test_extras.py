@@ -2,7 +2,7 @@
 
 import pytest
 
-from ttt_envs.core.extras import require
+from ttt_envs.storage.extras import require
 
 
 def test_a_folder_is_no_package(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ttt_envs.core.files import (
+from ttt_envs.storage.files import (
     InUse,
     existing,
     in_use,
@@ -22,12 +22,12 @@ from ttt_envs.core.files import (
     unused,
     write_whole,
 )
-from ttt_envs.core.tables import BadTable, load_or_build, read_table, write_table
+from ttt_envs.storage.tables import BadTable, load_or_build, read_table, write_table
 
 HOLD = """
 import sys
 from pathlib import Path
-from ttt_envs.core.files import locked_folder, write_whole
+from ttt_envs.storage.files import locked_folder, write_whole
 folder = Path(sys.argv[1])
 with locked_folder(folder):
     write_whole(folder / "done", "whole")

@@ -7,7 +7,7 @@ import pytest
 from ttt_envs import cli
 from ttt_envs.cli import shell
 from ttt_envs.core.options import unknown
-from ttt_envs.core.outside import MOST_LEVELS, printable, read_json
+from ttt_envs.storage.outside import MOST_LEVELS, printable, read_json
 
 
 def test_json_has_levels_that_can_be_handled():

@@ -14,14 +14,14 @@ from option_sets import OPTIONS
 from rich.console import Console
 
 import ttt_envs
-from ttt_envs.core.files import unused
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.core.progress import Work
-from ttt_envs.core.report import NotSaved, Report, Settings, Table
-from ttt_envs.evaluation.calibration import CalibrationReport
-from ttt_envs.evaluation.tournament_report import TournamentReport
+from ttt_envs.evaluation.ladder.calibration import CalibrationReport
+from ttt_envs.evaluation.reports.equilibrium import SolveReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import NotSaved, Report, Settings, Table
+from ttt_envs.evaluation.tournament.report import TournamentReport
 from ttt_envs.registry import parse_options
-from ttt_envs.solvers.cfr import SolveReport
+from ttt_envs.storage.files import unused
 
 
 def count(game, agents, *, options=None, games=10, at=None, strict=False, out=None, quiet=False):

@@ -10,8 +10,8 @@ import tyro
 
 import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.files import check_writable
-from ttt_envs.core.tables import BadTable, load_or_build, table_folder
+from ttt_envs.storage.files import check_writable
+from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
 COMMANDS = [
     pytest.param(command, id=f"{game_id} {name}")

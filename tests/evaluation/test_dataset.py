@@ -13,13 +13,13 @@ import ttt_envs
 from ttt_envs import agents, cli
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.decisions import decisions_of, oracle_for
-from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.evaluation.replaying import replay
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.records.decisions import decisions_of, oracle_for
+from ttt_envs.evaluation.records.replaying import replay
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
-from ttt_envs.evaluation import dataset  # noqa: E402
+from ttt_envs.evaluation.records import dataset  # noqa: E402
 
 
 def recorded(game: Game, n: int, lineup: tuple, strict: bool = True) -> list[records.GameRecord]:

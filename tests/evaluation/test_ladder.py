@@ -13,13 +13,14 @@ from stubborn import Wrong
 import ttt_envs
 from tools.planted import bout, chance, placed, planted_ladder, truth
 from ttt_envs import evaluation, registry
-from ttt_envs.evaluation import bout as bout_module
-from ttt_envs.evaluation import rungs
-from ttt_envs.evaluation.bout import Bout
-from ttt_envs.evaluation.calibration import chain
-from ttt_envs.evaluation.placement import PRIOR, Placement, Record, gains, posterior
-from ttt_envs.evaluation.rungs import dispersion, unit_counts
-from ttt_envs.evaluation.seating import arrangements
+from ttt_envs.evaluation.arena import bout as bout_module
+from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.seating import arrangements
+from ttt_envs.evaluation.ladder import calibration
+from ttt_envs.evaluation.ladder import ladder as rungs
+from ttt_envs.evaluation.ladder.calibration import chain
+from ttt_envs.evaluation.ladder.estimate import PRIOR, Placement, Record, gains, posterior
+from ttt_envs.evaluation.ladder.ladder import dispersion, unit_counts
 
 RUNGS = ["random", "mixed:greedy,random=0.5", "greedy"]
 ELOS = [0, 100, 210, 300, 390, 500, 620]
@@ -446,7 +447,7 @@ def test_an_interrupt_keeps_what_is_done(table):
 
 def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
     whole = evaluation.calibrate("toy_coin", RUNGS, games=60, quiet=True).ladder
-    play = evaluation.calibration.Games.play
+    play = calibration.Games.play
 
     def interrupted(self, one, other, games, work):
         if len(self.played) == 2:
@@ -454,10 +455,10 @@ def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         play(self, one, other, games, work)
 
-    monkeypatch.setattr(evaluation.calibration.Games, "play", interrupted)
+    monkeypatch.setattr(calibration.Games, "play", interrupted)
     with pytest.raises(KeyboardInterrupt, match="not finished: --resume --out"):
         evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)
-    monkeypatch.setattr(evaluation.calibration.Games, "play", play)
+    monkeypatch.setattr(calibration.Games, "play", play)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["pairs.json"]
     with pytest.raises(FileExistsError, match="not empty: --resume goes on with the run in it"):
         evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)

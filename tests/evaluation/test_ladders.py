@@ -15,21 +15,21 @@ from tournaments import started, wait_for_the_end_of
 
 from ttt_envs import cli, evaluation, registry
 from ttt_envs.core import jit
-from ttt_envs.evaluation import rungs
+from ttt_envs.evaluation.ladder import ladder as rungs
 
-ladders = import_module("ttt_envs.evaluation.ladders")  # `evaluation.ladders` is the function
+ladders = import_module("ttt_envs.evaluation.ladder.ladders")  # `evaluation.ladders` is the function
 
 QUICK = {"games": 8, "pace": 1e-4, "quiet": True}
 
 
-def bare(*, players: int = 2):
+def bare(*, players: int = 2, tosses: int = 1):
     """The toy game under an id that has no ladder."""
-    return replace(toy_coin.make(players=players), id="bare", factory=bare)
+    return replace(toy_coin.make(players=players, tosses=tosses), id="bare", factory=bare)
 
 
-def three(*, players: int = 3):
+def three(*, players: int = 3, tosses: int = 1):
     """The toy game of three players under an id of its own."""
-    return replace(toy_coin.make(players=players), id="three", factory=three)
+    return replace(toy_coin.make(players=players, tosses=tosses), id="three", factory=three)
 
 
 @pytest.fixture

@@ -11,16 +11,17 @@ import pytest
 import toy_coin
 
 import ttt_envs
-from training import checkpoint
-from training.tabular import Config
 from ttt_envs import agents, cli, evaluation, registry
 from ttt_envs.agents import shipped
 from ttt_envs.agents.networks import misfit
 from ttt_envs.agents.tabular import Table
 from ttt_envs.core.options import before, options_then
-from ttt_envs.evaluation import records, rungs
-from ttt_envs.evaluation.leaderboard import leaderboard
-from ttt_envs.evaluation.replaying import game_of, replay
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.ladder import ladder as rungs
+from ttt_envs.evaluation.records.replaying import game_of, replay
+from ttt_envs.evaluation.reports.leaderboard import leaderboard
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.tabular import Config
 from ttt_envs.registry import game_of_file
 
 TOY = "toy_coin"
@@ -52,7 +53,7 @@ def written(tmp_path_factory):
         evaluation.calibrate(TOY, RUNGS, games=8, out=folder / "calibration", quiet=True)
         facts = {"game": TOY, "options": dict(game.options), "inputs": game.observation_size, "blocks": [], "steps": 1}
         Table(game.num_actions, np.ones(game.observation_size, np.bool_)).save(folder / "table.safetensors", facts)
-        checkpoint.Run(Config(game=TOY, out=folder / "run"), "training.tabular").write_config()
+        checkpoint.Run(Config(game=TOY, out=folder / "run"), "tabular").write_config()
     (folder / "run" / checkpoint.RESUME).touch()
     return folder
 
@@ -120,10 +121,10 @@ def test_what_was_trained_plays_on(newer, written):
 def test_a_run_is_resumed(newer, written):
     config = checkpoint.saved(Config, written / "run")
     assert config.options == newer.options
-    checkpoint.Run(config, "training.tabular")
-    checkpoint.Run(replace(config, options={"loud": False}), "training.tabular")
+    checkpoint.Run(config, "tabular")
+    checkpoint.Run(replace(config, options={"loud": False}), "tabular")
     with pytest.raises(ValueError, match=r'other settings: options is .*"loud": false.* there and .*true'):
-        checkpoint.Run(replace(config, options={"loud": True}), "training.tabular")
+        checkpoint.Run(replace(config, options={"loud": True}), "tabular")
 
 
 def test_a_tournament_goes_on(newer, written, tmp_path):

@@ -13,11 +13,11 @@ from stubborn import Stubborn, Wrong
 
 from ttt_envs import evaluation
 from ttt_envs.core.game import Game
-from ttt_envs.core.report import Table
 from ttt_envs.drawing.parts import Parts, split
-from ttt_envs.evaluation.charts import Shares, Whisker, Whiskers, ticks
-from ttt_envs.evaluation.leaderboard import leaderboard
-from ttt_envs.evaluation.page import html_table
+from ttt_envs.evaluation.reports.charts import Shares, Whisker, Whiskers, ticks
+from ttt_envs.evaluation.reports.leaderboard import leaderboard
+from ttt_envs.evaluation.reports.page import html_table
+from ttt_envs.evaluation.reports.report import Table
 
 #: Names of agents are arbitrary text.
 EVIL = "<script>alert('x')</script>\n|\"&amp;</td>"

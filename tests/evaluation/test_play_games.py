@@ -11,7 +11,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.evaluation.play import game_seeds, iter_games, join, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, iter_games, join, play_games
 
 SUPER = "super_tic_tac_toe"
 

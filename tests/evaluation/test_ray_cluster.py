@@ -13,8 +13,8 @@ from tournaments import ROOT, TOY, begin, interrupted, resumed
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
-from ttt_envs.evaluation.units import Agenda
-from ttt_envs.evaluation.workers import Tally
+from ttt_envs.evaluation.tournament.units import Agenda
+from ttt_envs.evaluation.tournament.workers import Tally
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
 
@@ -141,6 +141,6 @@ def test_ctrl_c_keeps_what_is_finished(joined: bool, tmp_path: Path, request, mo
     interrupted(begin(out, agents, "--engine", "ray", *where), out)
     assert all(node.process.poll() is None for node in nodes)
     (folder / "slow").unlink()
-    assert resumed(out, monkeypatch) == play(tmp_path / "whole", agents, games=60)
+    assert resumed(out, agents, monkeypatch) == play(tmp_path / "whole", agents, games=60)
     if joined:
         assert play(tmp_path / "again", agents, games=60, engine="ray", address=f"{HEAD}:{PORT}")

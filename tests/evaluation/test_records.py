@@ -14,8 +14,8 @@ from stubborn import Stubborn, Wrong
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.play import game_seeds, play_games
-from ttt_envs.evaluation.replaying import replay
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.records.replaying import replay
 
 DICE = ("tic_tac_dice", {"rounds": "single"})
 

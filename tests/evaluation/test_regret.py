@@ -13,7 +13,7 @@ from toy_pile import BY_HAND, PileOracle, pile
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import Mistake, Tally, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")

@@ -7,7 +7,7 @@ from stubborn import Stubborn
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.evaluation.seating import arrangements, comparisons, line_up
+from ttt_envs.evaluation.arena.seating import arrangements, comparisons, line_up
 
 SUPER = "super_tic_tac_toe"
 

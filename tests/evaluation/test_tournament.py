@@ -9,7 +9,7 @@ from stubborn import Stubborn, Wrong
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 SUPER = "super_tic_tac_toe"
 

@@ -13,8 +13,8 @@ import toy_coin
 from ttt_envs import cli
 from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core import jit
-from ttt_envs.core.tables import TableMissing
-from ttt_envs.evaluation.warm import warm
+from ttt_envs.evaluation.arena.warm import warm
+from ttt_envs.storage.tables import TableMissing
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "toy_coin:make"

@@ -16,10 +16,10 @@ from tournaments import TOY, begin, environment, interrupted, resumed, wait_for_
 from ttt_envs import evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.core import jit
-from ttt_envs.evaluation import workers
-from ttt_envs.evaluation.seating import line_up
-from ttt_envs.evaluation.units import Contest, Unit
-from ttt_envs.evaluation.workers import Failed, Recipe, Unfinished
+from ttt_envs.evaluation.arena.seating import line_up
+from ttt_envs.evaluation.tournament import workers
+from ttt_envs.evaluation.tournament.units import Contest, Unit
+from ttt_envs.evaluation.tournament.workers import Failed, Recipe, Unfinished
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
 
@@ -197,7 +197,7 @@ def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, 
     process.communicate()
     (tmp_path / "d" / "slow").unlink()
     _, rows = play(tmp_path / "whole", lineup)
-    assert resumed(out, monkeypatch) == rows
+    assert resumed(out, lineup, monkeypatch) == rows
     assert not [path for path in out.rglob(".*") if path.is_file()]
     assert [path.name for path in (out / "parts").iterdir()] != []
     wait_for_the_end_of(process)
@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
     interrupted(process, tmp_path / "x")
     (tmp_path / "d" / "slow").unlink()
     _, rows = play(tmp_path / "whole", ["random", "greedy", agent])
-    assert resumed(tmp_path / "x", monkeypatch) == rows
+    assert resumed(tmp_path / "x", ["random", "greedy", agent], monkeypatch) == rows
 
 
 def test_units_do_not_depend_on_each_other():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tools.models.common import CALLS
+from tests.support.models.common import CALLS
 
 # Compiling takes longer than any deadline.
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}

@@ -10,7 +10,7 @@ from fuzzing import GAMES, actions_of, garbage, seeds
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tools.models.batch import BatchModel
+from tests.support.models.batch import BatchModel
 from ttt_envs.core.game import Game
 
 choices = st.integers(0, 2**32).map(np.random.default_rng)

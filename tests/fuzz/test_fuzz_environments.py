@@ -9,7 +9,7 @@ from fuzzing import GAMES, actions_of, entries, garbage, names_of, seeds
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from tools.models.environments import AecModel, ParallelModel
+from tests.support.models.environments import AecModel, ParallelModel
 from ttt_envs.core.game import Game
 
 

@@ -13,22 +13,22 @@ from hypothesis import given
 from small_training import GAME, tiny
 
 import ttt_envs
-from tools.models.common import CALLS
+from tests.support.models.common import CALLS
 from ttt_envs.core import jit
-from ttt_envs.core.tables import BadTable, read_table, write_table
+from ttt_envs.storage.tables import BadTable, read_table, write_table
 
 torch = pytest.importorskip("torch")
 if jit.DISABLED:
     pytest.skip("nothing here runs in kernels", allow_module_level=True)
 
-from training import checkpoint  # noqa: E402
-from training.curves import read_rows, write_rows  # noqa: E402
-from training.ppo import Config  # noqa: E402
-from training.probes import ScoreRow  # noqa: E402
 from ttt_envs import agents  # noqa: E402
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network  # noqa: E402
 from ttt_envs.agents.tabular import Table, features_of, load_table  # noqa: E402
-from ttt_envs.core.tensors import BadTensorFile, write_tensors  # noqa: E402
+from ttt_envs.learning import checkpoint  # noqa: E402
+from ttt_envs.learning.curves import read_rows, write_rows  # noqa: E402
+from ttt_envs.learning.ppo import Config  # noqa: E402
+from ttt_envs.learning.probes import ScoreRow  # noqa: E402
+from ttt_envs.storage.tensors import BadTensorFile, write_tensors  # noqa: E402
 
 
 @st.composite
@@ -180,10 +180,11 @@ def test_checkpoints(tmp_path: Path, learned: bool) -> None:
 
 def test_configs(tmp_path: Path) -> None:
     path = tmp_path / checkpoint.CONFIG
-    checkpoint.Run(tiny(tmp_path), "training.ppo").write_config()
+    checkpoint.Run(tiny(tmp_path), "ppo").write_config()
     whole = path.read_bytes()
     facts = json.loads(whole)
-    assert checkpoint.saved(Config, tmp_path) == tiny(tmp_path, resume=True, quiet=False)
+    options = dict(tiny(tmp_path).load().options)  # all of them, so that later defaults change nothing
+    assert checkpoint.saved(Config, tmp_path) == tiny(tmp_path, options=options, resume=True, quiet=False)
 
     def load() -> None:
         checkpoint.saved(Config, tmp_path).check()

@@ -12,7 +12,7 @@ from fuzzing import GAMES, entries, garbage, many, refused
 from hypothesis import given
 
 import ttt_envs
-from tools.models.common import CALLS, attempt
+from tests.support.models.common import CALLS, attempt
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.registry import parse_options

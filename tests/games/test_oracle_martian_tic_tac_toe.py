@@ -17,15 +17,15 @@ from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.files import InUse, locked_file
 from ttt_envs.core.rng import choose_rows
-from ttt_envs.core.tables import BadTable
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver import command, positions, tables
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
+from ttt_envs.storage.files import InUse, locked_file
+from ttt_envs.storage.tables import BadTable
 
 # All of it asks the table, which takes most of a minute to make.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")]

@@ -13,7 +13,7 @@ from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.solver import DiceOracle, match
 from ttt_envs.games.tic_tac_dice.solver import oracle as oracles

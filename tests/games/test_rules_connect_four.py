@@ -271,8 +271,8 @@ def test_a_tournament(module, tmp_path, search):
 @needs_jit
 def test_learning(module, tmp_path):
     pytest.importorskip("torch")
-    from training.ppo import Config, train
     from ttt_envs import agents
+    from ttt_envs.learning.ppo import Config, train
 
     small = {"num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
     result = train(Config(game=ID, steps=256, eval_every=256, snapshot_every=128, out=tmp_path / "x", **small))

@@ -10,8 +10,6 @@ from operation_positions import ID
 
 import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.files import InUse, locked_file
-from ttt_envs.core.tables import BadTable, write_table
 from ttt_envs.games.operation_tic_tac_toe.solver import (
     MatchOracle,
     match,
@@ -20,6 +18,8 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
     tables,
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
+from ttt_envs.storage.files import InUse, locked_file
+from ttt_envs.storage.tables import BadTable, write_table
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 

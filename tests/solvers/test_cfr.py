@@ -14,6 +14,7 @@ from policies import random_policy
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core import jit
+from ttt_envs.evaluation import solve
 from ttt_envs.solvers import cfr, sequence, tree
 
 KUHN = toy_kuhn.make()
@@ -365,7 +366,7 @@ def test_more_hidden_hands_are_solved():
 
 
 def test_report_and_files(tmp_path, capsys):
-    report = cfr.solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path / "out")
+    report = solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path / "out")
     assert report.complete
     report.show()
     shown = capsys.readouterr().out
@@ -390,7 +391,7 @@ def test_report_and_files(tmp_path, capsys):
     assert set(result["command"].split(" --option ")[1].split()) == {f"{k}={v}" for k, v in SMALL.items()}
     assert "![exploitability.png](exploitability.png)" in text
     with pytest.raises(FileExistsError):
-        cfr.solve(KUHN, iterations=1, out=tmp_path / "out")
+        solve(KUHN, iterations=1, out=tmp_path / "out")
 
 
 def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
@@ -418,7 +419,7 @@ def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
 
 
 def test_it_stops_at_the_target():
-    report = cfr.solve(KUHN, iterations=10_000, target=1e-3, quiet=True)
+    report = solve(KUHN, iterations=10_000, target=1e-3, quiet=True)
     assert report.complete
     assert report.reached
     last = report.points[-1]
@@ -429,7 +430,7 @@ def test_it_stops_at_the_target():
 
 
 def test_a_target_that_is_not_reached_is_said():
-    report = cfr.solve(KUHN, iterations=3, target=1e-6, quiet=True)
+    report = solve(KUHN, iterations=3, target=1e-6, quiet=True)
     assert not report.reached
     assert report.complete
     assert "target 1e-06 was not reached: after 3 iterations it is" in report.remarks()[0]
@@ -449,7 +450,7 @@ def test_the_curve_shows_all_points(tmp_path, monkeypatch, exact):
 
     monkeypatch.setattr(Axes, "plot", watched)
     game = ttt_envs.load("tic_tac_match", **{**SMALL, "max_turns": 1}) if exact else KUHN
-    report = cfr.solve(game, iterations=10, out=tmp_path, quiet=True)
+    report = solve(game, iterations=10, out=tmp_path, quiet=True)
     ((axes, iterations, values),) = drawn
     assert iterations == [each.iteration for each in report.points] == [*range(1, 9), 10]
     assert values == [each.exploitability for each in report.points]
@@ -472,7 +473,7 @@ def interrupt_at(monkeypatch, owner, name, number):
 def test_an_interrupt_keeps_what_is_done(monkeypatch, tmp_path):
     """Between the updates of the two players of iteration 25."""
     interrupt_at(monkeypatch, cfr._Learner, "learn", 50)
-    assert not cfr.solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path, quiet=True).complete
+    assert not solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path, quiet=True).complete
     result = json.loads((tmp_path / "results.json").read_text())
     assert not result["complete"]
     assert result["points"][-1]["iteration"] == 24
@@ -489,7 +490,7 @@ def test_an_interrupt_keeps_what_is_done(monkeypatch, tmp_path):
 def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name, number):
     interrupt_at(monkeypatch, owner, name, number)
     with pytest.raises(KeyboardInterrupt, match="nothing is written"):
-        cfr.solve(KUHN, out=tmp_path / "out", quiet=True)
+        solve(KUHN, out=tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
 
 
@@ -507,7 +508,7 @@ def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name
 )
 def test_wrong_settings_are_refused(game, settings, words, tmp_path):
     with pytest.raises(ValueError, match=words):
-        cfr.solve(game, **settings, out=tmp_path / "out", quiet=True)
+        solve(game, **settings, out=tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
 
 

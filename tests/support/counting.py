@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from training.nets import Net
 from ttt_envs.agents.networks import NetworkInfo
+from ttt_envs.learning.nets import Net
 
 
 class Counter:

@@ -10,7 +10,7 @@ from hypothesis import settings
 from option_sets import OPTIONS
 
 import ttt_envs
-from tools.models.common import GARBAGE
+from tests.support.models.common import GARBAGE
 from ttt_envs.core.game import Game
 
 #: Those of the default run: hidden hands and teams, choices at once, a start that is drawn.

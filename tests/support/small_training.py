@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import ttt_envs
-from training.ppo import Config
 from ttt_envs import agents
+from ttt_envs.learning.ppo import Config
 
 GAME = "super_tic_tac_toe"
 TINY: dict[str, Any] = {"game": GAME, "num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4}

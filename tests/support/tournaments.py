@@ -13,7 +13,7 @@ import pytest
 from sessions import session_of
 
 from ttt_envs import cli
-from ttt_envs.evaluation.units import Contest
+from ttt_envs.evaluation.tournament.units import Contest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "toy_coin:make"
@@ -63,12 +63,12 @@ def interrupted(process: "subprocess.Popen[str]", out: Path) -> None:
     assert process.returncode == 130, said
     assert "Traceback" not in said, said
     assert "Partial: interrupted" in printed
-    assert f"ttt tournament --resume --out {out}" in printed.replace("\n", "")
+    assert f"--resume --out {out}" in printed.replace("\n", "")
     wait_for_the_end_of(process)
     assert "**Partial: it was interrupted." in (out / "report.md").read_text()
 
 
-def resumed(out: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+def resumed(out: Path, agents: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> bytes:
     """The rows of the tournament of `begin` with three agents, after the rest was played, each game once."""
     units, usual = [], Contest.play
 
@@ -78,7 +78,7 @@ def resumed(out: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
     before = len(np.load(out / "games.npz")["length"]) if (out / "games.npz").exists() else None
     monkeypatch.setattr(Contest, "play", play)
-    assert cli.main(["tournament", "--resume", "--out", str(out)]) == 0
+    assert cli.main(["tournament", TOY, "--agents", *agents, "--resume", "--out", str(out)]) == 0
     monkeypatch.setattr(Contest, "play", usual)
     seeds = [(*unit.pair, seed) for unit in units for seed in range(unit.start, unit.stop)]
     assert len(seeds) == len(set(seeds)), "played twice"

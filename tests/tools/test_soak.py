@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.support.models import environments
 from tools import fuzz, soak
-from tools.models import environments
 from ttt_envs.core import jit
 
 GAME = "operation_tic_tac_toe"

@@ -8,8 +8,8 @@ from PIL import Image
 
 from training import compare
 from training.compare import Config, curve_of, read_runs
-from training.curves import write_rows
-from training.probes import RegretRow, ScoreRow
+from ttt_envs.learning.curves import write_rows
+from ttt_envs.learning.probes import RegretRow, ScoreRow
 
 
 def make_run(

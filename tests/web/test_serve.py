@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ttt_envs import cli
-from ttt_envs.core.files import locked_file
+from ttt_envs.storage.files import locked_file
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")

@@ -16,7 +16,7 @@ from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.web.store import Saved, Seat, Store
 
 api = pytest.importorskip("playwright.sync_api")

@@ -17,7 +17,7 @@ from ttt_envs.core.live import LiveGame
 from ttt_envs.core.options import before
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")

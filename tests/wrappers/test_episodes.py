@@ -12,7 +12,7 @@ from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.testing.positions import random_joint
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.self_play import SeatGames
 
 GAME = toy_coin.make()
 

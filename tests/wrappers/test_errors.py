@@ -15,7 +15,7 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.self_play import SeatGames
 from ttt_envs.wrappers.single import SeatEnv
 from ttt_envs.wrappers.vector import SeatVectorEnv
 

@@ -25,7 +25,7 @@ from ttt_envs.testing.positions import GAMES as MANY
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import forfeit
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.seats import SeatGames
+from ttt_envs.wrappers.self_play import SeatGames
 from ttt_envs.wrappers.single import SeatEnv
 from ttt_envs.wrappers.vector import SeatVectorEnv
 

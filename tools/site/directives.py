@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import ttt_envs
 from tools.site import agents, commands, games, pictures, reference
-from ttt_envs.core.files import write_whole
+from ttt_envs.storage.files import write_whole
 
 #: Folder of the pictures that are made, below that of the pages.
 GENERATED = "generated"

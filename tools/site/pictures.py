@@ -12,11 +12,11 @@ import numpy as np
 
 import ttt_envs
 from ttt_envs import cli
-from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.replaying import replay
+from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import parse_options
+from ttt_envs.storage.files import write_whole
 
 
 class Picture(NamedTuple):

@@ -21,10 +21,11 @@ from typing import Any
 
 from ttt_envs.agents.adapters import ActorAgent, FunctionAgent, from_sb3, from_text, from_torch
 from ttt_envs.agents.base import Agent
-from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import brief, parse_value, unknown
+from ttt_envs.core.options import parse_value, unknown
 from ttt_envs.core.view import Actor, View
+from ttt_envs.storage.files import existing
+from ttt_envs.storage.outside import brief
 
 __all__ = [
     "AGENTS",

@@ -14,7 +14,7 @@ from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
 from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, network_file
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
-from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs ntuple 1"
 

@@ -9,15 +9,15 @@ import numpy as np
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.network import softmax_rows
 from ttt_envs.agents.networks import misfit
-from ttt_envs.core.files import existing
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within
-from ttt_envs.core.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.core.view import View
+from ttt_envs.storage.files import existing
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs table 1"
 
-#: Name of the table's file in the run folder of `training.tabular`.
+#: Name of the table's file in the run folder of `ttt_envs.learning.tabular`.
 FILE = "table.safetensors"
 
 
@@ -107,7 +107,7 @@ def load_table(path: Path) -> tuple[Table, dict[str, Any]]:
 
 
 class TabularAgent(Agent):
-    """Plays a table of action values, as `training.tabular` learns them; at random where it has no entry."""
+    """Plays a table of action values, as `ttt_envs.learning.tabular` learns them; at random where it has no entry."""
 
     name = "tabular"
     reaches = {"path": "file"}

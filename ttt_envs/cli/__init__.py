@@ -5,16 +5,13 @@ returns an exit status, or None for success. If it has a class method `narrowed`
 verb first, and may give another object to run.
 """
 
-import ast
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from ttt_envs.cli.shell import parse, run
+from ttt_envs.cli.shell import parse, run, summary_of
 
 DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe. `ttt VERB --help` explains a verb."
 
@@ -25,6 +22,7 @@ VERBS: dict[str, str] = {
     "agents": "ttt_envs.cli.agents:Agents",
     "play": "ttt_envs.cli.play:Play",
     "serve": "ttt_envs.cli.serve:Serve",
+    "train": "ttt_envs.cli.train:Train",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
     "regret": "ttt_envs.cli.regret:Regret",
@@ -63,7 +61,7 @@ def _parsed(arguments: list[str]) -> Any:
     """The verb's object, whose fields are the command line."""
     completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
     verbs = {
-        verb: _class_of(place) if completion or arguments[:1] == [verb] else _summary_of(place)
+        verb: _class_of(place) if completion or arguments[:1] == [verb] else summary_of(place)
         for verb, place in VERBS.items()
     }
     return parse(verbs, arguments, "ttt", DESCRIPTION)
@@ -72,21 +70,6 @@ def _parsed(arguments: list[str]) -> Any:
 def _class_of(place: str) -> Any:
     module, name = place.split(":")
     return getattr(import_module(module), name)
-
-
-def _summary_of(place: str) -> Callable[[], None]:
-    """Stand-in for a verb that is not asked for: only its line in the help. Its module is read, and not imported."""
-    module, name = place.split(":")
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-
-    def nothing() -> None: ...
-
-    nothing.__doc__ = (ast.get_docstring(found) or "").partition("\n\n")[0]
-    return nothing
 
 
 def _repeated(arguments: Sequence[str]) -> str | None:

@@ -73,7 +73,7 @@ def _default(parameter: Parameter) -> str:
 def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
     """The ids of the games that the agent plays; None if that depends on parameters that must be given."""
     from ttt_envs import agents
-    from ttt_envs.core.tables import TableMissing, without_building
+    from ttt_envs.storage.tables import TableMissing, without_building
 
     if any(each.default is inspect.Parameter.empty for each in (parameters(found) if inspect.isclass(found) else ())):
         return None

@@ -10,8 +10,8 @@ import tyro
 
 import ttt_envs
 from ttt_envs.cli.shell import DONE, INTERRUPTED
-from ttt_envs.core.files import unused
 from ttt_envs.registry import parse_options
+from ttt_envs.storage.files import unused
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.agents import Agent

@@ -31,7 +31,7 @@ class Dataset(RecordFilters):
 
     def run(self) -> None:
         """Replay the games and write the data set, with progress shown."""
-        from ttt_envs.core.progress import Work
+        from ttt_envs.evaluation.reports.progress import Work
 
         if not self.files:
             raise ValueError("name at least one file of records")
@@ -39,7 +39,7 @@ class Dataset(RecordFilters):
             raise ValueError("say where the data set goes: --out FILE.parquet, or --minari NAME")
         with Work([], "games") as work:
             if self.minari is not None:
-                from ttt_envs.evaluation.dataset import write_minari
+                from ttt_envs.evaluation.records.dataset import write_minari
 
                 episodes = write_minari(self.minari, self._records(), tell=lambda n: work.tell(n, f"{n} games"))
                 words = f"{episodes} episodes are in Minari's data set {self.minari}"
@@ -48,8 +48,8 @@ class Dataset(RecordFilters):
         print(words)
 
     def _parquet(self, tell: Callable[[int], None]) -> str:
-        from ttt_envs.core.files import check_writable
-        from ttt_envs.evaluation.dataset import write_parquet
+        from ttt_envs.evaluation.records.dataset import write_parquet
+        from ttt_envs.storage.files import check_writable
 
         assert self.out is not None
         if self.out.suffix != ".parquet":

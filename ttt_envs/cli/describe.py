@@ -13,8 +13,8 @@ import numpy as np
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import entries, paragraphs, table
 from ttt_envs.core.options import Parameter, as_text
-from ttt_envs.core.tables import TableMissing, without_building
 from ttt_envs.registry import options_of
+from ttt_envs.storage.tables import TableMissing, without_building
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.game import Game

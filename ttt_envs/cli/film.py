@@ -9,7 +9,7 @@ import tyro
 from ttt_envs.cli.common import GameArguments, RecordFilters, seated
 
 if TYPE_CHECKING:
-    from ttt_envs.evaluation.replaying import Replayed
+    from ttt_envs.evaluation.records.replaying import Replayed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +44,11 @@ class Film(GameArguments):
 
     def run(self) -> None:
         """Play or replay the game, and draw it."""
-        from ttt_envs.core.extras import require
-        from ttt_envs.core.files import check_writable, write_whole
         from ttt_envs.core.options import within
-        from ttt_envs.core.outside import printable
         from ttt_envs.drawing.film import save_film, strip
+        from ttt_envs.storage.extras import require
+        from ttt_envs.storage.files import check_writable, write_whole
+        from ttt_envs.storage.outside import printable
 
         kind = self.out.suffix.lower()
         if kind not in (".gif", ".mp4", ".svg"):
@@ -70,7 +70,7 @@ class Film(GameArguments):
         print(f"{len(played.actions)} plies of {' – '.join(agents)} are drawn in {self.out}")
 
     def _replayed(self) -> "Replayed":
-        from ttt_envs.evaluation.replaying import replay
+        from ttt_envs.evaluation.records.replaying import replay
 
         if self.game or self.agents or self.option:
             raise ValueError("a recorded game has its own agents and options: leave out GAME, --agents and --option")
@@ -79,9 +79,9 @@ class Film(GameArguments):
         return played
 
     def _played(self) -> "Replayed":
-        from ttt_envs.evaluation.play import game_seeds, play_games
+        from ttt_envs.evaluation.arena.play import game_seeds, play_games
         from ttt_envs.evaluation.records import of_games
-        from ttt_envs.evaluation.replaying import replay
+        from ttt_envs.evaluation.records.replaying import replay
 
         if not self.game:
             raise ValueError("name the game to be played, GAME, or the file of a recorded one, --record FILE")

@@ -8,8 +8,8 @@ import tyro
 
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.shell import DONE, ERROR, INTERRUPTED
-from ttt_envs.core.files import unused
 from ttt_envs.registry import parse_options
+from ttt_envs.storage.files import unused
 
 #: In the place of a game: all of them.
 EVERY = "all"
@@ -97,7 +97,7 @@ class Ladder(GameArguments):
         for name in ("calibrate", "table", "option", "rungs", *_CALIBRATING):
             if getattr(self, name):
                 raise ValueError(f"--{name} is for one game and does not go with {EVERY}")
-        from ttt_envs.evaluation.ladders import ladders, overview
+        from ttt_envs.evaluation.ladder.ladders import ladders, overview
 
         if self.agent is None:
             from rich.console import Console
@@ -125,7 +125,7 @@ class Ladder(GameArguments):
     def _show(self) -> None:
         from rich.console import Console
 
-        from ttt_envs.evaluation.rungs import find, read
+        from ttt_envs.evaluation.ladder.ladder import find, read
 
         found = find(self.load()) if self.table is None else read(self.table)
         console = Console()

@@ -22,8 +22,8 @@ class Leaderboard:
 
     def run(self) -> None:
         """Write the pages, and print which files are left out."""
-        from ttt_envs.core.files import unused
-        from ttt_envs.evaluation.leaderboard import leaderboard
+        from ttt_envs.evaluation.reports.leaderboard import leaderboard
+        from ttt_envs.storage.files import unused
 
         board = leaderboard(self.folder, out=self.out or unused(Path("runs") / "leaderboard", numbered=True))
         for name, reason in board.left_out:

@@ -40,7 +40,7 @@ class Play(GameOptions):
 
     def run(self) -> None:
         """Play the game; an interrupt leaves it."""
-        from ttt_envs.core.files import write_whole
+        from ttt_envs.storage.files import write_whole
 
         if self.out is not None and self.out.exists():
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
@@ -123,7 +123,7 @@ def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
     """
     from ttt_envs.agents.human import Human
     from ttt_envs.agents.screen import Handover, say
-    from ttt_envs.evaluation.play import ask
+    from ttt_envs.evaluation.arena.play import ask
 
     game = live.game
     players = seated(game, agents)

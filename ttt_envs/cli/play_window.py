@@ -8,7 +8,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.live import LiveGame
 from ttt_envs.drawing.choosing import Chooser, cover
 from ttt_envs.drawing.window import Window
-from ttt_envs.evaluation.play import ask
+from ttt_envs.evaluation.arena.play import ask
 
 #: Pictures a second, so that the moves of agents can be followed.
 _FPS = 1.25

@@ -10,7 +10,7 @@ from ttt_envs.cli.common import RecordFilters
 
 if TYPE_CHECKING:
     from ttt_envs.evaluation.records import GameRecord
-    from ttt_envs.evaluation.replaying import Replayed
+    from ttt_envs.evaluation.records.replaying import Replayed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class Replay(RecordFilters):
 
     def run(self) -> None:
         """Print the list, or the game; every game that is shown is replayed and checked."""
-        from ttt_envs.core.outside import printable
-        from ttt_envs.evaluation.replaying import replay
+        from ttt_envs.evaluation.records.replaying import replay
+        from ttt_envs.storage.outside import printable
 
         if self.game is None:
             if self.step:
@@ -52,8 +52,8 @@ def summary(record: "GameRecord") -> str:
 def show(played: "Replayed", *, wait: bool = False) -> None:
     """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
     from ttt_envs.cli.play import result_of
-    from ttt_envs.core.outside import printable
     from ttt_envs.drawing.film import frames_of, move_text
+    from ttt_envs.storage.outside import printable
 
     record, game = played.record, played.game
     options = " ".join(f"{name}={value}" for name, value in record.options.items())

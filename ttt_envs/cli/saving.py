@@ -9,8 +9,8 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.play import Games, digest, seen
-from ttt_envs.evaluation.replaying import game_of, replay
+from ttt_envs.evaluation.arena.play import Games, digest, seen
+from ttt_envs.evaluation.records.replaying import game_of, replay
 
 
 class SavedGame(LiveGame):

@@ -1,15 +1,17 @@
 """The shell of all verbs: it reads the command line, runs the command, and reports errors and interrupts."""
 
+import ast
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import tyro
 
-from ttt_envs.core.files import reason_of
-from ttt_envs.core.outside import printable
+from ttt_envs.storage.files import reason_of
+from ttt_envs.storage.outside import printable
 
 #: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
 DONE, ERROR, INTERRUPTED = 0, 2, 130
@@ -25,6 +27,25 @@ def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, d
         # Optional values are left out: nobody writes None.
         config=(tyro.conf.DisallowNone,),
     )
+
+
+def summary_of(place: str) -> Callable[[], None]:
+    """Stand-in for a command that is not asked for: only its line in the help. Its module is read, and not imported.
+
+    `place` is "module:class", or "module:" for what the module's own docstring says.
+    """
+    module, name = place.split(":")
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree: ast.Module | ast.ClassDef = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    if name:
+        (tree,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+    def nothing() -> None: ...
+
+    nothing.__doc__ = (ast.get_docstring(tree) or "").partition("\n\n")[0]
+    return nothing
 
 
 def run(function: Callable[[], int | None]) -> int:

@@ -9,7 +9,7 @@ import tyro
 import ttt_envs
 from ttt_envs.cli.common import GameArguments, GameOptions, Measuring
 from ttt_envs.cli.shell import parse
-from ttt_envs.core.progress import Work
+from ttt_envs.evaluation.reports.progress import Work
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.oracle import SolveCommand
@@ -30,7 +30,7 @@ class Solve(Measuring):
     limit: int = 10_000_000
     """Largest number of positions in the game's tree."""
 
-    function = "ttt_envs.solvers.cfr:solve"
+    function = "ttt_envs.evaluation.reports.equilibrium:solve"
 
     def run(self) -> int:
         """Find the equilibrium; where the game is too large, name the results of its own solver."""

@@ -11,7 +11,7 @@ from ttt_envs.cli.common import GameOptions
 from ttt_envs.registry import parse_options
 
 if TYPE_CHECKING:  # it brings Numba, which `--help` does without
-    from ttt_envs.evaluation.warm import Warmed
+    from ttt_envs.evaluation.arena.warm import Warmed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Warm(GameOptions):
     def run(self) -> None:
         """Compile, and print what was compiled and how long it took."""
         from ttt_envs.core.machine_code import MachineCode
-        from ttt_envs.evaluation.warm import warm
+        from ttt_envs.evaluation.arena.warm import warm
 
         if not self.games:
             raise ValueError("name one game or more, such as: ttt warm GAME")

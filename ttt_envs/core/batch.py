@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import check_actions, refusal
+from ttt_envs.core.game import Game, refusal
+from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View

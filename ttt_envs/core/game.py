@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ttt_envs.core.illegal import check_actions, refusal
+from ttt_envs.core.illegal import IllegalAction, check_actions
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.options import options_then
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -431,3 +431,30 @@ def _plain(name: str) -> tuple[str, ...]:
 
 def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:
     return factory(**options)
+
+
+def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
+    """The message for an illegal action, its name, and the names of the legal ones."""
+    names = (*game.action_names, "wait")
+    legal = [names[a] for a in np.flatnonzero(mask)]
+    shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
+    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
+
+
+def refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
+    """The error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were stepped."""
+    mover = int(states["to_move"][i])
+    if mover == SIMULTANEOUS and len(actions) < game.num_players:
+        shape = (games, game.num_players)
+        return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
+    mask = np.empty(game.num_actions, np.bool_)
+    for player in range(game.num_players) if mover == SIMULTANEOUS else (mover,):
+        game.loops.mask_one(states, i, player, mask)
+        action = int(actions[player if len(actions) > 1 else 0])
+        if mask.any() and action < 0:
+            return ValueError(
+                f"player {player} acts in game {i} and was given -1; actions are 0 to {game.num_actions - 1}"
+            )
+        if mask.any() and not mask[action]:
+            return IllegalAction(explain(game, f"player {player} in game {i}", action, mask)[0])
+    raise AssertionError

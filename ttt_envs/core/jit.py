@@ -22,8 +22,8 @@ import numba
 import numba.core.config
 import numpy as np
 
-from ttt_envs.core.extras import missing_names
 from ttt_envs.core.machine_code import NEEDED, MachineCode, warn_once
+from ttt_envs.storage.extras import missing_names
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import llvmlite
 import numba
 
-from ttt_envs.core.files import write_whole
+from ttt_envs.storage.files import write_whole
 
 _DIGEST = hashlib.sha256
 _SIZE = _DIGEST().digest_size

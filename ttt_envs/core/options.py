@@ -11,8 +11,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from ttt_envs.core.outside import with_tuples
 from ttt_envs.core.version import __version__
+from ttt_envs.storage.outside import brief, with_tuples
 
 _SCALARS = (int, float, bool, str)
 
@@ -83,11 +83,6 @@ def within(low: float, high: float, **values: Any) -> None:
         raise ValueError(
             f"{name} must be a {'whole ' if whole else ''}number from {low:,.12g} to {high:,.12g}, not {value!r}"
         )
-
-
-def brief(text: str, most: int = 200) -> str:
-    """A text for a message: its beginning and its end, if it is longer than `most`."""
-    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
 
 def as_text(value: Any) -> str:

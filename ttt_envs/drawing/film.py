@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.extras import require
-from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.frame import INK, PAPER
 from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import STYLE, Theme
+from ttt_envs.storage.extras import require
+from ttt_envs.storage.files import write_whole
 
 # A strip: width of a picture, height of the line of text below it, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14

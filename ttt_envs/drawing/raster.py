@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.core.extras import require
 from ttt_envs.drawing.theme import Theme, themed
+from ttt_envs.storage.extras import require
 
 
 def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.ndarray:

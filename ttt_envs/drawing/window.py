@@ -7,10 +7,10 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ttt_envs.core.extras import require
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS, Theme
+from ttt_envs.storage.extras import require
 
 #: A new window is so many times as large as its picture, and takes these shares of the desktop at least and at most.
 _TIMES, _LEAST, _MOST = 1.4, 0.5, 0.85

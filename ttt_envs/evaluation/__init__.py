@@ -1,4 +1,4 @@
-"""How good agents are: a tournament, the place on a ladder, regret to best play, exploitability.
+"""How good agents are: a tournament, the place on a ladder, regret to best play, exploitability; and equilibria.
 
 Each function returns a report.
 
@@ -6,14 +6,15 @@ The functions bear the names of their modules, which are imported by their full 
 `from ttt_envs.evaluation.regret import measure`.
 """
 
-from ttt_envs.evaluation.calibration import calibrate
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.exploitability import exploitability
-from ttt_envs.evaluation.ladder import ladder
-from ttt_envs.evaluation.ladders import ladders
-from ttt_envs.evaluation.leaderboard import leaderboard
-from ttt_envs.evaluation.play import game_seeds, play_games
+from ttt_envs.evaluation.ladder.calibration import calibrate
+from ttt_envs.evaluation.ladder.ladders import ladders
+from ttt_envs.evaluation.ladder.placement import ladder
 from ttt_envs.evaluation.regret import regret
-from ttt_envs.evaluation.tournament import tournament
+from ttt_envs.evaluation.reports.equilibrium import solve
+from ttt_envs.evaluation.reports.leaderboard import leaderboard
+from ttt_envs.evaluation.tournament.tournament import tournament
 
 __all__ = [
     "calibrate",
@@ -24,5 +25,6 @@ __all__ = [
     "leaderboard",
     "play_games",
     "regret",
+    "solve",
     "tournament",
 ]

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.evaluation.intervals import student
+from ttt_envs.evaluation.reports.intervals import student
 
 ELO = 400 / np.log(10)
 

@@ -26,7 +26,7 @@ knows the value of the action that was played. Only measured decisions enter the
 they are. Where they are not all, the regret a game is that of the measured ones: a lower bound.
 
 Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster; few seeds and rare
-mistakes widen them, see `ttt_envs.evaluation.intervals.mean_interval`. They do not include the error of an oracle that
+mistakes widen them, see `reports.intervals.mean_interval`. They do not include the error of an oracle that
 is not exact.
 """
 
@@ -38,18 +38,18 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, as_agent
-from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Oracle
-from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
-from ttt_envs.evaluation.intervals import mean_interval, percent, shown
-from ttt_envs.evaluation.page import PagedReport
-from ttt_envs.evaluation.play import Games, Progress, game_seeds, iter_games
-from ttt_envs.evaluation.seating import arrangements, line_up
+from ttt_envs.evaluation.arena.play import Games, Progress, game_seeds, iter_games
+from ttt_envs.evaluation.arena.seating import arrangements, line_up
+from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
+from ttt_envs.evaluation.reports.page import PagedReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Settings, Table
 from ttt_envs.registry import resolve
+from ttt_envs.storage.files import new_folder
 
 #: A regret above this is a mistake; below it are differences of rounding.
 MISTAKE = 1e-9

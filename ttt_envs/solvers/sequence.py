@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.files import write_whole
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
+from ttt_envs.storage.files import write_whole
 
 #: One information set: the sequence that leads to it, and its own sequences, first, first + 1, ... in order of actions.
 SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])

@@ -26,7 +26,6 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.core.progress import Work
 from ttt_envs.solvers.sequence import CHUNK, SET, Decisions, Tree
 
 #: Positions of the largest tree that is walked unless another limit is given.
@@ -152,16 +151,6 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
         here = _Ply.join(following)
         ply += 1
     return Tree(game, ends.settle(players), positions, ends.count, ply)
-
-
-def walk_shown(game: Game, limit: int = LIMIT, *, quiet: bool = False) -> Tree:
-    """`walk`, with its progress on the terminal."""
-    name, found = "walking through the tree", list[Tree]()
-    with Work(found, "positions", hidden=quiet) as work:
-        found.append(
-            walk(game, limit=limit, tell=lambda ply, count: work.tell(ply, f"{name}: ply {ply}, {count:,} positions"))
-        )
-    return found[0]
 
 
 def _look(game: Game, here: _Ply) -> np.ndarray:

@@ -10,8 +10,8 @@ from ttt_envs import agents
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
-from ttt_envs.core.tables import TableMissing, without_building
 from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options
+from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused
 
 #: Simulations of the tree search that is offered in several strengths.

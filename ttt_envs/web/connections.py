@@ -5,8 +5,8 @@ from typing import Any
 
 import uvicorn
 
-from ttt_envs.core.extras import missing_names
 from ttt_envs.core.machine_code import warn_once
+from ttt_envs.storage.extras import missing_names
 from ttt_envs.web.refusals import PATIENCE
 
 # What this needs of uvicorn, and is no documented part of it: methods, and attributes that are set by `__init__`.

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ttt_envs.core.files import existing
-from ttt_envs.core.tables import without_building
 from ttt_envs.drawing.film import Frame, frames_of, move_text
 from ttt_envs.evaluation.records import GameRecord, read
-from ttt_envs.evaluation.replaying import Replayed, replay
+from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.storage.files import existing
+from ttt_envs.storage.tables import without_building
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.shown import position, result, title_of
 

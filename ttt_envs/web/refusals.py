@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from ttt_envs.core.options import brief, unknown
-from ttt_envs.core.outside import read_json
+from ttt_envs.core.options import unknown
+from ttt_envs.storage.outside import brief, read_json
 
 #: Bytes of a request's body.
 MOST_BYTES = 16_384

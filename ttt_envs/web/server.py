@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.core.extras import require
-from ttt_envs.core.files import locked_file
+from ttt_envs.storage.extras import require
+from ttt_envs.storage.files import locked_file
 
 
 def default_data() -> Path:

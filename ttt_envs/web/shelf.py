@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from ttt_envs import agents
 from ttt_envs.agents import Agent
-from ttt_envs.core.tables import without_building
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.play import ask
+from ttt_envs.evaluation.arena.play import ask
+from ttt_envs.storage.tables import without_building
 
 
 class Shelf:

@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 from pettingzoo import AECEnv
 
-from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, explain
+from ttt_envs.core.game import Game, explain
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS

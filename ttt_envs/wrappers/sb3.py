@@ -13,7 +13,7 @@ from ttt_envs.core.options import choice
 from ttt_envs.core.view import Actor
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.seats import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import SeatGames, reset_options
 
 
 class SB3SeatEnv(VecEnv):

@@ -9,7 +9,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
-from ttt_envs.wrappers.seats import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import SeatGames, reset_options
 
 
 class SeatEnv(gymnasium.Env[Any, int]):

@@ -21,10 +21,10 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import forfeit
-from ttt_envs.wrappers.seats import first_seat
+from ttt_envs.wrappers.prompts import again, legal_names, prompt, read_answer
+from ttt_envs.wrappers.self_play import first_seat
 
 #: What happens to a player whose answers name no legal action.
 INVALID = ("forfeit", "random")

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.seats import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import SeatGames, reset_options
 
 
 class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):

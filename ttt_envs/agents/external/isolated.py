@@ -15,9 +15,8 @@ from ttt_envs.agents.base import Fault
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
 from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import brief
-from ttt_envs.core.outside import printable
 from ttt_envs.core.view import View
+from ttt_envs.storage.outside import brief, printable
 
 # What the library itself reads, beside what every program is given.
 _VARIABLES = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "OMP_NUM_THREADS", "TTT_ENVS_CACHE", "XDG_CACHE_HOME")

@@ -1,7 +1,7 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-Each decision is a conversation of its own: the prompt of `ttt_envs.core.prompts`, and where the answer names no legal
-action, the reason and another answer. A model is told what its player may know, and no seed. See
+Each decision is a conversation of its own: the prompt of `ttt_envs.wrappers.prompts`, and where the answer names no
+legal action, the reason and another answer. A model is told what its player may know, and no seed. See
 docs/language_models.md.
 """
 
@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, gathered
-from ttt_envs.core.extras import require
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, brief, choice, within
-from ttt_envs.core.outside import printable
-from ttt_envs.core.prompts import prompt, read_answer
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
+from ttt_envs.storage.extras import require
+from ttt_envs.storage.outside import brief, printable
+from ttt_envs.wrappers.prompts import prompt, read_answer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from ttt_envs.core.outside import printable
+from ttt_envs.storage.outside import printable
 
 #: Environment variables that a program is given, if they are set.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")

@@ -11,9 +11,9 @@ import numpy as np
 from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, is_whole
 from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import brief
 from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
+from ttt_envs.storage.outside import brief
 
 
 class Program(ProcessAgent):

@@ -18,11 +18,11 @@ import numpy as np
 from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.external.agent import PROTOCOL
-from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.options import brief
+from ttt_envs.core.game import Game, explain
+from ttt_envs.core.illegal import IllegalAction, check_actions
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
+from ttt_envs.storage.outside import brief
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import check_writable, locked_file, write_whole
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.games.martian_tic_tac_toe import rules
@@ -27,6 +26,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, build_table, find, table_path, write_table
 from ttt_envs.games.martian_tic_tac_toe.text import cell_names
+from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core import tables
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import TellPart
-from ttt_envs.core.tables import BadTable, load_or_build, table_folder
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import analyse
+from ttt_envs.storage import tables
+from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
 #: Changes with the form or the contents of a table.
 VERSION = 1

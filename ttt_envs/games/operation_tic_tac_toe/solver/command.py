@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.core.files import check_writable, locked_file
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
+from ttt_envs.storage.files import check_writable, locked_file
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.core import tables
 from ttt_envs.core.oracle import TellPart
-from ttt_envs.core.tables import BadTable, load_or_build, table_folder
 from ttt_envs.games.operation_tic_tac_toe.solver.match import HANDS, PAIR_HANDS, round_values
+from ttt_envs.storage import tables
+from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
 #: Changes with the form or the contents of a file.
 VERSION = 2

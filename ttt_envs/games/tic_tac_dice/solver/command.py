@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.files import check_writable, locked_file
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import SolveCommand, TellPart
 from ttt_envs.core.view import View
@@ -20,6 +19,7 @@ from ttt_envs.games.tic_tac_dice.solver.oracle import DiceOracle
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, deal_layouts
 from ttt_envs.games.tic_tac_dice.solver.tables import MATCH_VALUES, write_match_values
 from ttt_envs.games.tic_tac_dice.text import action_names, check_ranks
+from ttt_envs.storage.files import check_writable, locked_file
 
 
 @dataclass(frozen=True)

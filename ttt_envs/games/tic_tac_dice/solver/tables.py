@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.files import write_whole
+from ttt_envs.storage.files import write_whole
 
 MATCH_VALUES = Path(__file__).with_name("match_values.json")
 

@@ -1,0 +1,246 @@
+"""AlphaZero: what it learns from, what it writes, resuming."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.networks import load_network
+from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.learning import loop
+from ttt_envs.learning.alphazero import Config, Games, lambda_returns, policy_loss, train
+from ttt_envs.learning.loop import Buffer
+
+TINY: dict[str, Any] = {
+    "game": "super_tic_tac_toe",
+    "num_envs": 8,
+    "steps": 1024,
+    "simulations": 3,
+    "warm_up": 64,
+    "batch": 32,
+    "buffer": 2000,
+    "hidden": (16,),
+    "eval_every": 512,
+    "eval_games": 4,
+    "eval_agents": ("random",),
+    "eval_simulations": 2,
+    "save_every": 256,
+    "quiet": True,
+}
+
+THREE: dict[str, Any] = {
+    "game": "martian_tic_tac_toe",
+    "options": {"size": 5, "players": 3, "max_plies": 60},
+}
+
+
+def outputs(path) -> np.ndarray:
+    found = load_network(path)(np.eye(190, dtype=np.int8))
+    return np.concatenate([found["policy"], found["value"]], axis=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "x"
+    result = train(Config(**TINY, out=path))
+    assert result.finished
+    assert result.steps == 1024
+    return path
+
+
+def test_run_folder(folder):
+    files = {
+        "config.json",
+        "curve.csv",
+        "curve.png",
+        "log.jsonl",
+        "tensorboard",
+        "network.safetensors",
+        "resume.safetensors",
+    }
+    assert {path.name for path in folder.iterdir()} == files
+    info = load_network(folder).info
+    assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "policy+value", (16,), 1024)
+    assert (info.squash, info.residual, info.values) == (True, True, 1)
+    assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64
+    for spec in (f"network:{folder}", f"lookahead:{folder}", f"guided:{folder},simulations=2"):
+        batch = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 4, seed=0)
+        batch.step(agents.load(spec).act(batch.view()))
+
+
+def test_the_same_seed_learns_the_same(folder, tmp_path):
+    train(Config(**TINY, out=tmp_path / "y"))
+    assert np.array_equal(outputs(folder), outputs(tmp_path / "y"))
+    train(Config(**{**TINY, "seed": 1}, out=tmp_path / "z"))
+    assert not np.array_equal(outputs(folder), outputs(tmp_path / "z"))
+
+
+def test_a_run_is_resumed(tmp_path):
+    first = train(Config(**{**TINY, "steps": 512}, out=tmp_path / "x"))
+    before = outputs(tmp_path / "x")
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(Config(**TINY, out=tmp_path / "x"))
+    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
+    assert (first.steps, second.steps) == (512, 1024)
+    assert {row.steps for row in second.rows["score"]} == {0, 512, 1024}
+    assert 0 < np.abs(outputs(tmp_path / "x") - before).max() < 0.5, "it goes on from what was learned"
+
+
+def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
+    rounds, add = [], Buffer.add
+
+    def added(self, *given):
+        rounds.append(1)
+        add(self, *given)
+
+    def interrupted(self):
+        if len(rounds) == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Buffer, "add", added)
+    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
+    result = train(Config(**TINY, out=tmp_path / "x"))
+    assert not result.finished
+    assert result.steps == 12 * 8
+    assert load_network(tmp_path / "x").info.steps == result.steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "operation_tic_tac_toe"}, "without simultaneous choices"),
+        ({"game": "tic_tac_match"}, "without hidden information"),
+        ({"buffer": 511}, "buffer must be at least num_envs . horizon, 512"),
+        ({"td_lambda": 1.5}, "td_lambda must be a number from 0 to 1"),
+        ({"simulations_final": 0}, "simulations_final must be"),
+        ({"hidden": ()}, "hidden must be"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
+
+
+def test_logits_of_illegal_actions_do_not_count():
+    logits = torch.tensor([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]], requires_grad=True)
+    target = torch.tensor([[0.25, -1.0, 0.75], [-1.0, 1.0, -1.0]])
+    loss = policy_loss(logits, target)
+    assert loss.item() == pytest.approx(np.log(2) / 2)
+    loss.backward()
+    assert logits.grad.flatten().tolist() == pytest.approx([0.125, 0, -0.125, 0, 0, 0])
+
+
+def test_lambda_returns_by_hand():
+    values = np.array([[[0.5, -0.5], [0.1, -0.1], [9, 9]], [[0.2, -0.2], [0.4, -0.4], [-0.6, 0.6]]])
+    last, lengths = np.array([[1.0, -1.0], [0.0, 0.0]]), np.array([2, 3])
+    found = lambda_returns(values, lengths, last, 0.9)
+    assert found[0, :2, 0] == pytest.approx([0.9 * 1 + 0.1 * 0.1, 1])
+    third = 0.0
+    second = 0.9 * third + 0.1 * -0.6
+    assert found[1, :, 0] == pytest.approx([0.9 * second + 0.1 * 0.4, second, third])
+    assert found[..., 1] == pytest.approx(-found[..., 0])
+    assert lambda_returns(values, lengths, last, 1.0)[0, :2, 0].tolist() == [1, 1]
+    assert lambda_returns(values, lengths, last, 0.0)[1, :, 0] == pytest.approx([0.4, -0.6, 0])
+
+
+def played(game: ttt_envs.core.game.Game, config: Config, rounds: int) -> tuple[Games, list[list[np.ndarray]]]:
+    """Rounds of play at random; the values that a search would find are the ply over 1000, for all players."""
+    games = Games(game, config, np.random.default_rng(0))
+    given, player = [], agents.load("random")
+    for _ in range(rounds):
+        view = games.batch.view()
+        masks = view.masks
+        values = np.repeat(games.batch.states["ply"][:, None] / 1000, game.num_players, axis=1)
+        policy = (masks / masks.sum(axis=1, keepdims=True)).astype(np.float32)
+        given.append(games.play(Found(policy, player.act(view), values, policy, masks.astype(np.int32))))
+    return games, [list(rows.values()) for rows in given]
+
+
+def test_games_that_end_are_learned_from():
+    config = Config(game="super_tic_tac_toe", num_envs=40, horizon=100, td_lambda=1.0, opening_share=0.0)
+    game = config.load()
+    games, given = played(game, config, 90)
+    observations, policies, values = (np.concatenate(each) for each in zip(*given, strict=True))
+    assert len(observations) == 40 * 90 - games.lengths.sum(), "each ply once, when its game is over"
+    assert set(np.unique(values).tolist()) == {-1, 0, 1}
+    legal = policies >= 0
+    assert (policies[~legal] == -1).all()
+    assert np.where(legal, policies, 0).sum(axis=1) == pytest.approx(1, abs=1e-2)
+    # Who moves first sees an empty board, and what they get is the opposite of what the next player gets.
+    first = np.flatnonzero(~observations[:, :81].any(axis=1) & ~observations[:, 81:162].any(axis=1))
+    assert len(first) >= 40
+    assert (values[first] == -values[first + 1]).all()
+    assert abs(values[first].mean()) < 0.5
+
+
+def test_long_games_are_learned_from_before_they_end():
+    """Half of the horizon at a time, from the value that stands at its end."""
+    config = Config(game=THREE["game"], options=THREE["options"], num_envs=30, horizon=4, opening_share=0.0)
+    games, given = played(config.load(), replace(config, td_lambda=1.0), 13)
+    assert [len(each[0]) for each in given] == [0, 0, 0, 60, 0, 60, 0, 60, 0, 60, 0, 60, 0]
+    for ply in (3, 5, 7, 9, 11):
+        assert given[ply][2].shape == (60, 3)
+        assert given[ply][2] == pytest.approx(ply / 1000)
+    assert (games.lengths == 3).all()
+    assert games.values[:, :3, 0] == pytest.approx(np.tile([0.010, 0.011, 0.012], (30, 1)))
+
+
+@pytest.mark.slow
+def test_three_players_have_values_of_their_own(tmp_path):
+    config = Config(
+        **{**TINY, **THREE, "steps": 160, "num_envs": 4, "horizon": 8, "eval_every": 160}, out=tmp_path / "x"
+    )
+    assert train(config).finished
+    assert load_network(tmp_path / "x").info.values == 3
+
+
+def test_openings_are_random_plies():
+    game = ttt_envs.load("super_tic_tac_toe")
+    config = Config(game="super_tic_tac_toe", num_envs=2000, horizon=2, opening_plies=4, opening_share=0.5)
+    plies = Games(game, config, np.random.default_rng(0)).batch.states["ply"]
+    counts = np.bincount(plies, minlength=5) / 2000
+    assert counts == pytest.approx([0.6, 0.1, 0.1, 0.1, 0.1], abs=0.03)
+
+
+@pytest.mark.slow
+def test_it_learns_what_the_search_finds(tmp_path):
+    """After a few thousand positions the network plays better than at random, and a search with it far better."""
+    config = Config(
+        game="tic_tac_dice",
+        options={"rounds": "single"},
+        num_envs=128,
+        steps=40_000,
+        warm_up=1000,
+        batch=256,
+        reuse=8.0,
+        simulations=12,
+        hidden=(64,),
+        average=0.05,
+        eval_every=40_000,
+        eval_games=2,
+        eval_agents=("random",),
+        eval_simulations=1,
+        quiet=True,
+        out=tmp_path / "x",
+    )
+    train(config)
+    game = config.load()
+    batch, player = ttt_envs.Batch(game, 600, seed=9), agents.load("random")
+    for _ in range(4):
+        batch.step(player.act(batch.view()))
+    view = batch.view(rows=np.flatnonzero(~batch.done))
+    exact = game.oracle().action_values(view.sample_worlds(), view.players)
+
+    def regret(policy: np.ndarray) -> float:
+        return float((np.nanmax(exact, axis=1) - np.nansum(exact * policy, axis=1)).mean())
+
+    specs = f"network:{tmp_path / 'x'},temperature=0", f"guided:{tmp_path / 'x'},simulations=100"
+    alone, searching = (regret(agents.load(spec).policy(view)) for spec in specs)
+    assert 2 * searching < alone < 0.7 * regret(player.policy(view))
+    values = load_network(tmp_path / "x")(view.observations)["value"][:, 0]
+    assert np.corrcoef(values, np.nanmax(exact, axis=1))[0, 1] > 0.6

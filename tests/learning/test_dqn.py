@@ -1,0 +1,177 @@
+"""Masked double DQN: what it learns from, what it writes, resuming."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.networks import NetworkInfo, load_network
+from ttt_envs.learning import dqn
+from ttt_envs.learning.dqn import Config, EpsilonGreedy, Replay, targets, train
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.nets import Net
+
+GAME = "super_tic_tac_toe"
+TINY: dict[str, Any] = {
+    "game": GAME,
+    "num_envs": 16,
+    "steps": 512,
+    "buffer": 400,
+    "warm_up": 64,
+    "batch": 32,
+    "hidden": (16,),
+    "eval_every": 256,
+    "eval_games": 4,
+    "snapshot_every": 256,
+    "save_every": 128,
+    "quiet": True,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "x"
+    result = train(Config(**TINY, out=path))
+    assert (result.finished, result.steps) == (True, 512)
+    return path
+
+
+def test_run_folder(folder):
+    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
+    assert {path.name for path in folder.iterdir()} == {*files, "snapshots", "tensorboard"}
+    assert sorted(int(path.stem) for path in (folder / "snapshots").iterdir()) == [0, 256, 512]
+    info = load_network(folder).info
+    assert (info.game, info.kind, info.hidden, info.steps) == (GAME, "q", (16,), 512)
+    for spec in (f"network:{folder}", f"network:{folder},average=true", f"lookahead:{folder}"):
+        batch = ttt_envs.Batch(ttt_envs.load(GAME), 4, seed=0)
+        batch.step(agents.load(spec).act(batch.view()))
+    assert {"train/loss", "train/learning_rate", "train/exploration"} < set(read_log(folder / "log.jsonl")[1])
+
+
+def weights_of(folder):
+    return load_network(folder)(np.eye(190, dtype=np.int8))["q"]
+
+
+def test_the_same_seed_learns_the_same(folder, tmp_path):
+    train(Config(**TINY, out=tmp_path / "y"))
+    train(Config(**TINY, seed=1, out=tmp_path / "z"))
+    assert np.array_equal(weights_of(folder), weights_of(tmp_path / "y"))
+    assert not np.array_equal(weights_of(folder), weights_of(tmp_path / "z"))
+
+
+def test_a_run_is_resumed(tmp_path):
+    train(Config(**{**TINY, "steps": 256}, out=tmp_path / "x"))
+    before = weights_of(tmp_path / "x")
+    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
+    assert second.steps == 512
+    assert [row.steps for row in second.rows["score"]] == [0, 0, 256, 256, 512, 512]
+    assert 0 < np.abs(weights_of(tmp_path / "x") - before).max() < 0.5, "it goes on from what was learned"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"buffer": 63}, r"buffer must be at least num_envs \* \(n_step \+ 1\), 64, not 63"),
+        ({"n_step": 0}, "n_step must be a whole number from 1"),
+        ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
+        ({"hidden": ()}, "hidden must be"),
+        ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
+        ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
+        ({"seeds": 2}, "a run has one seed"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_came_of_a_decision():
+    """Three rounds of two games; the second game ends in the second round."""
+    game = ttt_envs.load(GAME)
+    replay = Replay(game, 4, 2)
+    for k in range(6):  # the first two rounds are overwritten
+        observations = np.full((2, 190), k, np.int8)
+        rewards = np.array([0.0, 1.0 if k == 3 else 0.0], np.float32)
+        masks = np.zeros((2, 81), np.bool_)
+        masks[:, k] = True
+        replay.add(observations, masks, np.array([10 + k, 20 + k]), rewards, np.array([False, k == 3]))
+    found = replay.sample(300, 2, 0.5, np.random.default_rng(0))
+    rows = {
+        (int(o[0]), int(a)): (float(r), float(d), int(n[0]), int(m.argmax()))
+        for o, a, r, d, n, m in zip(*found, strict=True)
+    }
+    assert rows == {
+        (2, 12): (0.0, 0.25, 4, 4),
+        (3, 13): (0.0, 0.25, 5, 5),
+        (2, 22): (0.5, 0.0, 4, 4),
+        (3, 23): (1.0, 0.0, 5, 5),
+    }
+
+
+def nets(values: list[list[float]]) -> list[Net]:
+    """Networks of one input, 1, with these values of four actions."""
+    info = NetworkInfo(GAME, {}, "q", 1, 4, (), 0)
+    found = []
+    for each in values:
+        net = Net(info)
+        with torch.no_grad():
+            net.heads["q"].weight.zero_()
+            net.heads["q"].bias[:] = torch.tensor(each)
+        found.append(net)
+    return found
+
+
+def test_the_online_network_chooses_and_the_target_network_values():
+    net, target = nets([[0.1, 0.9, 0.5, 5.0], [0.7, 0.2, 0.3, 9.0]])
+    masks = np.array([[True, True, True, False], [True, False, True, False]])
+    found = (np.array([1.0, 0.0], np.float32), np.array([0.5, 0.0], np.float32), np.zeros((2, 1), np.int8), masks)
+    assert targets(net, target, found, double=True).tolist() == pytest.approx([1 + 0.5 * 0.2, 0])
+    assert targets(net, target, found, double=False).tolist() == pytest.approx([1 + 0.5 * 0.7, 0])
+
+
+def test_exploration_is_among_legal_actions():
+    (net,) = nets([[0.1, 0.9, 0.5, 5.0]])
+    agent, masks = EpsilonGreedy(net), np.array([[True, True, True, False]])
+    agent.exploration = 0.3
+    assert agent.probabilities(np.zeros((1, 1), np.int8), masks)[0] == pytest.approx([0.1, 0.8, 0.1, 0])
+
+
+def test_exploration_decreases(tmp_path, monkeypatch):
+    seen, probabilities = [], EpsilonGreedy.probabilities
+
+    def noted(self, *given):
+        seen.append(self.exploration)
+        return probabilities(self, *given)
+
+    monkeypatch.setattr(dqn.EpsilonGreedy, "probabilities", noted)
+    train(Config(**{**TINY, "exploration_share": 0.5, "exploration": 0.1, "self_weight": 0.0}, out=tmp_path / "x"))
+    assert seen[:2] == [1.0, pytest.approx(1 - 16 / 256)]
+    assert seen[-1] == 0.1
+
+
+def test_it_learns(tmp_path):
+    """Against a fixed random opponent in a small game, a few thousand decisions are enough to win more often."""
+    config = Config(
+        **{
+            **TINY,
+            "game": "tic_tac_dice",
+            "options": {"rounds": "single"},
+            "steps": 20_000,
+            "num_envs": 64,
+            "buffer": 20_000,
+            "warm_up": 1000,
+            "batch": 256,
+            "hidden": (64,),
+            "eval_every": 20_000,
+            "eval_games": 1000,
+            "eval_agents": ("random",),
+            "save_every": 20_000,
+        },
+        out=tmp_path / "x",
+    )
+    first, last = train(config).rows["score"]
+    assert last.score > max(first.score, 0.5) + 0.03

@@ -1,0 +1,132 @@
+"""`kill -9` at random moments: files on disk are whole, and going on loses at most the piece in hand."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_training import GAME
+
+import ttt_envs
+from ttt_envs.agents import load
+from ttt_envs.agents.networks import load_network
+from ttt_envs.evaluation.tournament.parts import read_parts
+from ttt_envs.evaluation.tournament.units import Contest, uncovered
+from ttt_envs.games.operation_tic_tac_toe.solver import tables
+from ttt_envs.learning.checkpoint import CONFIG, RESUME, RESUME_FORMAT
+from ttt_envs.learning.curves import read_rows
+from ttt_envs.learning.probes import ScoreRow
+from ttt_envs.storage.tensors import read_tensors
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS, SEED = 20, 0
+
+pytestmark = pytest.mark.slow
+
+
+def holds(process: subprocess.Popen, folder: Path) -> bool:
+    """Whether the process has locked the folder, or a file in it."""
+    with suppress(FileNotFoundError):  # released meanwhile
+        return any(f"process {process.pid} " in lock.read_text() for lock in folder.glob(".*lock"))
+    return False
+
+
+def written(path: Path | None) -> int:
+    """When a file was written; 0 if there is none."""
+    return path.stat().st_mtime_ns if path is not None and path.exists() else 0
+
+
+def killed(words: list[str], seconds: float, folder: Path, until: Path | None = None) -> bool:
+    """Run a Python command, kill it some seconds after it has locked the folder, and give whether it was at work.
+
+    `until`: wait until it has written this file too.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TTT_ENVS_CACHE": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    before = written(until)
+    while process.poll() is None and not (holds(process, folder) and (until is None or written(until) != before)):
+        time.sleep(0.01)
+    try:
+        _, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return True
+    assert process.returncode == 0, said
+    return False
+
+
+def test_training(tmp_path: Path) -> None:
+    out, draw, steps = tmp_path / "x", random.Random(SEED), -1
+    words = [
+        "-m",
+        "ttt_envs.learning.ppo",
+        GAME,
+        "--out",
+        str(out),
+        "--steps",
+        "100000000",
+        "--num-envs",
+        "64",
+        "--rollout",
+        "4",
+    ]
+    words += ["--hidden", "16", "--eval-games", "2", "--eval-every", "256", "--snapshot-every", "256"]
+    for kill in range(KILLS):
+        resumes = (out / RESUME).exists()
+        now = ["-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out)] if resumes else words
+        # In turn while it starts, and while it trains and writes.
+        assert killed(now, draw.uniform(0, 2), out, out / "network.safetensors" if kill % 2 else None)
+        for path in out.rglob("[!.]*.safetensors"):
+            if path.name != RESUME:
+                load_network(path)
+        read_rows(out / "curve.csv", ScoreRow)
+        if (out / RESUME).exists():
+            facts, _ = read_tensors(out / RESUME, RESUME_FORMAT)
+            assert facts["steps"] >= steps
+            steps = facts["steps"]
+            assert json.loads((out / CONFIG).read_text())["settings"]["game"] == GAME
+    assert steps > 0
+    resume = ["-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out), "--steps", str(steps + 256)]
+    assert not killed(resume, 100, out)
+    assert load_network(out).info.steps == steps + 256
+    assert not [path for path in out.rglob(".*") if path.is_file()], "neither locks nor unfinished files"
+
+
+def test_a_tournament(tmp_path: Path) -> None:
+    out, draw, kept = tmp_path / "x", random.Random(SEED), 0
+    begin = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "1000000"]
+    for kill in range(KILLS):
+        words = ["-m", "ttt_envs", "tournament", "--resume"] if (out / "config.json").exists() else begin
+        assert killed([*words, "--workers", str(1 + kill % 2), "--out", str(out)], draw.uniform(0, 4), out)
+        parts = [part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], 2, 2)[1]]
+        left = sum(map(len, uncovered([part.unit for part in parts], 500_000)))
+        assert kept <= 500_000 - left < 500_000
+        kept = 500_000 - left
+    assert kept
+    assert sum(part.unit.stop - part.unit.start for part in parts) == kept, "no game twice"
+    contest = Contest(ttt_envs.load(GAME), [load("random"), load("greedy")].__getitem__, 0)
+    for part in parts[:: max(len(parts) // 4, 1)]:
+        np.testing.assert_array_equal(part.games.moves, contest.play(part.unit).moves)
+
+
+def test_a_table(tmp_path: Path) -> None:
+    folder, draw, built = tmp_path / "cache", random.Random(SEED), 0
+    code = f"import {tables.__name__} as t; t.POINTS = 33; t.load_tables(1, False)"
+    for _ in range(KILLS):
+        built += not killed(["-c", code], draw.uniform(0, 1.5), folder)
+        path = folder / "operation_tic_tac_toe-1.table"
+        if path.exists():
+            tables.read_tables(path, 1, False)
+            path.unlink()
+    assert built < KILLS
+    assert not killed(["-c", code], 100, folder)
+    assert list(folder.iterdir()) == [path]

@@ -1,0 +1,120 @@
+"""The log of a run: lines, going on, TensorBoard, Weights & Biases."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from small_training import tiny
+
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.logs import FILE, Log, read_log
+from ttt_envs.learning.ppo import train
+
+
+def test_a_run_s_log(run: Path):
+    lines = read_log(run / FILE)
+    assert [line["steps"] for line in lines if "eval/random" in line] == [0, 256, 512]
+    assert [line["steps"] for line in lines if "train/loss" in line] == [256, 384, 512, 512]  # SB3 is an update behind
+    seconds = [line["seconds"] for line in lines]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+
+
+def make(folder: Path, start: int = 0, **changes) -> Log:
+    return Log(checkpoint.Run(tiny(folder, **changes), "ttt_envs.learning.ppo"), start)
+
+
+def test_numbers_of_one_time_are_one_line(tmp_path):
+    log = make(tmp_path)
+    log.write(0)
+    assert not list(tmp_path.iterdir()), "nothing was recorded"
+    log.record("a", 1)
+    log.record("b", float("nan"))
+    log.write(10)
+    log.record("a", 2.5)
+    log.write(20)
+    log.write(30)
+    log.close()
+    found = read_log(tmp_path / FILE)
+    assert [{**line, "seconds": 0} for line in found] == [
+        {"steps": 10, "seconds": 0, "a": 1.0, "b": None},
+        {"steps": 20, "seconds": 0, "a": 2.5},
+    ]
+    assert list((tmp_path / "tensorboard").glob("events*"))
+
+
+def test_a_resumed_run_goes_on_from_what_was_saved(tmp_path):
+    config = tiny(tmp_path / "x", steps=256)
+    train(config)
+    path = config.out / FILE
+    with path.open("a") as file:  # of a killed process, after it had saved for the last time
+        file.write('{"steps": 384, "seconds": 9.0, "lost": 1}\n{"steps": 38')
+    before = [line for line in read_log(path) if line["steps"] <= 256]
+    train(replace(config, resume=True, steps=384))
+    after = read_log(path)
+    assert after[: len(before)] == before
+    assert not any("lost" in line for line in after)
+    assert after[-1]["steps"] == 384
+    assert after[-1]["seconds"] > before[-1]["seconds"]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "3", '{"steps": 1}', '{"steps": "1", "seconds": 2}', "[" * 100_000])
+def test_a_damaged_line_is_named(tmp_path, text):
+    (tmp_path / FILE).write_text(f'{{"steps": 1, "seconds": 2}}\n{text}\n')
+    with pytest.raises(ValueError, match=r"log\.jsonl is damaged in line 2"):
+        read_log(tmp_path / FILE)
+
+
+def test_weights_and_biases_if_asked_for(tmp_path, monkeypatch):
+    events = []
+
+    class FakeRun:
+        def log(self, numbers, step):
+            events.append((step, numbers))
+
+        def finish(self):
+            events.append("finished")
+
+    fake = ModuleType("wandb")
+    fake.__spec__ = object()  # looked for, as that of an installed module
+    fake.init = lambda **given: (events.append(given), FakeRun())[1]
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    config = tiny(tmp_path / "x", steps=128, wandb="mine")
+    train(config)
+    first, *rest, last = events
+    assert (first["project"], first["name"], first["config"]["hidden"]) == ("mine", "x", [16])
+    assert {step for step, _ in rest} == {0, 128}
+    assert "eval/random" in rest[0][1]
+    assert last == "finished"
+    # It is of a call: the run is the same without it.
+    assert train(replace(config, wandb=None, resume=True)).finished
+    events.clear()
+    train(tiny(tmp_path / "y", steps=128))
+    assert not events
+
+
+def test_weights_and_biases_that_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ImportError, match="wandb is not installed, which --wandb needs: pip install wandb"):
+        train(tiny(tmp_path / "x", wandb="mine"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_curves_say_what_a_step_is(tmp_path, monkeypatch):
+    from ttt_envs.learning import curves, value_learning
+
+    seen, picture = set(), curves.write_picture
+    monkeypatch.setattr(
+        curves,
+        "write_picture",
+        lambda path, title, xlabel, *rest: (seen.add(xlabel), picture(path, title, xlabel, *rest)),
+    )
+    train(tiny(tmp_path / "x", steps=128))
+    assert seen == {"decisions trained on"}
+    config = {"game": "tic_tac_dice", "num_envs": 16, "steps": 64, "hidden": (8,), "eval_games": 2, "quiet": True}
+    value_learning.train(value_learning.Config(**config, out=tmp_path / "y"))
+    assert seen == {"decisions trained on", "positions trained on"}
+    assert json.loads((tmp_path / "y" / FILE).read_text().splitlines()[0])["steps"] == 0

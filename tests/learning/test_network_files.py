@@ -1,0 +1,253 @@
+"""Network files of a training run, and the agents that play them."""
+
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from safetensors.torch import save as torch_save
+from small_training import GAME, copy_files, sample_view, tiny
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.networks import FORMAT, BadNetworkFile, Network, NetworkInfo, load_network, save_network
+from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.learning import ppo
+from ttt_envs.learning.nets import Logits, load_net
+from ttt_envs.learning.ppo import train
+from ttt_envs.storage.files import write_whole
+from ttt_envs.storage.tensors import read_tensors, write_tensors
+
+
+def contents(path: Path) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    """The metadata and tensors of a network file."""
+    return load_network(path).info, read_tensors(path, FORMAT)[1]
+
+
+def test_the_average_of_snapshots(run: Path, tmp_path: Path) -> None:
+    positions = sample_view()
+    files = sorted((run / "snapshots").iterdir())
+    policies = [agents.load(f"network:{file}").policy(positions) for file in files]
+    for text, some in (("true", 5), ("1", 5), ("0.6", 3), ("0.01", 1)):
+        agent = agents.load(f"network:{run},average={text}")
+        assert len(agent.networks) == some
+        assert np.allclose(agent.policy(positions), np.mean(policies[-some:], axis=0), atol=1e-12)
+        actions = agent.act(positions)
+        assert positions.masks[np.arange(40), actions].all()
+    assert not np.allclose(policies[0], policies[-1], atol=1e-4)
+    latest = agents.load(f"network:{run}").policy(positions)
+    for text in ("false", "0"):
+        assert (agents.load(f"network:{run},average={text}").policy(positions) == latest).all()
+    sharp = agents.load(f"network:{run},average=true,temperature=0").policy(positions)
+    assert np.allclose(sharp, np.mean([policy == policy.max(axis=1, keepdims=True) for policy in policies], axis=0))
+    turned = agents.load(f"network:{run},average=true,symmetric=true").policy(positions)
+    each = [agents.load(f"network:{file},symmetric=true").policy(positions) for file in files]
+    assert np.allclose(turned, np.mean(each, axis=0), atol=1e-12)
+
+
+def test_what_cannot_be_averaged_is_refused(run: Path, tmp_path: Path) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    with pytest.raises(FileNotFoundError, match="no snapshots to be averaged in"):
+        agents.load(f"network:{folder},average=true")
+    with pytest.raises(FileNotFoundError, match="no snapshots to be averaged in"):
+        agents.load(f"network:{run / 'network.safetensors'},average=true")
+    for share in ("-0.5", "2", "nan"):
+        with pytest.raises(ValueError, match="average must be true, false, or a share of the snapshots from 0 to 1"):
+            agents.load(f"network:{run},average={share}")
+    (folder / "snapshots").mkdir()
+    for k, path in enumerate(sorted((run / "snapshots").iterdir())[:2]):
+        info, tensors = contents(path)
+        save_network(folder / "snapshots" / path.name, replace(info, options={**info.options, "k": k}), tensors)
+    with pytest.raises(BadNetworkFile, match="is of another run than"):
+        agents.load(f"network:{folder},average=true")
+
+
+def test_damaged_and_foreign_policies(run: Path, tmp_path: Path) -> None:
+    good = (run / "network.safetensors").read_bytes()
+    path = tmp_path / "network.safetensors"
+    for data in (b"", b"nonsense", good[:200], good[:-1], b"\xff" * 8 + good[8:]):
+        path.write_bytes(data)
+        with pytest.raises(BadNetworkFile, match="is damaged, or was not written by this library"):
+            agents.load(f"network:{path}")
+    save_file({"w": np.zeros(3)}, path)
+    with pytest.raises(BadNetworkFile, match="is no file of the form"):
+        agents.load(f"network:{path}")
+    info, tensors = contents(run / "network.safetensors")
+    save_network(path, info, {**tensors, "heads.policy.weight": np.zeros((80, 16), np.float32)})
+    with pytest.raises(BadNetworkFile, match=r"heads\.policy\.weight is missing, .* of shape \(81, 16\)"):
+        agents.load(f"network:{path}")
+    save_network(path, info, {**tensors, "heads.policy.bias": np.full(81, np.nan, np.float32)})
+    with pytest.raises(BadNetworkFile, match="not finite"):
+        agents.load(f"network:{path}")
+    with pytest.raises(FileNotFoundError, match="no network file at"):
+        agents.load(f"network:{tmp_path / 'nowhere'}")
+    for number in ("-1", "1e30", "nan", "inf", "9" * 5000):
+        with pytest.raises(ValueError, match="temperature must be a number from 0 to 1,000,000"):
+            agents.load(f"network:{run},temperature={number}")
+        with pytest.raises(ValueError, match="average must be true, false, or a share"):
+            agents.load(f"network:{run},average={number}")
+
+
+def test_wrong_metadata_and_tensors_are_named(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "network.safetensors"
+    info, tensors = contents(run / "network.safetensors")
+    facts = asdict(info)
+    for metadata in ("[" * 100_000, '{"a":' * 100_000, "[]", "3", "null", '"x"'):
+        save_file(tensors, path, {"ttt_envs": metadata})
+        with pytest.raises(BadNetworkFile, match=r"network\.safetensors is (damaged|no file of the form)"):
+            agents.load(f"network:{path}")
+    for changes in (
+        {"hidden": ["a"]},
+        {"hidden": 3},
+        {"hidden": [16.0]},
+        {"hidden": [10**30]},
+        {"inputs": None},
+        {"actions": "81"},
+        {"steps": -1},
+        {"steps": float("nan")},
+        {"game": 3},
+        {"options": [1]},
+        {"more": 1},
+        {"encoding": "pixels"},
+        {"separate": 1},
+        {"values": 0},
+    ):
+        write_tensors(path, FORMAT, {**facts, **changes}, tensors)
+        with pytest.raises(BadNetworkFile, match=r"network\.safetensors: its metadata cannot be read"):
+            agents.load(f"network:{path}")
+    for kind in (np.float64, np.int32):
+        save_network(path, info, {**tensors, "heads.policy.bias": np.zeros(81, kind)})
+        with pytest.raises(BadNetworkFile, match=r"heads\.policy\.bias is missing, or is not float16 or float32"):
+            agents.load(f"network:{path}")
+    as_torch = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    as_torch["heads.policy.bias"] = torch.zeros(81).to(torch.float8_e4m3fn)
+    path.write_bytes(torch_save(as_torch, {"ttt_envs": json.dumps({"format": FORMAT, **facts})}))
+    with pytest.raises(BadNetworkFile, match="network"):
+        agents.load(f"network:{path}")
+
+
+def test_options_of_another_game_and_other_options_are_said(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "network.safetensors"
+    info, tensors = contents(run / "network.safetensors")
+    save_network(path, replace(info, options={"rounds": "single", "won_boards": "open"}), tensors)
+    with pytest.raises(BadNetworkFile, match="is of no super_tic_tac_toe of this version: unknown option 'rounds'"):
+        agents.load(f"network:{path}").check(ttt_envs.load(GAME))
+    with pytest.warns(UserWarning, match=r'was trained with options .*"open".* and plays with .*"closed"'):
+        agents.load(f"network:{run}").check(ttt_envs.load(GAME, won_boards="closed"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agents.load(f"network:{run}").check(ttt_envs.load(GAME))
+        agents.load(f"network:{run}").check(ttt_envs.load(GAME, random_opening_plies=2))  # the same play
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "x/" * 2500, "a\0b"])
+def test_a_path_to_nothing_is_named(path: str) -> None:
+    with pytest.raises(FileNotFoundError, match="no network file at ") as raised:
+        agents.load(f"network:{path}")
+    assert len(str(raised.value)) < 300
+    with pytest.raises(FileNotFoundError, match="no agent file at ") as raised:
+        agents.load(f"{path}.py:Name")
+    assert len(str(raised.value)) < 300
+
+
+def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self):
+            return (write_whole, (tmp_path / "sprung", "x"))
+
+    path = tmp_path / "network.safetensors"
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(BadNetworkFile):
+        agents.load(f"network:{path}")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_policy_of_another_game_is_refused(run: Path) -> None:
+    import toy_coin
+
+    with pytest.raises(BadNetworkFile, match="was trained for super_tic_tac_toe"):
+        agents.load(f"network:{run}").act(ttt_envs.Batch(toy_coin.make(), 3, seed=0).view(0))
+
+
+def test_trained_policy_plays(run: Path) -> None:
+    positions = sample_view()
+    agent = agents.load(f"network:{run}")
+    policy = agent.policy(positions)
+    assert policy.shape == (40, 81)
+    assert np.allclose(policy.sum(axis=1), 1)
+    assert not policy[~positions.masks].any()
+    assert (policy[positions.masks] > 0).all()
+    actions = agent.act(positions)
+    assert positions.masks[np.arange(40), actions].all()
+    assert (agent.act(positions.take(np.arange(40)[::3])) == actions[::3]).all()
+    sharp = agents.load(f"network:{run},temperature=0")
+    assert (sharp.act(positions) == policy.argmax(axis=1)).all()
+
+
+def test_the_same_policy_as_in_torch(run: Path, tmp_path: Path) -> None:
+    """By NumPy from the file, and by torch from the same weights; each symmetry and temperature."""
+    positions = sample_view(200)
+    for folder in (run, train(tiny(tmp_path / "x", encoding="planes", activation="tanh", steps=128)).folder):
+        info = load_network(folder).info
+        net = load_net(folder / "network.safetensors")
+        for form in ({}, {"symmetric": True}, {"temperature": 0.5}, {"temperature": 0}):
+            by_torch = PolicyAgent(Logits(net), info.encoding, **form)
+            by_numpy = agents.load(",".join([f"network:{folder}", *(f"{name}={form[name]}" for name in form)]))
+            assert np.abs(by_numpy.policy(positions) - by_torch.policy(positions)).max() < 1e-5
+            assert (by_numpy.act(positions) == by_torch.act(positions)).all()
+
+
+def test_the_file_has_the_policy_and_the_values_of_the_model(tmp_path: Path) -> None:
+    positions = sample_view()
+    model = ppo.make_model(tiny(tmp_path, hidden=(16, 8)), positions.game)
+    found = Network(*ppo.network_of(model, tiny(tmp_path, hidden=(16, 8)), positions.game))(positions.observations)
+    inputs = torch.from_numpy(positions.observations.copy())
+    with torch.no_grad():
+        logits = ppo.ActorNet(model.policy)(inputs.float()).numpy()
+        values = model.policy.predict_values(inputs).numpy()
+    assert np.abs(found["policy"] - logits).max() < 1e-5
+    assert np.abs(found["value"] - values).max() < 1e-5
+    assert found["value"].std() > 1e-3
+
+
+@pytest.mark.slow
+def test_of_more_than_two_sides_there_is_the_policy_alone(tmp_path: Path) -> None:
+    options = {"size": 5, "players": 3, "max_plies": 60}
+    folder = train(tiny(tmp_path / "x", game="martian_tic_tac_toe", options=options, steps=128)).folder
+    assert load_network(folder).info.kind == "policy"
+    batch = ttt_envs.Batch(ttt_envs.load("martian_tic_tac_toe", **options), 4, seed=0)
+    batch.step(agents.load(f"network:{folder}").act(batch.view()))
+
+
+def test_a_file_is_played_without_torch(run: Path) -> None:
+    code = f"""
+import sys
+sys.modules["torch"] = sys.modules["stable_baselines3"] = None
+import ttt_envs
+from ttt_envs import agents
+batch = ttt_envs.Batch(ttt_envs.load("{GAME}"), 5, seed=0)
+for spec in ("network:{run}", "network:{run},average=true,symmetric=true", "lookahead:{run}"):
+    batch.step(agents.load(spec).act(batch.view()))
+print(batch.states["ply"].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[3, 3, 3, 3, 3]\n", "")
+
+
+def test_actions_are_drawn_from_the_policy(run: Path) -> None:
+    agent = agents.load(f"network:{run}")
+    batch = ttt_envs.Batch(ttt_envs.load(GAME), 20_000, seed=1)
+    positions = batch.view()  # all at the same start, each with its own seed
+    counts = np.bincount(agent.act(positions), minlength=81)
+    expected = agent.policy(positions.take(np.array([0])))[0] * batch.n
+    legal = expected > 0
+    chi_square = ((counts - expected)[legal] ** 2 / expected[legal]).sum()
+    assert chi_square < 27  # 8 degrees of freedom: passed by chance alone with probability 0.9993
+    assert not counts[~legal].any()

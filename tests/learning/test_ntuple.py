@@ -1,0 +1,93 @@
+"""The learner of n-tuple networks."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.ntuples import load_values
+from ttt_envs.core import jit
+from ttt_envs.learning.ntuple import Config, train
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
+
+TINY: dict[str, Any] = {
+    "game": "super_tic_tac_toe",
+    "steps": 60_000,
+    "eval_every": 60_000,
+    "eval_games": 20,
+    "eval_agents": ("greedy",),
+    "save_every": 60_000,
+    "quiet": True,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of a second: it beats greedy already."""
+    path = tmp_path_factory.mktemp("runs") / "x"
+    result = train(Config(**{**TINY, "steps": 300_000, "eval_games": 100}, out=path))
+    assert result.finished
+    assert result.steps >= 300_000
+    first, last = result.rows["score"][0], result.rows["score"][-1]
+    assert first.win + first.draw / 2 < 0.6 < 0.75 < last.win + last.draw / 2
+    return path
+
+
+def test_run_folder(folder):
+    files = {"config.json", "curve.csv", "curve.png", "network.safetensors", "resume.safetensors"}
+    files |= {"log.jsonl", "tensorboard"}
+    assert {path.name for path in folder.iterdir()} == files
+    values = load_values(folder)
+    assert (values.info.game, values.info.steps >= 300_000) == ("super_tic_tac_toe", True)
+    assert agents.load(f"alphabeta:{folder},depth=2").depth == 2
+
+
+def test_the_same_seed_learns_the_same_and_another_something_else(tmp_path):
+    found = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        train(Config(**TINY, seed=seed, out=tmp_path / name))
+        found.append(load_values(tmp_path / name).weights)
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+
+
+def test_a_run_is_resumed_as_if_it_had_not_stopped(tmp_path):
+    whole = Config(**{**TINY, "steps": 120_000}, out=tmp_path / "whole")
+    train(whole)
+    train(Config(**TINY, out=tmp_path / "parts"))
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(Config(**TINY, out=tmp_path / "parts"))
+    train(Config(**{**TINY, "steps": 120_000}, out=tmp_path / "parts", resume=True))
+    one, two = (load_values(tmp_path / name).weights for name in ("whole", "parts"))
+    assert np.array_equal(one, two)
+
+
+def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
+    game = ttt_envs.load("super_tic_tac_toe")
+    prior = np.random.default_rng(1).normal(size=game.patterns.size).astype(np.float32)
+    suggesting = dataclasses.replace(game, make_patterns=lambda: game.patterns._replace(prior=lambda: prior))
+    monkeypatch.setattr(Config, "load", lambda self: suggesting)
+    unlearned = {**TINY, "steps": 1, "learning_rate": 0.0}
+    for wanted in (True, False):
+        train(Config(**unlearned, prior=wanted, out=tmp_path / str(wanted)))
+        found = load_values(tmp_path / str(wanted)).weights
+        assert np.array_equal(found, prior if wanted else np.zeros_like(prior))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "tic_tac_dice"}, "needs a game that has patterns"),
+        ({"depth": 0}, "depth must be a whole number from 1"),
+        ({"decay": 1.5}, "decay must be a number from 0 to 1"),
+        ({"prior": True}, "suggest no weights to begin with"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
+    assert not (tmp_path / "x" / "config.json").exists()

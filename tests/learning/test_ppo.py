@@ -1,0 +1,437 @@
+"""Self-play with PPO: what it learns from, what it writes, its command line."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from small_training import DICE, EXPLOITED, GAME, SMALL_DECK, TINY, sample_view, tiny
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import ttt_envs
+from training import demo
+from ttt_envs import agents
+from ttt_envs.agents.networks import FORMAT, load_network
+from ttt_envs.cli import main
+from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.learning import ppo
+from ttt_envs.learning.curves import read_rows
+from ttt_envs.learning.ppo import Config, train
+from ttt_envs.learning.probes import RegretRow, Score, ScoreRow
+from ttt_envs.learning.settings import command_line
+from ttt_envs.storage.tensors import read_tensors
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def scalars(folder: Path, name: str) -> list[tuple[int, float]]:
+    """What TensorBoard shows under a name, all calls of a run one after the other."""
+    found = []
+    for path in sorted((folder / "tensorboard").glob("events*"), key=lambda path: path.stat().st_mtime_ns):
+        events = EventAccumulator(str(path))
+        events.Reload()
+        if name in events.Tags()["scalars"]:  # a call with nothing left to do writes none
+            found += [(each.step, each.value) for each in events.Scalars(name)]
+    return found
+
+
+def tensors_of(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of a network file."""
+    return read_tensors(path, FORMAT)[1]
+
+
+# --- a run ---
+
+
+def test_run_folder(run: Path) -> None:
+    assert {path.name for path in run.iterdir()} == {
+        "config.json",
+        "curve.csv",
+        "curve.png",
+        "log.jsonl",
+        "network.safetensors",
+        "resume.safetensors",
+        "snapshots",
+        "tensorboard",
+    }
+    info = load_network(run).info
+    assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 190, 81, 512)
+    steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]
+    assert steps == [0, 128, 256, 384, 512]
+    curve = read_rows(run / "curve.csv", ScoreRow)
+    assert [(e.steps, e.agent) for e in curve] == [(s, a) for s in (0, 256, 512) for a in ("random", "greedy")]
+    assert all(abs(e.win + e.draw + e.loss - 1) < 1e-6 for e in curve)
+    assert Image.open(run / "curve.png").size[0] > 300
+    assert scalars(run, "eval/random")[-1] == (512, pytest.approx(curve[-2].score))
+
+
+def test_policy_changes_while_it_learns(run: Path) -> None:
+    first, last = (tensors_of(run / "snapshots" / f"{steps:012d}.safetensors") for steps in (0, 512))
+    assert any(not np.array_equal(first[name], last[name]) for name in first)
+
+
+def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
+    model = ppo.make_model(tiny(tmp_path), ttt_envs.load(GAME))
+    actor, seen = ppo.ActorNet(model.policy), torch.zeros(1, 190)
+    with torch.no_grad():
+        before = actor(seen)
+        model.policy.action_net.bias += 1
+        assert torch.allclose(actor(seen), before + 1)
+
+
+def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
+    train(tiny(tmp_path / "again", steps=256))
+    train(tiny(tmp_path / "other", steps=256, seed=1))
+    mine = tensors_of(run / "snapshots" / "000000000256.safetensors")
+    again, other = (tensors_of(tmp_path / name / "network.safetensors") for name in ("again", "other"))
+    assert all(np.array_equal(mine[name], again[name]) for name in mine)
+    assert any(not np.array_equal(mine[name], other[name]) for name in mine)
+
+
+def test_planes_can_be_trained_on(tmp_path: Path) -> None:
+    result = train(tiny(tmp_path / "x", encoding="planes", steps=128, activation="tanh"))
+    agent = agents.load(f"network:{result.folder}")
+    view = sample_view(8)
+    assert view.masks[np.arange(8), agent.act(view)].all()
+    assert agent.network.info.inputs == 6 * 81
+
+
+# --- metrics ---
+
+
+def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    result = train(tiny(tmp_path / "with", steps=256, **DICE, quiet=False))
+    assert re.search(r"regret a game: \d\.\d{3} ± \d\.\d{3}\n", capsys.readouterr().out)
+    curve = read_rows(tmp_path / "with" / "regret.csv", RegretRow)
+    assert curve == result.rows["regret"]
+    assert [each.steps for each in curve] == [0, 256]
+    assert Image.open(tmp_path / "with" / "regret.png").size[0] > 300
+    # The last one is that of the policy which was saved, acting as it does elsewhere.
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    found = measure_regret(game, agents.load(f"network:{result.folder}"), games=20)
+    assert (curve[-1].per_game, curve[-1].mistakes) == pytest.approx((found.per_game, found.mistakes))
+    assert 0 < curve[-1].per_game_half_width == pytest.approx(found.per_game_half_width)
+    assert scalars(result.folder, "eval/regret")[-1] == (256, pytest.approx(found.per_game, rel=1e-5))
+    # Measuring does not disturb training.
+    train(tiny(tmp_path / "without", steps=256, **{**DICE, "regret_games": 0}))
+    assert not list((tmp_path / "without").glob("regret*"))
+    with_it, without = (tmp_path / name / "network.safetensors" for name in ("with", "without"))
+    assert with_it.read_bytes() == without.read_bytes()
+
+
+def test_curve_of_exploitability(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    before = train(tiny(folder, steps=256, **EXPLOITED)).rows["exploitability"]
+    result = train(tiny(folder, resume=True, **EXPLOITED))
+    curve = result.rows["exploitability"]
+    assert [(each.steps, each.snapshots) for each in curve] == [(0, 1), (256, 2), (512, 2)]
+    assert curve[:2] == before
+    assert curve[0].policy == pytest.approx(curve[0].average, rel=1e-9)  # a mean of one, rounded elsewhere
+    assert {(each.policy_half_width, each.average_half_width) for each in curve} == {(0.0, 0.0)}
+    assert Image.open(folder / "exploitability.png").size[0] > 300
+    # The last ones are those of what plays elsewhere.
+    game = ttt_envs.load("tic_tac_match", **SMALL_DECK)
+    for name, found in ((f"network:{folder}", curve[-1].policy), (f"network:{folder},average=0.5", curve[-1].average)):
+        assert measure_exploitability(game, agents.load(name)).exploitability == pytest.approx(found)
+    assert curve[-1].policy != curve[-1].average
+    for name, found in (("", curve[-1].policy), ("_of_average", curve[-1].average)):
+        assert scalars(folder, f"eval/exploitability{name}")[-1][1] == pytest.approx(found)
+
+
+def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the policy nor the speed depends on it."""
+    config = tiny(tmp_path / "plain", steps=256, **{**EXPLOITED, "exploitability_every": 0})
+    plain = train(config)
+    assert not (plain.folder / "exploitability.csv").exists()
+    within, seen = [], []
+
+    @contextmanager
+    def training(bar):
+        within.append(True)
+        with timed(bar):
+            yield
+        within.clear()
+
+    def measured(*_):
+        seen.append(bool(within))
+        return 0.5, 0.25
+
+    timed = ppo.Bar.training
+    monkeypatch.setattr(ppo.Bar, "training", training)
+    monkeypatch.setattr("ttt_envs.learning.probes.Exploitability._of", measured)
+    watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
+    assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
+    assert seen == [False] * 4, "what is measured within counts as training"
+    files = [folder / "network.safetensors" for folder in (plain.folder, watched.folder)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
+    """The curve is of what is then played as network:...,symmetric=true; the training itself is the same."""
+    one, other = (
+        train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=100)) for flag in (False, True)
+    )
+    policies = [(result.folder / "network.safetensors").read_bytes() for result in (one, other)]
+    assert policies[0] == policies[1]
+    assert one.rows["score"] != other.rows["score"]
+    played = agents.load(f"network:{other.folder},symmetric=true")
+    again = Score(ttt_envs.load(GAME), every=1, agents=("random", "greedy"), games=100).measure(played, other.steps)
+    assert again == other.rows["score"][-2:]
+
+
+# --- schedules ---
+
+
+def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also over an interruption: the line is drawn to the end of the whole run."""
+    used = []
+    update = ppo.MaskablePPO.train
+    monkeypatch.setattr(ppo.MaskablePPO, "train", lambda model: (used.append(model.ent_coef), update(model))[1])
+    train(tiny(tmp_path / "constant", entropy=0.1, steps=256))
+    assert used == [0.1, 0.1]
+    train(tiny(tmp_path / "rising", entropy=0.1, entropy_final=0.3, steps=256))
+    assert used[2:] == pytest.approx([0.2, 0.3])
+    one, other = ((tmp_path / name / "network.safetensors").read_bytes() for name in ("constant", "rising"))
+    assert one != other
+    used.clear()
+    falling = tiny(tmp_path / "falling", entropy=0.1, entropy_final=0.0, steps=256)
+    train(falling)
+    train(replace(falling, resume=True, steps=512))
+    assert used == pytest.approx([0.05, 0.0, 0.025, 0.0])
+
+
+def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
+    """Also over an interruption: the line is drawn to the end of the whole run."""
+    config = tiny(tmp_path / "x", anneal=True, steps=256)
+    train(config)
+    train(replace(config, resume=True, steps=512))
+    rates = [round(value, 9) for _, value in scalars(tmp_path / "x", "train/learning_rate")]
+    # Two rollouts of 128 toward 256 decisions, then two from 256 toward 512.
+    assert rates == pytest.approx([0.5e-3, 0.0, 0.25e-3, 0.0])
+
+
+# --- interrupts ---
+
+
+def test_an_interrupted_measurement_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self, agent, check):
+        signal.raise_signal(signal.SIGTERM)
+        check()
+        raise AssertionError("it was told, and went on")
+
+    monkeypatch.setattr("ttt_envs.learning.probes.Exploitability._of", interrupted)
+    config = tiny(tmp_path / "x", steps=256, **EXPLOITED)
+    result = train(config)
+    assert (result.finished, result.steps, result.rows["exploitability"]) == (False, 0, [])
+    monkeypatch.undo()
+    result = train(replace(config, resume=True))
+    assert [each.steps for each in result.rows["exploitability"]] == [0, 256]
+
+
+def _start(out: Path) -> subprocess.Popen:
+    words = [sys.executable, "-m", "ttt_envs.learning.ppo", GAME, "--out", str(out), "--steps", "100000000"]
+    words += ["--num-envs", "64", "--rollout", "8", "--hidden", "16", "--eval-games", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 90
+    while _steps(out) < 2000:
+        assert time.monotonic() < deadline, "training does not get going"
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.2)
+    return process
+
+
+def _steps(out: Path) -> int:
+    try:
+        return load_network(out).info.steps
+    except FileNotFoundError:
+        return -1
+
+
+@pytest.mark.slow
+def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollout(tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    process = _start(out)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, printed
+    assert f"ttt train ppo --resume --out {out}" in printed.replace("\n", " ")
+    assert "Traceback" not in printed
+
+    before = _steps(out)
+    words = [sys.executable, "-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out)]
+    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    while _steps(out) == before:
+        assert time.monotonic() < deadline, "training does not get going"
+        time.sleep(0.1)
+    seen = _steps(out)
+    process.kill()
+    process.wait()
+    saved = _steps(out)
+    assert saved >= seen
+    config = command_line(Config, "x", None, ["--resume", "--out", str(out), "--steps", str(saved + 512), "--quiet"])
+    assert train(config).steps == saved + 512
+
+
+# --- settings ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 0}, "steps must be a whole number from 1 to"),
+        ({"num_envs": 0}, "num_envs must be a whole number from 1 to 1,000,000, not 0"),
+        ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
+        ({"hidden": ()}, "one or more sizes"),
+        ({"activation": "sigmoid"}, "tanh"),
+        ({"encoding": "pixels"}, "planes"),
+        ({"game": "super_tictactoe"}, "super_tic_tac_toe"),
+        ({"options": {"won_board": "closed"}}, "won_boards"),
+        ({"opponents": ("radnom",)}, "random"),
+        ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
+        ({"eval_agents": ("mcts:simulation=3",)}, "simulations"),
+        ({"eval_agents": ("random", "random")}, "agent 'random' is listed twice"),
+        ({"eval_agents": ("mcts",), "game": "tic_tac_match"}, "hidden information"),
+        ({"seed": -1}, "seed"),
+        ({"regret_games": -1}, "regret_games must be a whole number from 0"),
+        ({"regret_games": 1}, "regret_games must be 0, or at least 2"),
+        ({"regret_games": 9, "options": {"won_boards": "closed"}}, "regret cannot be measured"),
+        ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
+        ({"exploitability_starts": 1}, "exploitability_starts must be a whole number from 2 to"),
+        ({"exploitability_every": -1}, "exploitability_every must be a whole number from 0 to"),
+        (
+            {"exploitability_every": 9, "game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}},
+            "two players",
+        ),
+        ({"entropy": -0.1}, "entropy must be a number from 0 to 1,000,000, not -0.1"),
+        ({"entropy_final": -0.1}, "entropy_final must be a number from 0 to 1,000,000, not -0.1"),
+        ({"entropy_final": float("nan")}, "entropy_final must be a number from 0 to 1,000,000, not nan"),
+        ({"learning_rate": None}, "learning_rate must be of type float, not None"),
+        ({"learning_rate": float("inf")}, "learning_rate must be a number from 0 to 1,000, not inf"),
+        ({"gamma": 1.5}, "gamma must be a number from 0 to 1, not 1.5"),
+        ({"eval_games": 10**12}, "eval_games must be a whole number from 2 to 10,000,000, not 1000000000000"),
+        ({"eval_games": True}, "eval_games must be of type int, not True"),
+        ({"num_envs": 10**6, "rollout": 10**6}, "num_envs * rollout must be at most 10,000,000"),
+        ({"hidden": (10**9,)}, "hidden must be a whole number from 1 to 65,536"),
+        ({"hidden": ("16",)}, "hidden must be of type tuple[int, ...], not ('16',)"),
+        ({"options": ["size"]}, "options must be of type"),
+        ({"anneal": 1}, "anneal must be of type bool, not 1"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, changes: dict, words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
+        train(tiny(tmp_path / "x", **changes))
+    assert not (tmp_path / "x").exists()
+
+
+class Last(agents.Agent):
+    """Plays the last legal action."""
+
+    name = "last"
+
+    def act(self, view):
+        return np.where(view.masks, np.arange(view.masks.shape[1]), -1).max(axis=1)
+
+
+def test_agents_may_be_objects_and_options_are_a_dict(tmp_path: Path) -> None:
+    asked = []
+
+    def first(observation, mask):
+        asked.append(len(observation))
+        return int(mask.argmax())
+
+    config = tiny(
+        tmp_path / "x",
+        game="tic_tac_dice",
+        options={"rounds": "single"},
+        opponents=(Last(),),
+        eval_agents=(first, "random"),
+        self_weight=0.0,
+        past_weight=0.0,
+        steps=128,
+    )
+    result = train(config)
+    assert {row.agent for row in result.rows["score"]} == {"first", "random"}
+    assert asked
+    assert load_network(result.folder).info.options["rounds"] == "single"
+    settings = json.loads((result.folder / "config.json").read_text())["settings"]
+    assert (settings["opponents"], settings["eval_agents"]) == (["last"], ["first", "random"])
+    assert settings["options"] == dict(config.load().options)
+    # The run is continued with the same objects.
+    assert train(replace(config, resume=True, steps=256)).steps == 256
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "x"
+    words = ["tic_tac_dice", "--out", str(out), "--steps", "128", "--option", "rounds=single", "size=3"]
+    words += ["--eval-agents", "random", "--opponents", "random", "greedy"]
+    for name, value in TINY.items():
+        if name not in ("game", "hidden"):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    assert main(["train", "ppo", *words, "--hidden", "16"]) == 0
+    assert f"The run is in {out}" in capsys.readouterr().out
+    settings = json.loads((out / "config.json").read_text())["settings"]
+    assert settings["options"] == dict(ttt_envs.load("tic_tac_dice", rounds="single", size=3).options)
+    assert settings["opponents"] == ["random", "greedy"]
+    assert main(["train", "ppo", *words]) == 2
+    assert "holds a run already" in capsys.readouterr().err
+    assert main(["train", "ppo", "tic_tac_dice", "--option", "sise=3", "--out", str(tmp_path / "y")]) == 2
+    assert "did you mean 'size'?" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as status:
+        main(["train", "ppo", "--steps", "128"])
+    assert status.value.code == 2
+    assert "GAME" in capsys.readouterr().err
+    # Settings that are not given are those of the run.
+    assert main(["train", "ppo", "--resume", "--out", str(out), "--steps", "256"]) == 0
+    assert load_network(out).info.steps == 256
+    assert main(["train", "ppo", "--resume", f"--out={out}", "--hidden", "128", "128"]) == 2
+    assert "hidden is [16] there and [128, 128] here" in capsys.readouterr().err.replace("\n", " ")
+
+
+# --- how good it gets ---
+
+
+@pytest.mark.slow
+def test_demo_agent_beats_random(tmp_path: Path) -> None:
+    """What `make demo` trains wins at least 90 % against random, both seats together."""
+    result = train(replace(demo.training_config(demo.Config(), {}, tmp_path / "x", resume=False), quiet=True))
+    (found,) = Score(ttt_envs.load(GAME), every=1, agents=["random"], games=2000, seed=7).measure(
+        agents.load(f"network:{result.folder}"), 0
+    )
+    assert found.win >= 0.9
+
+
+@pytest.mark.slow
+def test_self_play_gets_close_to_best_play_where_dice_decide(tmp_path: Path) -> None:
+    """With the settings of the game's page: a regret below 0.02 a round, and more than half of the rounds won."""
+    settings = {"learning_rate": 5e-3, "anneal": True, "gamma": 1.0, "gae_lambda": 0.3, "entropy": 0.0005}
+    result = train(
+        Config(
+            game="tic_tac_dice",
+            options={"rounds": "single"},
+            steps=8_000_000,
+            self_weight=1.0,
+            past_weight=0.0,
+            eval_every=8_000_000,
+            out=tmp_path / "x",
+            quiet=True,
+            **settings,
+        )
+    )
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    trained = agents.load(f"network:{result.folder},symmetric=true")
+    assert measure_regret(game, trained, games=1000, seed=9).per_game < 0.02
+    (against,) = Score(game, every=1, agents=["greedy"], games=4000, seed=7).measure(trained, 0)
+    assert against.score - 1.5 * against.half_width > 0.5

@@ -1,0 +1,277 @@
+"""Probes: when they are due, their files, and their use by a learner of one's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_training import SMALL_DECK
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.learning import probes
+from ttt_envs.learning.curves import read_rows, write_picture, write_rows
+from ttt_envs.learning.probes import (
+    Exploitability,
+    ExploitabilityRow,
+    Probe,
+    Probes,
+    Regret,
+    RegretRow,
+    Score,
+    ScoreRow,
+    due,
+)
+
+
+@dataclass
+class LengthRow:
+    steps: int
+    plies: float
+
+
+class Length(Probe):
+    """The mean length of a game that the agent plays with itself."""
+
+    name, row, unit = "length", LengthRow, "plies"
+
+    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
+        played = play_games(self.game, [agent], [0] * self.game.num_players, game_seeds(0, 20))
+        return [LengthRow(steps, float(played.lengths.mean()))]
+
+    def draw(self, axes: Any, rows: Sequence[LengthRow]) -> None:
+        axes.plot([row.steps for row in rows], [row.plies for row in rows])
+
+
+class Table(agents.Agent):
+    """A weight for each action and observation; what was played by winners is played more often."""
+
+    name = "table"
+
+    def __init__(self) -> None:
+        self.weights: dict[bytes, np.ndarray] = {}
+
+    def policy(self, view: ttt_envs.View) -> np.ndarray:
+        ones = np.ones(view.game.num_actions)
+        rows = view.masks * np.stack([self.weights.get(row.tobytes(), ones) for row in view.observations])
+        return rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
+
+    def learn(self, game: ttt_envs.Game, seed: int) -> None:
+        """Play 100 games against itself."""
+        batch = ttt_envs.Batch(game, 100, seed=seed)
+        played = []
+        while not batch.done.all():
+            joint = np.full((batch.n, game.num_players), -1)
+            for player in range(game.num_players):
+                acting = np.flatnonzero(batch.acting(player))
+                if len(acting):
+                    view = batch.view(player).take(acting) if len(acting) < batch.n else batch.view(player)
+                    joint[acting, player] = self.act(view)
+                    played += zip(acting, [player] * len(acting), view.observations, joint[acting, player], strict=True)
+            batch.step(joint[np.arange(batch.n), batch.to_move] if not game.simultaneous else joint)
+        for row, player, observation, action in played:
+            weights = self.weights.setdefault(observation.tobytes(), np.ones(game.num_actions))
+            weights[action] = np.clip(weights[action] * np.exp(0.5 * batch.rewards[row, player]), 0.01, 100)
+
+
+def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
+    """A table that learns in a loop, without any library of networks."""
+    game, learner, said, logged = ttt_envs.load("tic_tac_match", **SMALL_DECK), Table(), [], []
+    probes = Probes(
+        [
+            Score(game, every=10, agents=["random"], games=20),
+            Exploitability(game, every=20),
+            Length(game, every=5),
+        ],
+        tmp_path,
+        say=said.append,
+        log=lambda name, value: logged.append((name, value)),
+    )
+    for step in range(20):
+        probes.measure(learner, step)
+        learner.learn(game, seed=step)
+    probes.measure(learner, 20, last=True)
+
+    assert {name: [row.steps for row in rows] for name, rows in probes.rows.items()} == {
+        "score": [0, 10, 20],
+        "exploitability": [0, 20],
+        "length": [0, 5, 10, 15, 20],
+    }
+    for file, name, row in (
+        ("curve", "score", ScoreRow),
+        ("exploitability", "exploitability", ExploitabilityRow),
+        ("length", "length", LengthRow),
+    ):
+        found = read_rows(tmp_path / f"{file}.csv", row)
+        assert [str(each) for each in found] == [str(each) for each in probes.rows[name]]  # nan is not itself
+        assert Image.open(tmp_path / f"{file}.png").size[0] > 300
+    first, last = probes.rows["exploitability"]
+    assert last.policy < first.policy
+    assert (last.snapshots, np.isnan(last.average)) == (0, True)
+    assert f"         20 decisions   exploitability: {last.policy:.3f}" in said
+    assert any(line.startswith("          5 decisions   plies: ") for line in said)
+    assert logged[-1] == ("eval/exploitability", last.policy)
+    assert ("eval/random", probes.rows["score"][0].score) in logged
+
+
+class Counted(Length):
+    """Does not play, and counts."""
+
+    def __init__(self, game: ttt_envs.Game, every: int) -> None:
+        super().__init__(game, every)
+        self.asked: list[int] = []
+
+    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
+        check()
+        self.asked.append(steps)
+        return [LengthRow(steps, float(len(self.asked)))]
+
+
+def test_what_is_due_is_measured_once(tmp_path: Path) -> None:
+    game, agent = ttt_envs.load("tic_tac_dice"), agents.load("random")
+    probe = Counted(game, 100)
+    probes = Probes([probe], tmp_path)
+    for steps in (0, 60, 120, 180, 240, 240):
+        probes.measure(agent, steps)
+    assert probe.asked == [0, 120, 240]
+    probes.measure(agent, 240, last=True)
+    assert probe.asked == [0, 120, 240], "measured a moment ago"
+    # Continued, from before the last measurement: rows of what is no longer true are replaced.
+    again = Counted(game, 100)
+    probes = Probes([again], tmp_path, resume=True)
+    probes.measure(agent, 180)
+    probes.measure(agent, 200)
+    assert again.asked == [200]
+    assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0, 120, 200]
+    # Begun anew, the old curve is replaced.
+    Probes([Counted(game, 100)], tmp_path).measure(agent, 0)
+    assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0]
+
+
+def test_a_measurement_given_up_is_made_up_for(tmp_path: Path) -> None:
+    game, agent = ttt_envs.load("tic_tac_dice", rounds="single"), agents.load("random")
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    for probe in (
+        Counted(game, 100),
+        Score(game, every=100, agents=["random"], games=2),
+        Regret(game, every=100, games=2),
+        Exploitability(ttt_envs.load("tic_tac_match", **SMALL_DECK), every=100),
+    ):
+        interrupted = Probes([probe], tmp_path, check=stop)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.measure(agent, 100)
+        assert not list(tmp_path.iterdir())
+    probes = Probes([probe := Counted(game, 100)], tmp_path, resume=True)
+    probes.measure(agent, 130)
+    assert probe.asked == [130]
+
+
+def test_due() -> None:
+    assert due(0, -1, 100)
+    assert due(50, -1, 100)
+    assert due(100, 0, 100)
+    assert due(250, 199, 100)
+    assert not due(199, 100, 100)
+    assert not due(50, 0, 100)
+
+
+def test_probes_that_cannot_measure_are_refused(tmp_path: Path) -> None:
+    game = ttt_envs.load("tic_tac_dice")
+    for every in (0, -5):
+        with pytest.raises(ValueError, match="every must be at least 1"):
+            Counted(game, every)
+    with pytest.raises(ValueError, match="two probes would write the same files: length, length"):
+        Probes([Counted(game, 1), Length(game, 1)], tmp_path)
+    with pytest.raises(ValueError, match="two players"):
+        Exploitability(ttt_envs.load("tic_tac_match", players=4), every=1)
+    with pytest.raises(ValueError, match="regret cannot be measured"):
+        Regret(ttt_envs.load("tic_tac_match"), every=1)
+
+
+def test_regret_where_the_oracle_knows_little() -> None:
+    agent = agents.load("random")
+    probe = Regret(ttt_envs.load("super_tic_tac_toe"), every=1, games=20)
+    (row,) = rows = probe.measure(agent, 7)
+    found = measure_regret(probe.game, agent, games=20)
+    assert (row.steps, row.per_game, row.measured) == (7, found.per_game, found.measured)
+    assert row.measured < 0.05
+    assert probe.text(rows).startswith("regret a game: at least 0.0")
+    assert probe.scalars(rows) == {"eval/regret": row.per_game}
+
+    probe = Regret(ttt_envs.load("super_tic_tac_toe", random_opening_plies=16), every=1, games=2)
+    rows = probe.measure(agent, 0)
+    assert np.isnan(rows[0].per_game)
+    assert probe.text(rows) == "regret: not known of any decision"
+    assert probe.scalars(rows) == {}
+
+
+def test_score_counts_each_seat_equally() -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    (row,) = Score(game, every=1, agents=["random"], games=200).measure(agents.load("greedy"), 3)
+    assert row.win > 0.5
+    assert row.score == pytest.approx(row.win + row.draw / 2)
+    (row,) = Score(game, every=1, agents=["greedy"], games=200).measure(agents.load("greedy"), 3)
+    assert abs(row.score - 0.5) < 3 * row.half_width
+    assert 0 < row.half_width < 0.03, "a seed is played from both seats, and its games belong together"
+    (row,) = Score(game, every=1, agents=["random"], games=200).measure(agents.load("alphabeta:depth=2"), 3)
+    assert row.half_width > 0.005, "also after a clean record"
+
+
+def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, given, rewards = ttt_envs.load("super_tic_tac_toe"), [], np.array([[1, -1], [0, 0], [-1, 1], [-1, 1]])
+
+    def noted(game: Any, lineup: Any, seats: np.ndarray, seeds: np.ndarray, **_: Any) -> Any:
+        given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
+        return replace(play_games(game, lineup, seats, seeds), rewards=rewards.astype(np.float32))
+
+    monkeypatch.setattr(probes, "play_games", noted)
+    (row,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)
+    assert sorted(given) == [(seats, seed) for seats in ((0, 1), (1, 0)) for seed in sorted(game_seeds(0, 2).tolist())]
+    # A win and a draw as player 0, two wins as player 1.
+    assert (row.win, row.draw, row.loss, row.score) == (0.75, 0.25, 0, 0.875)
+
+
+@pytest.mark.parametrize("values", [(1.0, 0.05), (1.0, 0.5), (1.0, np.nan), (0.0, 0.0)])
+def test_rows_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, values: tuple[float, float]) -> None:
+    rows = [ExploitabilityRow(k, value, 0.01 * value, np.nan, np.nan, 0) for k, value in enumerate(values)]
+    write_rows(tmp_path / "x.csv", ExploitabilityRow, rows)
+    assert str(read_rows(tmp_path / "x.csv", ExploitabilityRow)) == str(rows)
+    probe = Exploitability(ttt_envs.load("tic_tac_match", **SMALL_DECK), every=1)
+    scales = []
+
+    def draw(axes: Any) -> None:
+        probe.draw(axes, rows)
+        scales.append(axes.get_yscale())
+
+    write_picture(tmp_path / "x.png", "title", "steps", "unit", draw)
+    assert Image.open(tmp_path / "x.png").size[0] > 300
+    assert scales == ["log" if values == (1.0, 0.05) else "linear"]
+
+
+#: Curves with other columns, or cells that nobody wrote.
+FOREIGN = (
+    "a,b,c\n",
+    "plies,steps\n1,1\n",
+    "",
+    "\n",
+    "steps,plies\n1,1,1\n",
+    "steps,plies\n-5,1\n",
+    "steps,plies\n\0,1\n",
+)
+
+
+def test_a_damaged_curve_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "curve.csv"
+    for text in ("steps,agent\n1,random\n", "steps,plies\nx,1\n", "steps,pls\n1,1\n", "steps,plies\n1\n", *FOREIGN):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"curve\.csv is damaged"):
+            read_rows(path, LengthRow)
+    assert read_rows(tmp_path / "none.csv", RegretRow) == []

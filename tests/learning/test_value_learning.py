@@ -1,0 +1,260 @@
+"""Value learning: what it learns from, what it writes, resuming."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents.networks import load_network
+from ttt_envs.learning import loop
+from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.loop import Buffer
+from ttt_envs.learning.nets import Net
+from ttt_envs.learning.probes import Exploitability
+from ttt_envs.learning.value_learning import Config, MatrixGames, train
+from ttt_envs.storage.tensors import read_tensors
+
+TINY: dict[str, Any] = {
+    "game": "super_tic_tac_toe",
+    "num_envs": 16,
+    "steps": 512,
+    "warm_up": 64,
+    "batch": 32,
+    "hidden": (16,),
+    "eval_every": 256,
+    "eval_games": 4,
+    "save_every": 128,
+    "quiet": True,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "x"
+    result = train(Config(**TINY, out=path))
+    assert result.finished
+    assert result.steps == 512
+    return path
+
+
+def test_run_folder(folder):
+    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
+    assert {path.name for path in folder.iterdir()} == {*files, "tensorboard"}
+    assert {"train/loss", "time/steps_per_second"} < set(read_log(folder / "log.jsonl")[1])
+    info = load_network(folder).info
+    assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "q", (16,), 512)
+    assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64
+    for spec in (f"network:{folder}", f"lookahead:{folder}"):
+        batch = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 4, seed=0)
+        batch.step(agents.load(spec).act(batch.view()))
+
+
+def test_the_same_seed_learns_the_same(folder, tmp_path):
+    train(Config(**TINY, out=tmp_path / "y"))
+    one, two = (load_network(path)(np.eye(190, dtype=np.int8))["q"] for path in (folder, tmp_path / "y"))
+    assert np.array_equal(one, two)
+
+
+def test_a_run_is_resumed(tmp_path):
+    first = train(Config(**{**TINY, "steps": 256}, out=tmp_path / "x"))
+    before = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(Config(**TINY, out=tmp_path / "x"))
+    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
+    assert (first.steps, second.steps) == (256, 512)
+    assert {row.steps for row in second.rows["score"]} == {0, 256, 512}
+    after = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
+    assert 0 < np.abs(after - before).max() < 0.5, "it goes on from what was learned"
+
+
+@pytest.mark.parametrize(("optimizer", "flat"), [("muon", True), ("adam", False)])
+def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
+    """Muon's steps of hidden layers have singular values that are much alike, those of Adam have not; both resume."""
+    settings = {**TINY, "optimizer": optimizer, "hidden": (16, 16), "warm_up": 16, "steps": 80}
+    kept = []
+    for steps in (80, 96):
+        train(Config(**{**settings, "steps": steps}, out=tmp_path / "x", resume=steps > 80))
+        kept.append(read_tensors(tmp_path / "x" / RESUME, RESUME_FORMAT)[1])
+        assert sum(name.startswith("muon.") for name in kept[-1]) == (2 if flat else 0), "the momentum of two matrices"
+    for layer in ("net.body.0.weight", "net.body.1.weight"):
+        scales = np.linalg.svd(kept[1][layer] - kept[0][layer], compute_uv=False)
+        assert (scales[4] > 0.6 * scales[0]) == flat, scales
+
+
+def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
+    rounds, add = [], Buffer.add
+
+    def added(self, *given):
+        rounds.append(1)
+        add(self, *given)
+
+    def interrupted(self):
+        if len(rounds) == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Buffer, "add", added)
+    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
+    result = train(Config(**{**TINY, "eval_every": 512}, out=tmp_path / "x"))
+    assert not result.finished
+    assert result.steps == 12 * 16
+    assert load_network(tmp_path / "x").info.steps == result.steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "a game of two sides"),
+        ({"precision": "low"}, "precision=.low. must be"),
+        ({"optimizer": "sgd"}, "optimizer=.sgd. must be"),
+        ({"buffer": 3}, "buffer must be at least num_envs"),
+        ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
+        ({"hidden": ()}, "hidden must be"),
+        ({"warm_up": 0}, "warm_up must be a whole number from 1"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_buffer_keeps_the_latest():
+    buffer = Buffer(5)
+    for k in range(4):
+        buffer.add({"observations": np.full((2, 190), k, np.int8), "values": np.full(2, k, np.float32)})
+    assert sorted(buffer.rows["values"].tolist()) == [1, 2, 2, 3, 3]
+    found = buffer.sample(50, np.random.default_rng(0))
+    assert (found["observations"][:, 0] == found["values"]).all()
+    assert set(found["values"].tolist()) == {1, 2, 3}
+
+
+def test_it_learns_who_wins_at_once(tmp_path):
+    """After a few thousand positions, actions that end a round are valued much as what they pay."""
+    config = Config(
+        game="tic_tac_dice",
+        options={"rounds": "single"},
+        num_envs=128,
+        steps=40_000,
+        warm_up=1000,
+        batch=512,
+        updates=2,
+        hidden=(64,),
+        eval_every=40_000,
+        eval_games=2,
+        average=0.05,
+        quiet=True,
+        out=tmp_path / "x",
+    )
+    train(config)
+    game, network = config.load(), load_network(tmp_path / "x")
+    batch, player = ttt_envs.Batch(game, 600, seed=9), agents.load("random")
+    for _ in range(5):
+        batch.step(player.act(batch.view()))
+    view = batch.view(rows=np.flatnonzero(~batch.done))
+    exact = game.oracle().action_values(view.sample_worlds(), view.players)
+    found = network(view.observations)["q"]
+    assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.6
+
+
+# --- choices at once ---
+
+AT_ONCE: dict[str, Any] = {
+    **TINY,
+    "game": "operation_tic_tac_toe",
+    "options": {"mode": "round", "specialists": "none,none", "max_idle_turns": 1},
+}
+
+
+def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
+    """The same seed learns the same; a resumed run goes on; both agents mix."""
+    for name in ("x", "y"):
+        assert train(Config(**AT_ONCE, out=tmp_path / name)).finished
+    info = load_network(tmp_path / "x").info
+    assert (info.kind, info.squash, info.values, info.steps) == ("policy+value", True, 1, 512)
+    game = Config(**AT_ONCE).load()
+    view = ttt_envs.Batch(game, 4, seed=0).view(0)
+    one, two = (load_network(tmp_path / name)(view.observations) for name in ("x", "y"))
+    assert all(np.array_equal(one[head], two[head]) for head in ("policy", "value"))
+    second = train(Config(**{**AT_ONCE, "steps": 768}, out=tmp_path / "x", resume=True))
+    assert (second.steps, second.finished) == (768, True)
+    assert not np.array_equal(load_network(tmp_path / "x")(view.observations)["policy"], one["policy"])
+    for spec in ("network", "lookahead"):
+        policy = agents.load(f"{spec}:{tmp_path}/x").policy(view)
+        assert np.allclose(policy.sum(axis=1), 1)
+        assert ((policy > 0.01).sum(axis=1) > 1).all()
+
+
+def test_an_extended_search_gives_the_targets():
+    """Where a use of an ability can follow, values differ from those of the network's own word on it."""
+    changes = {"options": {"mode": "round", "specialists": "pusher,mole"}, "num_envs": 32}
+    found = []
+    for extend in (False, True):
+        config = Config(**{**AT_ONCE, **changes}, extend=extend)
+        backup, batch = MatrixGames(config, config.load()), ttt_envs.Batch(config.load(), 32, seed=0)
+        torch.manual_seed(0)
+        rows, _ = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+        found.append(rows["values"])
+    assert not np.allclose(*found)
+
+
+def test_each_metric_is_measured_as_often_as_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(Exploitability, "_of", lambda self, agent, check: (0.5, 0.0))
+    settings = {**AT_ONCE, "exploitability_every": 128, "eval_every": 10**9}
+    rows = train(Config(**settings, out=tmp_path / "x")).rows
+    assert [row.steps for row in rows["exploitability"]] == [0, 128, 256, 384, 512]
+    assert {row.steps for row in rows["score"]} == {0, 512}
+
+
+def test_both_players_learn_from_their_own_views():
+    """Values are negated for player 1, and policies stand beside the observation of whom they are for."""
+    config = Config(**{**AT_ONCE, "num_envs": 64, "exploration": 0.0})
+    game = config.load()
+    backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 64, seed=0, auto_reset=True)
+    torch.manual_seed(0)
+    net, generator = Net(backup.info), np.random.default_rng(0)
+    for _ in range(6):
+        views = [batch.view(player) for player in range(2)]
+        rows, actions = backup.label(net, batch, generator)
+        batch.step(actions)
+        assert np.array_equal(rows["values"][:64], -rows["values"][64:])
+        for player, view in enumerate(views):
+            mine = slice(64 * player, 64 * player + 64)
+            assert np.array_equal(rows["observations"][mine], view.observations)
+            policies = rows["policies"][mine]
+            assert np.array_equal(~np.isnan(policies), view.masks)
+            assert np.abs(np.nansum(policies.astype(float), axis=1) - 1).max() < 1e-2
+            assert (policies[np.arange(64), actions[:, player]] > 0).all(), "without exploration: of the equilibrium"
+
+
+def test_exploration_meets_every_action():
+    config = Config(**{**AT_ONCE, "num_envs": 512, "exploration": 1.0})
+    game = config.load()
+    backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 512, seed=0)
+    _, actions = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+    for player in range(2):
+        counts = np.array([np.bincount(actions[:, player], minlength=game.num_actions)])
+        assert ((counts > 0) == batch.masks(player).any(axis=0)).all()
+        assert counts.max() < 4 * 512 / 9
+
+
+@pytest.mark.slow
+def test_it_learns_the_values_of_an_equilibrium(tmp_path):
+    """After a few thousand positions its values are much as those of the oracle."""
+    changes = {"options": {**AT_ONCE["options"], "max_idle_turns": 2}, "num_envs": 128, "batch": 512, "hidden": (64,)}
+    learning = {"steps": 16_000, "warm_up": 1000, "updates": 4, "average": 0.05, "eval_every": 16_000, "eval_games": 2}
+    config = Config(**{**AT_ONCE, **changes, **learning}, out=tmp_path / "x")
+    train(config)
+    game, network = config.load(), load_network(tmp_path / "x")
+    batch, player = ttt_envs.Batch(game, 400, seed=9), agents.load("random")
+    for _ in range(5):
+        batch.step(np.stack([player.act(batch.view(seat)) for seat in range(2)], axis=1))
+    rows = np.flatnonzero(~batch.done)
+    exact = game.oracle().value(batch.states[rows], 0)
+    for seat, sign in enumerate((1, -1)):
+        found = network(batch.observations(seat)[rows])["value"][:, 0]
+        assert np.corrcoef(found, sign * exact)[0, 1] > 0.6

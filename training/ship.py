@@ -1,0 +1,408 @@
+"""Make the agents that are shipped: train them, measure them, write their cards and the page of results.
+
+    python -m training.ship super_tic_tac_toe/ntuple --runs runs/shipped
+    python -m training.ship super_tic_tac_toe/ntuple --measure score:greedy milliseconds
+    python -m training.ship --render
+
+What each agent is stands in training/recipes.toml. Training runs go to RUNS/GAME/NAME/seed-K; those that are there
+already are continued, or taken as they are if they are finished; figures that were measured of the same weights before
+an interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With
+--measure nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone,
+only docs/results.md, the table in README.md and the cards' pages are written anew.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+import ttt_envs
+from training.layouts import regrets
+from ttt_envs import agents
+from ttt_envs.agents.networks import FILE
+from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
+from ttt_envs.agents.ntuples import FORMAT as NTUPLES_FORMAT
+from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.evaluation import exploitability, regret, tournament
+from ttt_envs.evaluation.reports.intervals import t_interval
+from ttt_envs.learning.seeds import folders_of
+from ttt_envs.storage.files import write_whole
+from ttt_envs.storage.tensors import read_tensors, write_tensors
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAINED = ROOT / "agents" / "trained"
+RECIPES = Path(__file__).with_name("recipes.toml")
+RESULTS = ROOT / "docs" / "results.md"
+_BEGIN, _END = "<!-- results: made by python -m training.ship --render -->", "<!-- end of results -->"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings."""
+
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[GAME/NAME ...]")] = ()
+    """Agents to make, as recipes.toml names them."""
+    runs: Path = Path("runs/shipped")
+    """Folder of the training runs."""
+    measure: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[MEASURE[:AGAINST] ...]")] = ()
+    """Measure these figures of the shipped weights again, such as score:greedy or milliseconds, and those that a card
+    lacks; train nothing. Other figures, and those of other training seeds, stay as they are; the texts become those of
+    recipes.toml."""
+    render: bool = False
+    """Write the pages anew from the cards that are there."""
+    seed: int = 1
+    """Seed of the measurements."""
+
+
+def recipes() -> dict[str, dict[str, Any]]:
+    """GAME/NAME -> the recipe."""
+    games = tomllib.loads(RECIPES.read_text())
+    return {f"{game}/{name}": recipe for game, named in games.items() for name, recipe in named.items()}
+
+
+def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
+    """The finished runs of all seeds, trained if they are not there yet."""
+    program, *words = shlex.split(recipe["train"])
+    assert program == "ttt"
+    resume = ["--resume"] if folder.exists() else []
+    command = [sys.executable, "-m", "ttt_envs", *words, "--seeds", str(recipe["seeds"]), *resume, "--out", str(folder)]
+    console.print(f"training: {shlex.join(command)}", highlight=False)
+    if subprocess.run(command, cwd=ROOT).returncode:
+        raise SystemExit(f"training in {folder} ended with an error")
+    return folders_of(folder) or [folder]  # one seed has no folder of its own
+
+
+def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
+    """Train and measure an agent, and write its folder."""
+    game_id, own = name.split("/")
+    runs = train(recipe, config.runs / game_id / own, console)
+    folder = TRAINED / game_id / own
+    folder.mkdir(parents=True, exist_ok=True)
+    facts, tensors = read_tensors(runs[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
+    form = facts.pop("format")
+    write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
+    run = json.loads((runs[0] / "config.json").read_text())
+    weights = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *runs])).hexdigest()
+    kept = config.runs / game_id / own / "measured.json"
+    known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    outcomes = []
+    for wanted in recipe["outcomes"]:
+        key = json.dumps([weights, recipe["agent"], wanted, config.seed])
+        if key not in known:
+            console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
+            known[key] = asdict(measured(game_id, own, recipe, wanted, folder, runs, config.seed))
+            write_whole(kept, json.dumps(known, indent=2) + "\n")
+        outcomes.append(Outcome(**{**known[key], "seeds": tuple(known[key]["seeds"])}))
+        console.print(f"    {outcomes[-1].value:.4f} ({outcomes[-1].low:.4f} to {outcomes[-1].high:.4f})")
+    card = Card(
+        game=game_id,
+        name=own,
+        title=recipe["title"],
+        best=recipe.get("best", False),
+        agent=recipe["agent"],
+        method=recipe["method"],
+        weaknesses=recipe["weaknesses"],
+        train=f"{recipe['train']} --seeds {recipe['seeds']}",
+        seed=run["settings"]["seed"],
+        steps=facts["steps"],
+        seconds=run["seconds"],
+        versions=run["versions"],
+        machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        outcomes=tuple(outcomes),
+    )
+    write_card(folder, card)
+
+
+def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
+    """Measure figures of a shipped agent again, and write its card."""
+    game_id, own = name.split("/")
+    folder = TRAINED / game_id / own
+    card = read_card(folder)
+    known = {(each.measure, each.against, each.games, as_json(each.options)): each for each in card.outcomes}
+    names = {f"{wanted['measure']}:{wanted.get('against', '')}".rstrip(":") for wanted in recipe["outcomes"]}
+    for each in config.measure:
+        if each not in names:
+            raise SystemExit(f"{name} has no figure {each!r}; it has {', '.join(sorted(names))}")
+    outcomes: list[Outcome] = []
+    for wanted in recipe["outcomes"]:
+        what = wanted["measure"], wanted.get("against", "")
+        old = known.get((*what, wanted.get("games", 0), as_json(wanted.get("options", {}))))
+        if old is not None and ":".join(what).rstrip(":") not in config.measure:
+            outcomes.append(old)
+            continue
+        console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
+        new = measured(game_id, own, recipe, wanted, folder, [folder], config.seed)
+        outcomes.append(replace(new, seeds=old.seeds if old is not None else ()))
+        console.print(f"    {new.value:.4f} ({new.low:.4f} to {new.high:.4f})")
+    texts = {key: recipe[key] for key in ("title", "agent", "method", "weaknesses")}
+    write_card(folder, replace(card, **texts, best=recipe.get("best", False), outcomes=tuple(outcomes)))
+
+
+def as_json(options: dict[str, Any]) -> str:
+    """Options as a text, to be compared."""
+    return json.dumps(options, sort_keys=True)
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write the card of an agent in its folder."""
+    write_whole(folder / CARD, json.dumps(asdict(card), indent=2) + "\n")
+
+
+def measured(
+    game_id: str, own: str, recipe: dict[str, Any], wanted: dict[str, Any], folder: Path, runs: list[Path], seed: int
+) -> Outcome:
+    """One figure of the shipped weights, and of the other seeds' where that is asked for."""
+    options, games = wanted.get("options", {}), wanted.get("games", 0)
+    game, against = ttt_envs.load(game_id, **options), wanted.get("against", "")
+    text = wanted.get("agent", recipe["agent"])
+    several = [ttt_envs.load(game_id, **options, **more) for more in wanted.get("over", [])]
+
+    def of(weights: Path) -> tuple[float, float, float]:
+        playing = text.format(folder=weights)
+        if several:
+            return (mean_figure(several, playing, wanted["measure"], against, games, seed),) * 3
+        return figure(game, playing, wanted["measure"], against, games, seed)
+
+    value, low, high = of(folder)
+    others = [of(run)[0] for run in (runs[1:] if wanted.get("each_seed") else [])]
+    given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
+    shown = text.format(folder=f"agents/trained/{game_id}/{own}")
+    on_layouts = wanted["measure"] == "layouts"
+    verb = {"score": "ttt tournament", "layouts": "python -m training.layouts"}
+    words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game_id}"]
+    words += [f"--option {given}"] if given and not on_layouts else []
+    words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
+    words += [f"--{'layouts' if on_layouts else 'games'} {games}"] if games else []
+    command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m training.ship"
+    if "over" in wanted:
+        command = f"python -m training.ship {game_id}/{own} --measure {shlex.quote(wanted['measure'] + ':' + against)}"
+    return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
+
+
+def mean_figure(games: Sequence[Game], text: str, measure: str, against: str, number: int, seed: int) -> float:
+    """The mean of a figure over several games, each of which is printed; a process for each core measures them."""
+    found = []
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        waiting = [
+            pool.submit(_figure_of, game.id, dict(game.options), text, measure, against, number, seed) for game in games
+        ]
+        for game, value in zip(games, waiting, strict=True):
+            found.append(value.result())
+            print(f"    {found[-1]:.4f} {dict(game.options)}", flush=True)
+    return float(np.mean(found))
+
+
+def _figure_of(
+    game_id: str, options: dict[str, Any], text: str, measure: str, against: str, games: int, seed: int
+) -> float:
+    """The figure of a game that is loaded anew, in a process of its own."""
+    return figure(ttt_envs.load(game_id, **options), text, measure, against, games, seed, quiet=True)[0]
+
+
+def figure(
+    game: Game, text: str, measure: str, against: str, games: int, seed: int, quiet: bool = False
+) -> tuple[float, float, float]:
+    """A figure and its interval; `quiet`: without a progress bar."""
+    agent = agents.load(text)
+    if measure == "score":
+        rated = _whole(tournament(game, [agent, against], games=games, seed=seed, quiet=quiet)).ratings
+        return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
+    if measure == "regret":
+        (found,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
+        return found.per_game, *found.per_game_interval
+    if measure == "layouts":
+        mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
+        return mean, mean - width, mean + width
+    if measure == "exploitability":
+        (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
+        return known.exploitability, *known.interval
+    assert measure == "milliseconds", measure
+    return milliseconds(game, agent)
+
+
+def _whole(report: Any) -> Any:
+    """The report; raises KeyboardInterrupt if the measurement was interrupted: part of it is no figure for a card."""
+    if not report.complete:
+        raise KeyboardInterrupt
+    return report
+
+
+def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
+    """Median processor time of a move in positions of random games, one at a time, and its quartiles.
+
+    What else the machine does hardly changes it.
+    """
+    batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
+    generator = np.random.default_rng(0)
+    stop = generator.integers(0, 40, positions)
+    views = []
+    for ply in range(40):
+        for row in np.flatnonzero((stop == ply) & ~batch.done):
+            player = 0 if game.simultaneous else int(batch.to_move[row])
+            views.append(batch.view(player, np.array([row])) if game.simultaneous else batch.view(rows=np.array([row])))
+        if game.simultaneous:
+            actions = np.stack([other.act(batch.view(player)) for player in range(game.num_players)], axis=1)
+        else:
+            actions = other.act(batch.view())
+        batch.step(actions)
+    views = [view for view in views if view.masks.any()]
+    agent.act(views[0])  # compiles
+    seconds = []
+    for view in views:
+        start = time.process_time()
+        agent.act(view)
+        seconds.append(1e3 * (time.process_time() - start))
+    low, middle, high = np.percentile(seconds, (25, 50, 75))
+    return float(middle), float(low), float(high)
+
+
+# --- pages ---
+
+_MEANING = {
+    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
+    "regret": "reward lost to best play in a game, {games} games",
+    "layouts": "reward lost to best play in a round, {games} layouts that were solved",
+    "exploitability": "what a best response wins against it in a game",
+    "milliseconds": "milliseconds of processor time a move, median and quartiles",
+}
+#: What README's table calls a measure.
+_NAMES = {"layouts": "regret on layouts"}
+
+
+def _value(outcome: Outcome) -> str:
+    digits = 3 if outcome.measure == "score" else 4 if outcome.measure != "milliseconds" else 1
+    text = f"{outcome.value:.{digits}f}"
+    return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
+
+
+def _short(outcome: Outcome) -> str:
+    """What README's table calls a figure."""
+    if outcome.measure == "score":
+        return outcome.against
+    name = _NAMES.get(outcome.measure, outcome.measure)
+    return f"{name}, {outcome.against}" if outcome.against else name
+
+
+def _meaning(outcome: Outcome) -> str:
+    text = _MEANING[outcome.measure].format(against=outcome.against, games=outcome.games)
+    return text if outcome.measure == "score" or not outcome.against else f"{text}, {outcome.against}"
+
+
+def _options(outcome: Outcome) -> str:
+    return ", ".join(f"{key}={as_text(each)}" for key, each in outcome.options.items())
+
+
+def rows(card: Card) -> Iterator[str]:
+    """The rows of a card's table."""
+    yield "| measure | value | other training seeds | options |"
+    yield "|:--|--:|:--|:--|"
+    for each in card.outcomes:
+        others = ", ".join(f"{value:.3f}" for value in each.seeds) or "–"
+        yield f"| {_meaning(each)} | {_value(each)} | {others} | {_options(each) or '–'} |"
+
+
+def page(card: Card) -> str:
+    """The page beside a card."""
+    versions = ", ".join(f"{name} {version}" for name, version in card.versions.items())
+    commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
+    agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
+    also = f", also as `trained:{card.game}`" if card.best else ""
+    lines = [
+        f"# {card.game}/{card.name}: {card.title}",
+        "",
+        f"`trained:{card.game}/{card.name}`{also}. Plays as `{agent}`, with NumPy and Numba alone.",
+        "",
+        card.method,
+        "",
+        *rows(card),
+        "",
+        "Intervals are over games of the shipped weights, at 95 %.",
+        "",
+        f"**Weaknesses.** {card.weaknesses}",
+        "",
+        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a machine of {card.machine} "
+        f"with other work beside it; {versions}.",
+        "",
+        "**Commands of the figures.**",
+        "",
+        commands,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def results(found: list[Card]) -> str:
+    """The page of all results."""
+    lines = [
+        "# Results",
+        "",
+        "What the agents that come with the library reach, from their cards in `agents/trained`.",
+        "`python -m training.ship --render` writes this page; `python -m training.ship GAME/NAME` trains and measures",
+        "an agent anew.",
+        "",
+    ]
+    for game_id in ttt_envs.GAMES:
+        of_game = [card for card in found if card.game == game_id]
+        if of_game:
+            lines += [f"## {ttt_envs.load(game_id).title}", ""]
+        for card in of_game:
+            lines += [f"### `trained:{card.game}/{card.name}`", "", f"{card.title}. {card.method}", "", *rows(card), ""]
+            lines += [f"Trained in {card.seconds:,.0f} s by `{card.train}`. {card.weaknesses}", ""]
+    return "\n".join(lines)
+
+
+def table(found: list[Card]) -> str:
+    """README's table: the agents and their figures, without the networks of plain PPO."""
+    lines = ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
+    for card in found:
+        if card.name.startswith("ppo"):
+            continue
+        shown = [each for each in card.outcomes if each.measure != "milliseconds"]
+        figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
+        times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
+        name = f"`trained:{card.game}/{card.name}`"
+        lines.append(f"| {name} | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |")
+    return "\n".join(lines)
+
+
+def render() -> None:
+    """Write the cards' pages, docs/results.md and README's table."""
+    found = cards()
+    for card in found:
+        write_whole(TRAINED / card.game / card.name / "README.md", page(card))
+    write_whole(RESULTS, results(found))
+    readme = (ROOT / "README.md").read_text()
+    before, rest = readme.split(_BEGIN)
+    _, after = rest.split(_END)
+    write_whole(ROOT / "README.md", f"{before}{_BEGIN}\n{table(found)}\n{_END}{after}")
+
+
+def main() -> None:
+    """Command line."""
+    config = tyro.cli(Config, prog="python -m training.ship", description=__doc__)
+    console, known = Console(), recipes()
+    for name in config.names:
+        if name not in known:
+            raise SystemExit(f"unknown agent {name!r}; recipes.toml has {', '.join(known)}")
+        (remeasure if config.measure else ship)(name, known[name], config, console)
+    render()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,385 @@
+"""Play many games at once between agents. Tournaments, measurements and films of games are built on this.
+
+Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, by
+way of the states and of `View`, so a game is the same whatever else is played beside it.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, as_agent
+from ttt_envs.agents.base import AgentFailed, Fault
+from ttt_envs.core.batch import acting_players
+from ttt_envs.core.game import Game, explain
+from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import forfeit
+
+#: Called with (games finished since the start, all games).
+Progress = Callable[[int, int], None]
+
+#: Games that are played side by side at most, unless a caller asks for more.
+LARGEST_CHUNK = 4096
+
+_FIRST_CHUNK, _LARGEST_RECORDED, _CHUNK_SECONDS = 32, 1024, 4.0
+_MULTIPLIER = np.uint64(0x5851F42D4C957F2D)
+
+
+@dataclass
+class Record:
+    """One game, move by move.
+
+    Attributes:
+        states: structured (T + 1,), the start first, the end last.
+        actions: int64 (T, players), -1 for players who did not act.
+    """
+
+    states: np.ndarray
+    actions: np.ndarray
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An agent's error or illegal action, by which its side lost the game.
+
+    Attributes:
+        agent: its name.
+        game: number of the game.
+        seed: seed of the game.
+        player: the player to act.
+        ply: ply of the game.
+        reason: the error.
+        position: the whole position as text, for `Game.parse_state`.
+        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
+    """
+
+    agent: str
+    game: int
+    seed: int
+    player: int
+    ply: int
+    reason: str
+    position: str
+    stderr: str = ""
+
+
+@dataclass
+class Games:
+    """The results of n games.
+
+    Attributes:
+        rewards: float32 (n, players).
+        lengths: int64 (n,), in plies.
+        moves: uint64 (n,), a digest of each game's actions and of what its players see at the end: equal for
+            games that went the same way.
+        seconds: float64 (agents,), time spent in `act` by each agent.
+        decisions: int64 (agents,), positions answered by each agent.
+        spent: float64 (n, players), the seconds of each seat's decisions; those of games that an agent answered
+            together are shared out evenly.
+        records: the games that were to be recorded, by number.
+        actions: the actions of the games of which these were to be kept, by number; as in `Record`.
+        failures: errors and illegal actions of agents, game after game.
+        counts: for each agent, by how much its `counts` have risen.
+    """
+
+    rewards: np.ndarray
+    lengths: np.ndarray
+    moves: np.ndarray
+    seconds: np.ndarray
+    decisions: np.ndarray
+    spent: np.ndarray
+    records: dict[int, Record] = field(default_factory=dict)
+    actions: dict[int, np.ndarray] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    counts: list[dict[str, float]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def game_seeds(seed: int, n: int) -> np.ndarray:
+    """uint64 (n,): the episode seeds of `Batch(game, n, seed=seed)`; the first ones are the same for any n.
+
+    Raises TypeError or ValueError for a wrong seed.
+    """
+    return episode_seeds(new_key(seed), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64))
+
+
+def play_games(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: Any,
+    seeds: Any,
+    *,
+    record: Collection[int] = (),
+    keep: Collection[int] = (),
+    chunk: int | None = None,
+    progress: Progress | None = None,
+    strict: bool = True,
+) -> Games:
+    """Play n games to the end.
+
+    Args:
+        game: from `ttt_envs.load`; any number of players, simultaneous choices and teams included.
+        agents: the players; each is one object, asked for all of its seats at once.
+        seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
+        seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
+        record: numbers of games to keep move by move, with their positions.
+        keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
+        chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
+        progress: callback for the number of finished games.
+        strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
+            strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
+
+    Raises:
+        TypeError, ValueError: arguments of a wrong type or shape; an agent's answer that is no legal action
+            (the error names the agent).
+    """
+    parts = iter_games(
+        game, agents, seats, seeds, record=record, keep=keep, chunk=chunk, progress=progress, strict=strict
+    )
+    return join(list(parts), game, len(agents))
+
+
+def iter_games(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: Any,
+    seeds: Any,
+    *,
+    record: Collection[int] = (),
+    keep: Collection[int] = (),
+    chunk: int | None = None,
+    together: int = 1,
+    progress: Progress | None = None,
+    strict: bool = True,
+) -> Iterator[Games]:
+    """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
+
+    Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some.
+    Time that the caller spends on a chunk counts as the chunk's.
+    """
+    agents = [as_agent(each) for each in agents]
+    seeds = np.ascontiguousarray(seeds, np.uint64)
+    seats = np.asarray(seats)
+    n, players = len(seeds), game.num_players
+    if seats.dtype.kind not in "iu" or seats.shape not in ((players,), (n, players)):
+        raise ValueError(f"seats must be whole numbers of shape {(n, players)}, not {seats.dtype} {seats.shape}")
+    if seats.size and not (seats.min() >= 0 and seats.max() < len(agents)):
+        raise ValueError(f"seats must name agents 0 to {len(agents) - 1}, not {seats.min()} to {seats.max()}")
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1, not {chunk}")
+    seats = np.broadcast_to(seats, (n, players))
+    size, first = chunk or _FIRST_CHUNK, 0
+    while first < n:
+        last = min(first + size, n)
+        whole = last - last % together
+        last = whole if whole > first else last
+        started = time.perf_counter()
+        tell = None if progress is None else _shifted(progress, first, n)
+        recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], recorded, kept, tell, strict)
+        games.records = {k + first: each for k, each in games.records.items()}
+        games.actions = {k + first: each for k, each in games.actions.items()}
+        games.failures = [replace(each, game=each.game + first) for each in games.failures]
+        yield games
+        if chunk is None:
+            pace = _CHUNK_SECONDS / max(time.perf_counter() - started, 1e-3)
+            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_RECORDED if record else LARGEST_CHUNK))
+        first = last
+
+
+def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
+    """Chunks put together in order; no chunks give no games."""
+    empty = np.zeros(0, np.int64)
+    return Games(
+        rewards=np.concatenate([np.zeros((0, game.num_players), np.float32), *(p.rewards for p in parts)]),
+        lengths=np.concatenate([empty, *(p.lengths for p in parts)]),
+        moves=np.concatenate([empty.astype(np.uint64), *(p.moves for p in parts)]),
+        seconds=sum((p.seconds for p in parts), np.zeros(agents)),
+        decisions=sum((p.decisions for p in parts), np.zeros(agents, np.int64)),
+        spent=np.concatenate([np.zeros((0, game.num_players)), *(p.spent for p in parts)]),
+        records={k: kept for p in parts for k, kept in p.records.items()},
+        actions={k: kept for p in parts for k, kept in p.actions.items()},
+        failures=[each for p in parts for each in p.failures],
+        counts=[added([p.counts[agent] for p in parts]) for agent in range(agents)],
+    )
+
+
+def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """The sums of counts of the same names."""
+    total: dict[str, float] = {}
+    for each in counts:
+        for name, number in each.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
+    """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
+
+    An agent that fails on many positions at once, and does not say on which, is asked again one by one, so that only
+    the positions that it fails on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for
+    an answer that is not one legal action a position.
+    """
+    masks = view.masks.copy()  # an agent that tries could write into its own
+    faults: dict[int, Fault] = {}
+    try:
+        try:
+            answer = agent.act(view)
+        except AgentFailed as error:
+            if strict:
+                raise
+            answer, faults = error.actions, error.faults
+        try:
+            actions = check_actions(answer, (len(view),), view.game.num_actions)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"agent {agent.name!r}: {error}") from None
+    except Exception as error:
+        if strict:
+            raise
+        if len(view) == 1:
+            return np.full(1, -1), {0: Fault(f"{type(error).__name__}: {error}")}
+        alone = [ask(agent, view.take(np.array([k])), strict=False) for k in range(len(view))]
+        found = {k: faults[0] for k, (_, faults) in enumerate(alone) if faults}
+        return np.concatenate([actions for actions, _ in alone]), found
+    # Action -1 would read the last column of the mask.
+    for k in np.flatnonzero((actions < 0) | ~masks[np.arange(len(view)), actions]).tolist():
+        if k in faults:
+            continue
+        who = f"agent {agent.name!r} as player {view.players[k]}"
+        if actions[k] < 0:
+            reason = f"{who} gave no action (-1) where it has to choose"
+        else:
+            reason = explain(view.game, who, int(actions[k]), masks[k])[0]
+        if strict:
+            raise IllegalAction(f"{reason}; the position:\n{view.text(k)}")
+        faults[k] = Fault(reason)
+    return actions, faults
+
+
+def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
+    return lambda finished: progress(first + finished, n)
+
+
+def _play_chunk(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: np.ndarray,
+    seeds: np.ndarray,
+    record: Sequence[int],
+    keep: Sequence[int],
+    progress: Callable[[int], None] | None,
+    strict: bool,
+) -> Games:
+    n, players = seats.shape
+    states = np.repeat(game.prototype, n)
+    game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)
+    moves = np.zeros(n, np.uint64)
+    seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
+    spent, steps = np.zeros((n, players)), list[tuple[np.ndarray, np.ndarray]]()
+    kept = np.isin(np.arange(n), keep)
+    kept_states = {k: [states[k : k + 1].copy()] for k in record}
+    kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
+    failures: list[Failure] = []
+    before = [dict(agent.counts()) for agent in agents]
+    numbers = np.random.default_rng().integers(2**53, size=(n, players))  # of each player's game: they show nothing
+    told = [a for a, agent in enumerate(agents) if type(agent).games_over is not Agent.games_over]
+    for _ in range(game.max_plies + 1):
+        rows = np.flatnonzero(~states["done"])
+        if progress is not None:
+            progress(n - len(rows))
+        if not len(rows):
+            break
+        joint = np.full((n, players), -1)
+        offenders: dict[int, list[int]] = {}
+        at, by = acting_players(game, states, rows)
+        for a in np.unique(seats[at, by]):
+            mine = seats[at, by] == a
+            games = numbers[at[mine], by[mine]]
+            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], games=games, copy=False)
+            started = time.perf_counter()
+            joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
+            took = time.perf_counter() - started
+            seconds[a] += took
+            decisions[a] += len(view)
+            spent[at[mine], by[mine]] += took / len(view)
+            for k, fault in faults.items():
+                i, player = int(at[mine][k]), int(by[mine][k])
+                position = game.format_state(states[i], None)
+                ply = int(states["ply"][i])
+                failures.append(
+                    Failure(agents[a].name, i, int(seeds[i]), player, ply, fault.reason, position, fault.stderr)
+                )
+                offenders.setdefault(i, []).append(player)
+        for i, guilty in offenders.items():
+            forfeit(game, states, i, guilty)
+            if i in kept_states:
+                kept_states[i][-1] = states[i : i + 1].copy()
+        under_way = rows
+        rows = rows[~states["done"][rows]]
+        played = joint[rows]
+        game.loops.step_rows(states, rows, played)
+        moves[rows] = digest(moves[rows], played)
+        steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
+        for k in set(kept_states) & set(rows.tolist()):
+            kept_states[k].append(states[k : k + 1].copy())
+            kept_actions[k].append(joint[k])
+        over = under_way[states["done"][under_way]]
+        for a in told:
+            mine = seats[over] == a
+            agents[a].games_over(numbers[over][mine], states["rewards"][over][mine])
+    else:
+        raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
+    return Games(
+        rewards=states["rewards"].copy(),
+        lengths=states["ply"].astype(np.int64),
+        moves=moves ^ seen(game, states),
+        seconds=seconds,
+        decisions=decisions,
+        spent=spent,
+        records={
+            k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
+            for k in record
+        },
+        actions=_game_by_game(steps, keep, players),
+        failures=sorted(failures, key=lambda each: each.game),
+        counts=[
+            {name: number - was.get(name, 0) for name, number in agent.counts().items()}
+            for agent, was in zip(agents, before, strict=True)
+        ],
+    )
+
+
+def _game_by_game(
+    steps: Sequence[tuple[np.ndarray, np.ndarray]], keep: Sequence[int], players: int
+) -> dict[int, np.ndarray]:
+    """The actions of some games, int64 (T, players), from the games int64 (k,) and actions (k, players) of each ply."""
+    games = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in steps)])
+    actions = np.concatenate([np.zeros((0, players), np.int32), *(played for _, played in steps)])
+    order = np.argsort(games, kind="stable")  # a game's plies stay in their order
+    first, last = (np.searchsorted(games[order], keep, side) for side in ("left", "right"))
+    return {k: actions[order[a:b]].astype(np.int64) for k, a, b in zip(keep, first, last, strict=True)}
+
+
+def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
+    """The digests uint64 (k,) with the actions int64 (k, players) of one more step; see `Games.moves`."""
+    for column in (played + 2).astype(np.uint64).T:
+        moves = (moves ^ column) * _MULTIPLIER
+        moves ^= moves >> np.uint64(29)
+    return moves
+
+
+def seen(game: Game, states: np.ndarray) -> np.ndarray:
+    """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
+    found = np.empty((game.num_players, len(states), game.observation_size), np.int8)
+    for player in range(game.num_players):
+        game.loops.observe_rows(states, np.full(len(states), player), found[player])
+    rows = np.ascontiguousarray(found.transpose(1, 0, 2))
+    return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

@@ -1,0 +1,121 @@
+"""Compile ahead of time what a worker needs: a game's loops, and the agents' searches.
+
+A kernel is compiled when it is first called, and then found on disk by the next process. An image that was warmed, or a
+node, starts to play at once.
+"""
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttt_envs import agents
+from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.game import Game
+from ttt_envs.core.machine_code import MachineCode
+from ttt_envs.core.options import parameters
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.storage.tables import TableMissing, without_building
+from ttt_envs.wrappers.aec import AECGame
+
+# Positions that an agent is asked about, of a random game.
+_POSITIONS = 4
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """The result of compiling ahead of time.
+
+    Attributes:
+        what: "game loops", or an agent.
+        kernels: number of kernels that were compiled; those found on disk do not count.
+        seconds: time that it took.
+        skipped: the reason why an agent was left out, if it was.
+    """
+
+    what: str
+    kernels: int
+    seconds: float
+    skipped: str = ""
+
+
+def warm(game: Game, given: Sequence[str] | None = None) -> Iterator[Warmed]:
+    """Compile what is not compiled yet, part by part: the game's loops, then each agent by asking it to move.
+
+    Args:
+        game: the game with its options: other options may need other kernels.
+        given: agents, as for `agents.load`; None for all that have a name, need no parameters and play the game. Of
+            these, an oracle is left out whose table would have to be built.
+
+    Raises:
+        ValueError, TypeError, FileNotFoundError, ImportError: as from `agents.load`, or an agent cannot play the game.
+    """
+    lineup = _usual(game) if given is None else {name: agents.load(name) for name in given}
+    for agent in lineup.values():
+        if agent is not None and given is not None:
+            agent.check(game)
+    yield _timed("game loops", lambda: _play(game))
+    view = _positions(game)
+    for name, agent in lineup.items():
+        if agent is None:
+            yield Warmed(name, 0, 0.0, "its table of best play is not built; name it to have it built")
+        elif not agent.interactive:
+            yield _timed(name, lambda agent=agent: agent.act(view))  # type: ignore[misc]
+
+
+def _timed(what: str, work: Callable[[], object]) -> Warmed:
+    before, started = len(MachineCode.compiled), time.perf_counter()
+    work()
+    return Warmed(what, len(MachineCode.compiled) - before, time.perf_counter() - started)
+
+
+def _usual(game: Game) -> dict[str, agents.Agent | None]:
+    """The agents that have a name, need no parameters and play the game; None for one whose table is not built."""
+    found: dict[str, agents.Agent | None] = {}
+    for name, kind in agents.known().items():
+        needed = parameters(kind) if inspect.isclass(kind) else ()
+        if any(each.default is inspect.Parameter.empty for each in needed):
+            continue
+        agent = agents.load(name)
+        try:
+            with without_building():
+                agent.check(game)
+        except ValueError:
+            continue
+        except TableMissing:
+            found[name] = None
+            continue
+        found[name] = agent
+    return found
+
+
+def _play(game: Game) -> None:
+    """Play some games at random, in a batch and as an environment, so that all of the game's loops are called."""
+    batch = Batch(game, 2, seed=0, auto_reset=True)
+    random = agents.load("random")
+    for _ in range(2):
+        joint = np.full((2, game.num_players), -1)
+        for player in range(game.num_players):
+            view = batch.view(player)
+            view.sample_worlds()
+            joint[:, player] = random.act(view)
+        batch.step(joint)
+    env = AECGame(game)
+    env.reset(seed=0)
+    for agent in list(env.agent_iter(2 * game.num_players)):
+        observation, _, over, _, _ = env.last()
+        mask = observation["action_mask"] if observation is not None else np.zeros(1)
+        env.step(None if over or env.terminations[agent] else int(mask.argmax()))
+    play_games(game, [random], np.zeros(game.num_players, np.int64), game_seeds(0, 2))
+
+
+def _positions(game: Game) -> View:
+    """Some positions of a random game, in which a player has a choice."""
+    seats = np.zeros(game.num_players, np.int64)
+    states = play_games(game, [agents.load("random")], seats, game_seeds(0, 1), record=[0]).records[0].states[:-1]
+    states = states[:: max(len(states) // _POSITIONS, 1)]
+    rows, players = acting_players(game, states, np.arange(len(states)))
+    return View(game, states[rows], players, game_seeds(0, len(rows)))

@@ -1,0 +1,296 @@
+"""Records: games as lines of JSON, one line a game, to be kept, filtered and replayed.
+
+    from ttt_envs.evaluation import records
+
+    for record in records.read("games.jsonl", winner="greedy"):
+        print(record.number, record.actions)
+
+A line holds all that its game needs: rules and options, the seed of all chance, and the actions by their names.
+`docs/records.md` describes the keys. `ttt tournament --record` writes such a file, `ttt replay` shows it, and
+`ttt_envs.evaluation.records.replaying` leads back to the positions. What is damaged is refused, with the line named.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.version import __version__
+from ttt_envs.evaluation.arena.play import Failure, Games
+from ttt_envs.storage.files import existing, writing_whole
+from ttt_envs.storage.outside import brief, read_json, with_tuples
+
+#: The name and the version of the format: each line has both.
+FORMAT, VERSION = "ttt-envs game", 1
+
+#: What is played in one ply: the name of an action; or one a player, None for those who do not act.
+Ply = str | tuple[str | None, ...]
+
+# Bytes of a line: a record of the longest game has less than a hundredth of it.
+_LONGEST = 1 << 26
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error or an illegal action, by which a player's side lost the game.
+
+    Attributes:
+        player: the player who was to act.
+        reason: the error.
+    """
+
+    player: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """One game as it was played.
+
+    Attributes:
+        number: number of the game among those that were played together.
+        game: id of the game.
+        options: all options that the game had then; see `registry.game_of_file`.
+        library: version of the library that played it.
+        seed: seed of the episode, from which all chance comes.
+        agents: the agent in each seat, by name.
+        actions: what was played in each ply; texts where one player acts at a time, else one entry a player.
+        rewards: reward of each player, float32 as the shortest decimal number.
+        failures: what ended the game early, after its last action; empty for a game played to its end.
+        seconds: time of each seat's decisions; the only key that differs if the game is played again.
+        digest: `Games.moves`, a digest of the actions and of what the players see at the end.
+        place: the file and the line that it was read from.
+    """
+
+    number: int
+    game: str
+    options: Mapping[str, Any]
+    library: str
+    seed: int
+    agents: tuple[str, ...]
+    actions: tuple[Ply, ...]
+    rewards: tuple[float, ...]
+    failures: tuple[Fault, ...]
+    seconds: tuple[float, ...]
+    digest: int
+    place: str = field(default="", compare=False)
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The agents with a positive reward, each once; empty for a draw."""
+        return tuple(dict.fromkeys(a for a, reward in zip(self.agents, self.rewards, strict=True) if reward > 0))
+
+    def json(self) -> str:
+        """The record as one line."""
+        line = {
+            "format": FORMAT,
+            "version": VERSION,
+            "number": self.number,
+            "game": self.game,
+            "options": self.options,
+            "library": self.library,
+            "seed": str(self.seed),  # JavaScript rounds numbers of more than 53 bits
+            "agents": self.agents,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "failures": [{"player": each.player, "reason": each.reason} for each in self.failures],
+            "seconds": self.seconds,
+            "digest": f"{self.digest:016x}",
+        }
+        return json.dumps(line, ensure_ascii=False, allow_nan=False)
+
+
+# --- writing ---
+
+
+def of_games(
+    game: Game, games: Games, agents: Sequence[str], seats: Any, seeds: Any, first: int = 0
+) -> Iterator[GameRecord]:
+    """The records of those games whose actions were kept.
+
+    Args:
+        game: the game.
+        games: from `play_games(..., keep=...)` or a part of it.
+        agents: names.
+        seats: int (n, players) or (players,), which of `agents` sat in each seat.
+        seeds: uint64 (n,).
+        first: the number of the first of the games.
+    """
+    seats, names = np.broadcast_to(seats, games.rewards.shape), game.action_names
+    failed: dict[int, list[Failure]] = {}
+    for each in games.failures:
+        failed.setdefault(each.game, []).append(each)
+    for k, actions in games.actions.items():
+        plies: list[Ply]
+        if game.simultaneous:
+            plies = [tuple(None if a < 0 else names[a] for a in joint) for joint in actions.tolist()]
+        else:
+            plies = [names[action] for action in actions.max(axis=1).tolist()] if len(actions) else []
+        yield GameRecord(
+            number=first + k,
+            game=game.id,
+            options=dict(game.options),
+            library=__version__,
+            seed=int(seeds[k]),
+            agents=tuple(agents[seat] for seat in seats[k].tolist()),
+            actions=tuple(plies),
+            rewards=tuple(float(str(reward)) for reward in games.rewards[k]),
+            failures=tuple(Fault(each.player, each.reason) for each in failed.get(k, ())),
+            seconds=tuple(round(seconds, 7) for seconds in games.spent[k].tolist()),
+            digest=int(games.moves[k]),
+        )
+
+
+def write(path: str | Path, records: Iterable[GameRecord]) -> int:
+    """Write records, one after the other, to a file that is whole or not there; returns their number.
+
+    A name that ends in .gz gives a compressed file. Raises OSError naming a file that cannot be written.
+    """
+    path, written = Path(path), 0
+    with writing_whole(path) as file:
+        # Without name and time, so that equal records give equal files.
+        out: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.suffix == ".gz" else file
+        for record in records:
+            out.write(record.json().encode() + b"\n")
+            written += 1
+        if out is not file:
+            out.close()
+    return written
+
+
+# --- reading ---
+
+
+def read(
+    path: str | Path,
+    *,
+    number: int | None = None,
+    agent: str | None = None,
+    winner: str | None = None,
+    min_plies: int = 0,
+    max_plies: int | None = None,
+) -> Iterator[GameRecord]:
+    """The records of a file, one after the other; compressed or not.
+
+    Args:
+        path: the file.
+        number: only the game of this number.
+        agent: only games in which this agent played.
+        winner: only games that this agent won, alone or with others; or "draw".
+        min_plies: only games of at least so many plies.
+        max_plies: only games of at most so many plies.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file or a line is damaged, or of another format or version; it names the line.
+    """
+    for place, line in _lines(existing(path, "file of records")):
+        record = _parsed(line, place)
+        if number not in (None, record.number) or (agent is not None and agent not in record.agents):
+            continue
+        if winner is not None and winner not in (record.winners or ("draw",)):
+            continue
+        if min_plies <= len(record.actions) <= (len(record.actions) if max_plies is None else max_plies):
+            yield record
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The lines of a file, each with its place; empty ones are left out."""
+    number = 0
+    with path.open("rb") as plain:
+        packed = plain.peek(2)[:2] == b"\x1f\x8b"
+        with gzip.GzipFile(fileobj=plain) if packed else plain as file:
+            while True:
+                number += 1
+                place = f"{path}, line {number}"
+                try:
+                    line = file.readline(_LONGEST)
+                except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                    raise ValueError(f"{place}: the compressed file is damaged: {error}") from None
+                if not line:
+                    return
+                if len(line) == _LONGEST:
+                    raise ValueError(f"{place}: this is no record of a game: it has more than {_LONGEST} bytes")
+                if line.strip():
+                    yield place, line
+
+
+def _parsed(line: bytes, place: str) -> GameRecord:
+    """The record of a line; ValueError naming its place and what is wrong."""
+    try:
+        found = read_json(line)
+    except ValueError as error:
+        raise ValueError(f"{place}: the line is damaged, it is no JSON: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(f"{place}: this is no record of a game: it lacks the format {FORMAT!r}")
+    version = found.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise ValueError(
+            f"{place}: a record of version {brief(repr(version))}, but ttt-envs {__version__} reads version "
+            f"{VERSION}; it was written by ttt-envs {brief(str(found.get('library')))}"
+        )
+    try:
+        return _checked(found, place)
+    except (KeyError, TypeError, ValueError) as error:
+        what = f"the key {error} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{place}: the record is damaged: {what}") from None
+
+
+def _checked(found: dict[str, Any], place: str) -> GameRecord:
+    """The record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
+    _typed(found, {"number": int, "game": str, "options": dict, "library": str, "seed": str, "digest": str})
+    _typed(found, dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list))
+    agents, rewards, seconds = found["agents"], found["rewards"], found["seconds"]
+    if not all(isinstance(each, str) for each in agents):
+        raise ValueError("agents must be texts")
+    if not len(agents) == len(rewards) == len(seconds) > 0:
+        raise ValueError("agents, rewards and seconds must have one entry a player")
+    if not all(_is_number(each) for each in (*rewards, *seconds)):
+        raise ValueError("rewards and seconds must be numbers")
+    actions = [tuple(each) if isinstance(each, list) else each for each in found["actions"]]
+    for each in actions:
+        if not isinstance(each, str) and not (isinstance(each, tuple) and {type(a) for a in each} <= {str, type(None)}):
+            raise ValueError(f"actions must be names, or lists of names and null, not {brief(repr(each))}")
+    failures = []
+    for each in found["failures"]:
+        _typed(each, {"player": int, "reason": str})
+        failures.append(Fault(each["player"], each["reason"]))
+    "".join(
+        [found["library"], *agents, *(each.reason for each in failures)]
+    ).encode()  # UnicodeEncodeError, if it is none
+    seed, code = int(found["seed"]), int(found["digest"], 16)
+    if not (0 <= seed < 2**64 and 0 <= code < 2**64 and 0 <= found["number"] < 2**63):
+        raise ValueError("seed and digest must be numbers from 0 to 2**64-1, and number one from 0 to 2**63-1")
+    return GameRecord(
+        number=found["number"],
+        game=found["game"],
+        options=with_tuples(found["options"]),
+        library=found["library"],
+        seed=seed,
+        agents=tuple(agents),
+        actions=tuple(actions),
+        rewards=tuple(rewards),
+        failures=tuple(failures),
+        seconds=tuple(seconds),
+        digest=code,
+        place=place,
+    )
+
+
+def _typed(found: Any, kinds: Mapping[str, type]) -> None:
+    """Raise KeyError or TypeError unless `found` is an object with keys of these types."""
+    if not isinstance(found, dict):
+        raise TypeError(f"an object is expected, not {brief(repr(found))}")
+    for name, kind in kinds.items():
+        if type(found[name]) is not kind:
+            raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(found[name]))}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e30

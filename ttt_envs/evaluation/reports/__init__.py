@@ -1,0 +1,1 @@
+"""Reports: tables, charts, pages, progress, and one page of many results."""

@@ -1,0 +1,215 @@
+"""An equilibrium of a small game by CFR+, as a report with the course of its exploitability.
+
+from ttt_envs import evaluation
+
+report = evaluation.solve("some_game", options={"max_turns": 3}, iterations=1000)
+print(report.points[-1].exploitability)
+"""
+
+import io
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, within
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Report, Settings, Table
+from ttt_envs.registry import resolve
+from ttt_envs.solvers import sequence, tree
+from ttt_envs.solvers.cfr import Point, Solver
+from ttt_envs.solvers.sequence import Tree
+from ttt_envs.storage.files import new_folder, write_whole
+
+# A logarithmic scale shows nothing below this, which is 0 but for rounding.
+_ZERO = 1e-12
+
+
+def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree:
+    """`tree.walk`, with its progress on the terminal."""
+    name, found = "walking through the tree", list[Tree]()
+    with Work(found, "positions", hidden=quiet) as work:
+        found.append(
+            tree.walk(game, limit=limit, tell=lambda ply, n: work.tell(ply, f"{name}: ply {ply}, {n:,} positions"))
+        )
+    return found[0]
+
+
+@dataclass(kw_only=True)
+class SolveReport(Report):
+    """An equilibrium, and the course of CFR+ toward it.
+
+    Attributes:
+        tree: the tree that was solved.
+        policy: the last average policy.
+        points: how exploitable the average policy was on the way, at least one.
+        walk_seconds: time of the walk through the tree.
+    """
+
+    tree: Tree
+    policy: tuple[np.ndarray, np.ndarray]
+    points: list[Point]
+    walk_seconds: float
+
+    verb, title, unit = "solve", "Equilibrium by CFR+", "iterations"
+    files = (
+        *("report.md", "results.json", "exploitability.csv", "policy.npz"),
+        *(("exploitability.png",) if find_spec("matplotlib") else ()),
+    )
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target, if there is one, was reached."""
+        target = self.settings["target"]
+        return target is None or self.points[-1].exploitability <= target
+
+    def tables(self) -> list[Table]:
+        """The sections on the fall of the exploitability and on the tree."""
+        rows = [
+            [
+                str(each.iteration),
+                f"{each.exploitability:.2e}",
+                f"{each.nash_conv:.2e}",
+                f"{-each.best_response_1:.6f}",
+                f"{each.best_response_0:.6f}",
+                f"{each.seconds:.1f}",
+            ]
+            for each in self.points[::-5][::-1]
+        ]
+        note = (
+            "Of the average policy: what a best response wins against it, in units of reward, as the mean over both "
+            "seats (exploitability) and as the sum (NashConv). The value of the game for player_0 lies between low and "
+            "high, what the two best responses say. Seconds: of the iterations alone."
+        )
+        header = ["iteration", "exploitability", "NashConv", "low", "high", "seconds"]
+        solved = Table("Exploitability", header, rows, note)
+        sides = enumerate(self.tree.players)
+        sizes = [[f"player_{k}", str(len(mine.sets)), str(mine.sequences - 1)] for k, mine in sides]
+        note = (
+            f"{self.tree.positions} positions, {self.tree.finished} of them finished games, the longest of "
+            f"{self.tree.plies} plies; walked through in {self.walk_seconds:.1f} s."
+        )
+        return [solved, Table("Tree", ["", "information sets", "actions in them"], sizes, note)]
+
+    def remarks(self) -> list[str]:
+        """A warning if the target was not reached."""
+        if self.reached:
+            return []
+        last = self.points[-1]
+        told = f"after {last.iteration} iterations it is {last.exploitability:.2e}"
+        return [f"The target {self.settings['target']:g} was not reached: {told}."]
+
+    def data(self) -> dict[str, Any]:
+        """The curve and the size of the tree."""
+        return {
+            "reached": self.reached,
+            "positions": self.tree.positions,
+            "finished": self.tree.finished,
+            "plies": self.tree.plies,
+            "information_sets": [len(mine.sets) for mine in self.tree.players],
+            "walk_seconds": self.walk_seconds,
+            "points": [asdict(each) for each in self.points],
+        }
+
+    def save_others(self, folder: Path) -> None:
+        """Write the policy, the curve, and report.md."""
+        last = self.points[-1]
+        facts = {"iterations": last.iteration, "exploitability": last.exploitability}
+        sequence.save_policy(folder / "policy.npz", self.tree, self.policy, **facts)
+        names = [each.name for each in fields(Point)]
+        rows = [",".join(str(getattr(each, name)) for name in names) for each in self.points]
+        write_whole(folder / "exploitability.csv", "\n".join([",".join(names), *rows]) + "\n")
+        if "exploitability.png" in self.files:
+            draw_curve(folder / "exploitability.png", self)
+        super().save_others(folder)
+
+
+def draw_curve(path: Path, report: SolveReport) -> None:
+    """Exploitability by iteration as PNG, both axes logarithmic; a linear one where the exploitability gets to 0."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    title = f"{report.game.title}: CFR+ on {report.tree.positions:,} positions"
+    axes.set(title=title, xlabel="iteration", ylabel="exploitability (reward)", xscale="log")
+    values = [each.exploitability for each in report.points]
+    axes.plot([each.iteration for each in report.points], values, marker="o", markersize=3, label="average policy")
+    if min(values) > _ZERO:
+        axes.set(yscale="log")
+    if report.settings["target"]:
+        axes.axhline(report.settings["target"], color="grey", linewidth=0.8, linestyle=":", label="target")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_whole(path, picture.getvalue())
+
+
+def solve(
+    game: str | Game,
+    *,
+    options: Mapping[str, Any] | None = None,
+    iterations: int = 1000,
+    target: float | None = None,
+    limit: int = tree.LIMIT,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> SolveReport:
+    """Find an equilibrium of a small two-player zero-sum game.
+
+    The exploitability is measured ever less often: after 1, 2, ... 8 iterations, then about every eighth part more.
+
+    Args:
+        game: an id, or a Game.
+        options: options of the game, if it is given by its id, such as make it small.
+        iterations: iterations of CFR+ at most.
+        target: stop once the exploitability, in units of reward, is not above this.
+        limit: positions of the game's tree at most.
+        out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and
+            policy.npz; nothing is written without one.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
+        FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Settings(solve, locals())
+    within(1, MOST, iterations=iterations)
+    if target is not None and not target > 0:
+        raise ValueError(f"target must be more than 0, not {target!r}")
+    game = resolve(game, options)
+    with new_folder(out) as folder:
+        started = time.perf_counter()
+        solver, points = Solver(walk_shown(game, limit, quiet=quiet)), list[Point]()
+        walk_seconds = time.perf_counter() - started
+        with Work(points, "iterations", iterations, hidden=quiet) as work:
+            try:
+                while solver.iterations < iterations and not (
+                    target and points and points[-1].exploitability <= target
+                ):
+                    for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
+                        solver.run(1)
+                        work.tell(solver.iterations)
+                    points.append(solver.point())
+                    work.tell(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
+            finally:
+                if solver.iterations > (points[-1].iteration if points else 0):
+                    points.append(solver.point())
+        return SolveReport(
+            game=game,
+            settings=settings,
+            complete=work.complete,
+            seconds=walk_seconds + work.seconds,
+            tree=solver.tree,
+            policy=solver.average(),
+            points=points,
+            walk_seconds=walk_seconds,
+        ).kept(folder)

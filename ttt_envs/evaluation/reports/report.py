@@ -1,0 +1,256 @@
+"""Reports: what was found as tables for people and JSON for programs, and the command line that finds it again."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import rich.box
+import rich.markup
+import rich.table
+from rich.console import Console
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text, command_line
+from ttt_envs.core.version import __version__
+from ttt_envs.storage.files import reason_of, write_whole
+
+# Arguments that change no result, and those that stand elsewhere.
+_OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
+
+# The beginning of what Markdown would take for HTML.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+@dataclass
+class Table:
+    """A titled table of texts; the first column names the row, the others are numbers.
+
+    Attributes:
+        title: the title of the table.
+        header: one text a column.
+        rows: each as long as the header.
+        note: a sentence below it.
+        heat: cells that begin with a share from 0 to 1 are coloured by it where there are colours.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    heat: bool = False
+
+    def rich(self) -> rich.table.Table:
+        """The table as `rich.print` shows it."""
+        table = rich.table.Table(
+            title=rich.markup.escape(self.title),
+            title_justify="left",
+            caption=rich.markup.escape(self.note) or None,
+            caption_justify="left",
+            box=rich.box.SIMPLE_HEAD,
+            collapse_padding=True,
+            pad_edge=False,
+        )
+        # A narrow terminal breaks the names of rows, not the numbers; an interval stands below its number.
+        for k, name in enumerate(self.header):
+            table.add_column(rich.markup.escape(name), justify="right" if k else "left", no_wrap=k > 0, overflow="fold")
+        for row in self.rows:
+            table.add_row(*(rich.markup.escape(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)))
+        return table
+
+    def markdown(self) -> str:
+        """A heading, the table, the note."""
+        lines = [
+            f"## {self.title}",
+            "",
+            _line(self.header),
+            _line([":--", *("--:" for _ in self.header[1:])]),
+            *(_line(row) for row in self.rows),
+        ]
+        return "\n".join([*lines, "", self.note, ""] if self.note else [*lines, ""])
+
+
+class Settings(dict[str, Any]):
+    """The arguments of the function that made a report, without those that change no result.
+
+    Their names are those of the command line, on which agents are texts.
+
+    Attributes:
+        game: the text that named the game, or None for a Game.
+        defaults: the defaults of the function.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+        """`given`: the function's arguments by their names."""
+        self.game = given["game"] if isinstance(given["game"], str) else None
+        self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
+        super().__init__({k: v for k, v in given.items() if k not in _OF_A_CALL})
+
+
+@dataclass(kw_only=True)
+class Report:
+    """The results of a function; a subclass for each. `show` prints it, `save` writes it to files.
+
+    Attributes:
+        game: the game that was played or solved.
+        settings: the arguments of the function, under the names that they have on the command line.
+        made: names of agents that were objects in Python, which no command line can name.
+        complete: False if it was interrupted.
+        seconds: the time that it took.
+        folder: the folder of the files, or None.
+    """
+
+    game: Game
+    settings: Settings
+    made: tuple[str, ...] = ()
+    complete: bool = True
+    seconds: float = 0.0
+    folder: Path | None = None
+
+    #: The verb of the command line, the heading of the report, what is counted, and the usual files.
+    verb: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str] = "games"
+    files: ClassVar[tuple[str, ...]] = ("report.md", "results.json")
+
+    @property
+    def command(self) -> str:
+        """The command line that makes this report again."""
+        chosen = {name: as_text(value) for name, value in self.game.chosen.items()}
+        program = ["ttt", self.verb, self.settings.game or self.game.id]
+        return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
+
+    def facts(self) -> list[str]:
+        """Sentences above the tables: how it was measured."""
+        return []
+
+    def tables(self) -> list[Table]:
+        """The results."""
+        raise NotImplementedError
+
+    def remarks(self) -> list[str]:
+        """Sentences about what the numbers do not say."""
+        return []
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Headings and texts to be shown as they are, such as positions."""
+        return []
+
+    def data(self) -> dict[str, Any]:
+        """The results that `json` holds beside the facts that all reports share."""
+        raise NotImplementedError
+
+    def markdown(self) -> str:
+        """The whole report."""
+        options = ", ".join(f"`{name}={value}`" for name, value in self.game.options.items())
+        lines = [f"# {self.title}: {self.game.title}", ""]
+        if not self.complete:
+            lines += [f"**Partial: it was interrupted. Only the {self.unit} finished by then count.**", ""]
+        lines += [f"Options: {options or 'none'}.", *self.facts(), "", "```", self.command, "```", ""]
+        if self.made:
+            lines += [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}.", ""]
+        if self.folder is not None:
+            lines += [each for name in self.files if name.endswith(".png") for each in (f"![{name}]({name})", "")]
+        lines += [f"- {remark}" for remark in self.remarks()] + [""] * bool(self.remarks())
+        lines += [table.markdown() for table in self.tables()]
+        for heading, text in self.texts():
+            lines += [f"### {heading}", "", "```", text.rstrip("\n"), "```", ""]
+        return "\n".join(lines)
+
+    def json(self) -> dict[str, Any]:
+        """The results for programs, as in results.json."""
+        return {
+            "verb": self.verb,
+            "game": self.game.id,
+            "options": dict(self.game.options),
+            "command": self.command,
+            "version": __version__,
+            "complete": self.complete,
+            "seconds": self.seconds,
+            **self.settings,
+            **self.data(),
+        }
+
+    def written(self) -> tuple[str, ...]:
+        """The files that `save` writes."""
+        return self.files
+
+    def save(self, folder: Path) -> None:
+        """Write `files` into `folder`, each whole or not at all, and results.json last: with it they are complete."""
+        self.folder = folder
+        (folder / "results.json").unlink(missing_ok=True)  # that of an earlier call, to which the others do not belong
+        self.save_others(folder)
+        write_json(folder / "results.json", self.json())
+
+    def save_others(self, folder: Path) -> None:
+        """Write the files beside results.json; a subclass adds its own."""
+        write_whole(folder / "report.md", self.markdown())
+
+    def kept(self, folder: Path | None) -> Self:
+        """This report, saved unless `folder` is None; raises NotSaved if that fails."""
+        if folder is not None:
+            try:
+                self.save(folder)
+            except OSError as error:
+                self.folder = None
+                raise NotSaved(self, error) from error
+        return self
+
+    def show(self, console: Console | None = None) -> None:
+        """Print the tables, texts and remarks."""
+        console = console or Console()
+        for table in self.tables():
+            console.print()
+            console.print(table.rich())
+        for heading, text in self.texts():
+            console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)
+        for remark in self.remarks():
+            console.print(remark, style="yellow", markup=False, highlight=False)
+        if not self.complete:
+            console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
+        if self.folder is not None:
+            *names, last = self.written()
+            console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
+
+
+class NotSaved(OSError):
+    """Raised if the files of a report cannot be written; nothing that was found is lost.
+
+    Attributes:
+        report: the report; `report.save(folder)` writes it elsewhere.
+    """
+
+    def __init__(self, report: Report, error: OSError) -> None:
+        """`error`: why it cannot be written."""
+        super().__init__(error.errno, f"the {report.verb} is done, but its results are not saved: {reason_of(error)}")
+        self.report = report
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as JSON, whole or not at all; nan, which JSON lacks, becomes null."""
+    write_whole(path, json.dumps(_plain(data), indent=2, allow_nan=False) + "\n")
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
+    texts = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(_TAG.sub("&lt;", text) for text in texts) + " |"
+
+
+def _plain(data: Any) -> Any:
+    """The same in JSON's types."""
+    if isinstance(data, dict):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, np.ndarray):
+        return _plain(data.tolist())
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.generic):
+        return _plain(data.item())
+    if isinstance(data, float) and not np.isfinite(data):
+        return None
+    return data

@@ -1,0 +1,254 @@
+"""Ratings where agents beat each other in circles: cycles, Nash averaging and alpha-rank.
+
+One number an agent says who beats whom only if the crosstable is transitive. Three answers where it may not be:
+
+- `cycles`: agents each of which scores more than one half against the next, beyond chance.
+- `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
+  for log-odds of winning, and what each agent gets against it (D. Balduzzi, K. Tuyls, J. Perolat and T. Graepel,
+  "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent share its share, and change nobody's value.
+- `alpha_rank`: the shares of time that a population spends on each agent when better ones take over from worse ones
+  (S. Omidshafiei et al., "alpha-Rank: multi-agent evaluation by evolution", Scientific Reports 9, 2019).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.evaluation.ratings import ELO, Ratings
+from ttt_envs.evaluation.reports.report import Table
+
+#: Selection strength and size of the population of `alpha_rank`, as usual.
+ALPHA, POPULATION = 100.0, 50
+
+# The temperatures of the logit equilibria that lead to the Nash equilibrium: from the size of the entries down to this
+# share of it, by this factor.
+_COLDEST, _COOLING = 1e-5, 0.7
+
+_NEWTON_STEPS, _CLOSE = 60, 1e-11
+
+
+@dataclass(frozen=True)
+class Circles:
+    """How transitive a crosstable of k agents is.
+
+    Attributes:
+        cycles: numbers of agents each of which beats the next, beyond chance; see `cycles`.
+        nash_share, nash_average: float64 (k,), see the function `nash_average`; averages in Elo. nan unless all played
+            each other.
+        alpha_rank: float64 (k,), see the function `alpha_rank`; or nan.
+    """
+
+    cycles: list[tuple[int, ...]]
+    nash_share: np.ndarray
+    nash_average: np.ndarray
+    alpha_rank: np.ndarray
+
+    def tables(self, names: Sequence[str], order: Sequence[int]) -> list[Table]:
+        """One row an agent, in that order; no table unless all agents played each other."""
+        if np.isnan(self.nash_share).any():
+            return []
+        rows = [
+            [
+                f"{place}  {names[i]}",
+                f"{self.nash_average[i] + 0.0:.0f}",
+                f"{self.nash_share[i]:.3f}",
+                f"{self.alpha_rank[i]:.3f}",
+            ]
+            for place, i in enumerate(order, 1)
+        ]
+        note = (
+            "Nash average: Elo against the best mixture of agents, the maximum entropy Nash equilibrium of the "
+            "crosstable's log-odds; share: in that mixture. alpha-rank: share of a population that evolves "
+            f"(alpha {ALPHA:g}, {POPULATION} copies). Both take the measured scores for exact."
+        )
+        return [Table("Circles", ["agent", "Nash average", "share", "alpha-rank"], rows, note)]
+
+    def remarks(self, names: Sequence[str], ratings: Ratings) -> list[str]:
+        """A warning for each cycle."""
+        found = []
+        for way in self.cycles:
+            beaten = "; ".join(
+                f"{names[a]} beats {names[b]} ({ratings.score[a, b]:.3f}, at least {ratings.score_low[a, b]:.3f})"
+                for a, b in zip(way, way[1:] + way[:1], strict=True)
+            )
+            found.append(f"The crosstable is intransitive, so that no single rating says who beats whom: {beaten}.")
+        return found
+
+    def data(self, names: Sequence[str]) -> dict[str, Any]:
+        """The same for JSON."""
+        return {
+            "cycles": [[names[i] for i in way] for way in self.cycles],
+            "nash_share": self.nash_share,
+            "nash_average": self.nash_average,
+            "alpha_rank": self.alpha_rank,
+        }
+
+
+def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
+    """Cycles, Nash averaging and alpha-rank from wins float64 (k, k), draws as half wins, and the games' ratings."""
+    k = len(wins)
+    nothing = np.full(k, np.nan)
+    if (wins + wins.T + np.eye(k) <= 0).any():
+        return Circles(cycles(ratings.score_low), nothing, nothing, nothing)
+    share, average = nash_average(log_odds(wins))
+    return Circles(cycles(ratings.score_low), share, average, alpha_rank(np.where(np.eye(k), 0.5, ratings.score)))
+
+
+def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
+    """A cycle of each group of agents that beat each other in circles.
+
+    It is the shortest, and among these the one whose least lower bound is highest: each agent beats the next, and the
+    last one the first. A group is a strongly connected component of who beats whom beyond chance.
+
+    Args:
+        low: float64 (k, k), lower bounds of the scores of the row agent against the column agent; nan where they did
+            not play.
+    """
+    with np.errstate(invalid="ignore"):
+        beats = np.nan_to_num(low, nan=0.0) > 0.5
+    reach = beats.copy()
+    for k in range(len(beats)):
+        reach |= reach[:, k : k + 1] & reach[k]
+    found, seen = [], np.zeros(len(beats), bool)
+    for agent in range(len(beats)):
+        if reach[agent, agent] and not seen[agent]:
+            group = np.flatnonzero(reach[agent] & reach[:, agent])
+            seen[group] = True
+            ways = [way for start in group for way in _shortest(beats, int(start), group)]
+            least = min(map(len, ways))
+            best = max((way for way in ways if len(way) == least), key=lambda way: _weakest(low, way))
+            first = best.index(min(best))
+            found.append(best[first:] + best[:first])
+    return found
+
+
+def _shortest(beats: np.ndarray, start: int, group: np.ndarray) -> list[tuple[int, ...]]:
+    """A shortest cycle through `start` over each of its last edges, as far as they are of the least length."""
+    before, queue, found = {start: -1}, deque([start]), list[tuple[int, ...]]()
+    while queue:
+        agent = queue.popleft()
+        for other in group[beats[agent, group]].tolist():
+            if other == start:
+                way = [agent]
+                while before[way[-1]] >= 0:
+                    way.append(before[way[-1]])
+                if not found or len(way) == len(found[0]):
+                    found.append(tuple(reversed(way)))
+            elif other not in before:
+                before[other] = agent
+                queue.append(other)
+    return found
+
+
+def _weakest(low: np.ndarray, way: tuple[int, ...]) -> float:
+    return float(min(low[a, b] for a, b in zip(way, way[1:] + way[:1], strict=True)))
+
+
+def log_odds(wins: np.ndarray, prior: float = 1.0) -> np.ndarray:
+    """float64 (k, k), antisymmetric: Elo differences that single pairings show, `prior` drawn games added to each.
+
+    `wins` float64 (k, k): wins of the row agent against the column agent, a draw half a win for both.
+    """
+    found = ELO * (np.log(wins + prior / 2) - np.log(wins.T + prior / 2))
+    return np.asarray(found - np.diag(np.diag(found)))
+
+
+def nash_average(payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The maximum entropy Nash equilibrium of a symmetric zero-sum game, and what each agent gets against it.
+
+    It is the limit of the logit equilibria p = softmax(payoffs @ p / temperature) (R. D. McKelvey and T. R. Palfrey,
+    Games and Economic Behavior 10, 1995): these are saddle points of the game with entropies as bonus, so that none has
+    less entropy than any Nash equilibrium. Newton's method finds each from the one before; as payoffs are
+    antisymmetric, its matrix has no eigenvalue below 1 in size.
+
+    Args:
+        payoffs: float64 (k, k), antisymmetric, such as `log_odds`.
+
+    Returns:
+        The shares float64 (k,), of sum 1, and the values float64 (k,) in units of the payoffs: 0 for agents with a
+        share, less for the others.
+
+    Raises:
+        ValueError: no square matrix of finite numbers, or not antisymmetric.
+    """
+    payoffs = np.asarray(payoffs, np.float64)
+    if payoffs.ndim != 2 or payoffs.shape[0] != payoffs.shape[1] or not np.isfinite(payoffs).all():
+        raise ValueError(f"payoffs must be a square matrix of finite numbers, not of shape {payoffs.shape}")
+    size = float(np.abs(payoffs).max(initial=0.0))
+    if np.abs(payoffs + payoffs.T).max(initial=0.0) > 1e-9 * max(size, 1.0):
+        raise ValueError("payoffs must be antisymmetric: what one agent wins, the other loses")
+    k = len(payoffs)
+    if size == 0.0:
+        return np.full(k, 1 / k), np.zeros(k)
+    scaled, logits, temperature = payoffs / size, np.zeros(k), 1.0
+    while temperature > _COLDEST:
+        logits = _logit_equilibrium(scaled / temperature, logits)
+        temperature *= _COOLING
+    shares = _softmax(logits)
+    return shares, np.asarray(payoffs @ shares)
+
+
+def _logit_equilibrium(payoffs: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """The solution of logits = payoffs @ softmax(logits), by damped Newton steps from a guess."""
+    residual = logits - payoffs @ _softmax(logits)
+    for _ in range(_NEWTON_STEPS):
+        shares = _softmax(logits)
+        curve = np.diag(shares) - np.outer(shares, shares)
+        step = np.linalg.solve(np.eye(len(logits)) - payoffs @ curve, residual)
+        size = 1.0
+        while True:
+            tried = logits - size * step
+            new = tried - payoffs @ _softmax(tried)
+            if np.abs(new).max() < (1 - size / 4) * np.abs(residual).max() or size < 1e-6:
+                break
+            size /= 2
+        logits, residual = tried, new
+        if np.abs(residual).max() < _CLOSE * max(1.0, np.abs(logits).max()):
+            break
+    return np.asarray(logits)
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    found = np.exp(logits - logits.max())
+    return np.asarray(found / found.sum())
+
+
+def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPULATION) -> np.ndarray:
+    """Alpha-rank of one population: the stationary distribution over agents, float64 (k,), of sum 1.
+
+    A single copy of another agent, each equally likely, appears in a population of one agent, and takes it over with
+    the probability of fixation under selection of strength `alpha`, which compares what the two score against each
+    other (the local selection model, OpenSpiel's default); between equal agents that is 1 / population.
+    Probabilities are logarithms throughout, and the distribution is found by elimination without subtractions (W. K.
+    Grassmann, M. I. Taksar and D. P. Heyman, Operations Research 33, 1985), so that no transition is too rare.
+
+    Args:
+        scores: float64 (k, k), of the row agent against the column agent, those of two agents adding up to 1.
+        alpha: selection strength, more than 0.
+        population: number of copies, at least 2.
+
+    Raises:
+        ValueError: no square matrix of finite numbers, or an argument out of range.
+    """
+    scores = np.array(scores, np.float64)
+    k = len(scores)
+    np.fill_diagonal(scores, 0.5)
+    if scores.shape != (k, k) or not np.isfinite(scores).all():
+        raise ValueError(f"scores must be a square matrix of finite numbers, not of shape {scores.shape}")
+    if not (0 < alpha < np.inf and population >= 2):
+        raise ValueError(f"alpha must be more than 0 and population at least 2, not {alpha} and {population}")
+    # rates[i, j]: logarithm of the probability that agent j takes over a population of agent i.
+    gain = alpha * (scores.T - scores)
+    size = np.maximum(np.abs(gain), 1e-12)
+    rates = np.log(-np.expm1(-size)) - np.log(-np.expm1(-population * size)) + np.minimum(gain, 0) * (population - 1)
+    np.fill_diagonal(rates, -np.inf)
+    for n in range(k - 1, 0, -1):
+        rates[:n, n] -= np.logaddexp.reduce(rates[n, :n])
+        rates[:n, :n] = np.logaddexp(rates[:n, :n], rates[:n, n : n + 1] + rates[n : n + 1, :n])
+    found = np.zeros(k)
+    for n in range(1, k):
+        found[n] = np.logaddexp.reduce(found[:n] + rates[:n, n])
+    return _softmax(found)

@@ -1,0 +1,301 @@
+"""The finished units of a tournament, kept in its folder as they come, so that it can go on after any end.
+
+The folder holds `config.json`, with the settings that decide the games, and `parts/`, files of arrays with checksums,
+each written whole or not at all. A tournament that goes on reads them all; at its end they become one.
+"""
+
+import hashlib
+import json
+import platform
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.core.version import __version__
+from ttt_envs.evaluation.arena.play import Failure, Games
+from ttt_envs.evaluation.reports.report import Settings
+from ttt_envs.evaluation.tournament.units import Part, Unit, without_repeats
+from ttt_envs.registry import GAMES, game_of_file, parse_options
+from ttt_envs.storage.files import locked_folder, new_folder, reason_of, write_whole
+from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+CONFIG, PARTS = "config.json", "parts"
+FORM = "ttt-envs tournament part 2"
+
+#: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
+MAY_CHANGE = ("game", "games", "resamples", "chunk", "measured")
+
+# The arrays with one row a game, and those with one row a unit.
+_OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64, "spent": np.float64}
+_OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
+
+# A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
+# so that there are not too many files.
+_LEAST, _SHARE, _MOST = 1.0, 0.01, 30.0
+
+
+@contextmanager
+def results_folder(
+    game: Game, out: str | Path | None, goes_on: bool
+) -> Iterator[tuple[Path | None, dict[str, Any] | None]]:
+    """The folder of the results, locked, and the settings of the tournament in it if that goes on."""
+    if not goes_on:
+        with new_folder(out, begun=CONFIG) as folder:
+            yield folder, None
+        return
+    if out is None:
+        raise ValueError("resume and add need the folder of the tournament: out")
+    read_settings(Path(out), game)  # before a folder is made
+    with locked_folder(Path(out)):
+        yield Path(out), read_settings(Path(out), game)
+
+
+class Store:
+    """The parts of a tournament, those of earlier calls included; without a folder they are in memory only.
+
+    Attributes:
+        parts: all of them, in no order.
+    """
+
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any], players: int) -> None:
+        """Nothing is written before the first part is there.
+
+        Args:
+            folder: of the tournament, locked by the caller.
+            settings: what `config.json` is to hold, see `as_settings`.
+            players: number of players of the game.
+        """
+        self.folder, self.settings, self.players = folder, dict(settings), players
+        self.parts: list[Part] = []
+        self._waiting: list[Part] = []
+        self._files: list[Path] = []
+        self._before = 0.0
+        self._began = self._written = time.monotonic()
+        self._configured = False
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent on the tournament, earlier calls included."""
+        return self._before + time.monotonic() - self._began
+
+    def read(self, seatings: int) -> None:
+        """Take in the parts of earlier calls, with `seatings` games a seed.
+
+        Raises BadTensorFile, naming the file, for one that is damaged or of another tournament.
+        """
+        assert self.folder is not None
+        self._files = sorted((self.folder / PARTS).glob("*.safetensors"))
+        found: list[Part] = []
+        for path in self._files:
+            seconds, parts = read_parts(path, self.settings["agents"], seatings, self.players)
+            self._before = max(self._before, seconds)
+            found += parts
+        self.parts = without_repeats(found)
+
+    def add(self, part: Part) -> None:
+        """Keep a part. It is written with others, after a second or some.
+
+        Where it cannot be written, a warning says so, and it stays in memory.
+        """
+        self.parts.append(part)
+        self._waiting.append(part)
+        pause = min(max(_LEAST, _SHARE * self.seconds), _MOST)
+        if self.folder is not None and time.monotonic() > self._written + pause:
+            try:
+                self.write()
+            except OSError as error:
+                warnings.warn(f"finished games are in memory only: {reason_of(error)}", stacklevel=2)
+            self._written = time.monotonic()
+
+    def write(self) -> None:
+        """Write what is not written yet; raises OSError if that is not possible."""
+        if self.folder is None or not self._waiting:
+            return
+        if not self._configured:
+            versions = {"python": platform.python_version()}
+            versions |= {name: metadata.version(name) for name in ("numpy", "numba")}
+            config = {"settings": self.settings, "versions": versions}
+            write_whole(self.folder / CONFIG, json.dumps(config, indent=2) + "\n")
+            self._configured = True
+        self._write(self._waiting)
+        self._waiting = []
+
+    def merge(self) -> None:
+        """Make one file of all; raises OSError if it cannot be written."""
+        self.write()
+        if len(self._files) > 1:
+            old = list(self._files)
+            self._write(without_repeats(self.parts))
+            for path in old:
+                path.unlink()
+                self._files.remove(path)
+
+    def _write(self, parts: Sequence[Part]) -> None:
+        assert self.folder is not None
+        last = int(self._files[-1].stem) if self._files else 0
+        path = self.folder / PARTS / f"{last + 1:06}.safetensors"
+        try:
+            write_parts(path, parts, self.settings["agents"], self.seconds)
+        except OSError:
+            with suppress(OSError):
+                path.parent.rmdir()  # if there is nothing else in it
+            raise
+        self._files.append(path)
+
+
+def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
+    """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+    named = {"game": settings.game or game.id, "game_id": game.id, "option": _texts(game)}
+    return {**named, **plain, "ttt_envs": __version__}
+
+
+def _texts(game: Game) -> dict[str, str]:
+    return {name: as_text(value) for name, value in game.options.items()}
+
+
+def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
+    """The settings of the tournament in a folder, see `as_settings`; `game` is that of it, if it is not registered.
+
+    Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"no tournament to go on with: no file {path}")
+    try:
+        settings: dict[str, Any] = read_json(path.read_bytes())["settings"]
+        agents, options = settings["agents"], settings["option"]
+        texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
+        numbers = [settings["games"], settings["seed"], settings["resamples"]]
+        numbers += [each for each in [settings.get("chunk")] if each is not None]
+        flags = [settings.get(name, False) for name in ("strict", "record", "isolate")]
+        kinds = ((texts, str), (numbers, int), (flags, bool))
+        # They become words of a command line, on which none may pass for a flag.
+        if (
+            not isinstance(agents, list)
+            or not all(type(each) is kind for some, kind in kinds for each in some)
+            or not all(name.isidentifier() for name in options)
+        ):
+            raise ValueError("a setting is of a wrong type")
+        known: str | Game = settings["game_id"] if game is None or game.id != settings["game_id"] else game
+        if known is game or known in GAMES:
+            given = parse_options(known, [f"{name}={text}" for name, text in options.items()])
+            settings["option"] = _texts(game_of_file(known, given))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged, or of no tournament: {error}") from None
+    return settings
+
+
+def check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming them, if settings differ that may not."""
+    wrong = [name for name in {**there, **here} if name not in MAY_CHANGE and there.get(name) != here.get(name)]
+    if here["games"] < there["games"]:
+        wrong.append("games")
+    if wrong:
+        both = [
+            f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here.get(name))} here" for name in wrong
+        ]
+        hint = "; further agents are given by --add" if "agents" in wrong else ""
+        raise ValueError(f"the tournament in {folder} has other settings: {'; '.join(both)}{hint}")
+
+
+def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], seconds: float) -> None:
+    """Write parts in one file, whole or not at all; `seconds`: spent on the tournament so far."""
+    games = [part.games for part in parts]
+    tensors = {
+        "units": np.array([[p.unit.first, p.unit.second, p.unit.start, p.unit.stop] for p in parts], np.int64),
+        **{name: np.concatenate([getattr(each, name) for each in games]) for name in _OF_GAMES},
+        **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_UNITS},
+        **_kept(games),
+    }
+    failures = [[asdict(failure) for failure in each.failures] for each in games]
+    facts = {
+        "agents": list(agents),
+        "seconds": seconds,
+        "failures": failures,
+        "counts": [each.counts for each in games],
+    }
+    write_tensors(path, FORM, {**facts, "sha256": _digest(facts, tensors)}, tensors)
+
+
+def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -> tuple[float, list[Part]]:
+    """The seconds and parts of a file by `write_parts`.
+
+    Raises BadTensorFile, naming it, if it is damaged, or does not belong to these agents or this game.
+    """
+    facts, found = read_tensors(path, FORM)
+    try:
+        if facts.pop("sha256") != _digest(facts, found):
+            raise ValueError("its checksum is wrong")
+        if facts["agents"] != list(agents[: len(facts["agents"])]):
+            raise ValueError(f"it has the agents {', '.join(facts['agents'])}")
+        units = [Unit(*map(int, row)) for row in found["units"]]
+        if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in units):
+            raise ValueError("its units are not those of a tournament")
+        ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
+        n = ends[-1] if ends else 0
+        shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,), "spent": (n, players)}
+        for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
+            if found[name].shape != shape:
+                raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
+        if not all(np.isfinite(found[name]).all() for name in (*shapes, *_OF_UNITS)):
+            raise ValueError("it holds numbers that are not finite")
+        actions = _actions(found, len(units), players)
+        parts = []
+        for k, (unit, failures, counts) in enumerate(zip(units, facts["failures"], facts["counts"], strict=True)):
+            if len(counts) != 2 or any(type(number) not in (int, float) for each in counts for number in each.values()):
+                raise ValueError("its counts are not those of two agents")
+            rows = slice(ends[k - 1] if k else 0, ends[k])
+            arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
+            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
+            failed = [Failure(**each) for each in failures]
+            games = Games(**arrays, actions=actions[k], failures=failed, counts=counts)
+            parts.append(Part(unit, games))
+        return float(facts["seconds"]), parts
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadTensorFile(
+            f"{path} is damaged, or of another tournament: {error}. Without it, its games are played again"
+        ) from None
+
+
+def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
+    """The actions of the games of which they were kept: whose they are, and one row a ply."""
+    mine = [(unit, k, each) for unit, some in enumerate(games) for k, each in some.actions.items()]
+    rows = [each.astype(np.int32) for _, _, each in mine]
+    return {
+        "kept": np.array([(unit, k, len(each)) for unit, k, each in mine], np.int64).reshape(-1, 3),
+        "actions": np.concatenate(rows) if rows else np.zeros((0, 1), np.int32),
+    }
+
+
+def _actions(found: Mapping[str, np.ndarray], units: int, players: int) -> list[dict[int, np.ndarray]]:
+    """The actions by game, for each of the units, as `_kept` wrote them; ValueError if they do not fit."""
+    kept, rows = found["kept"], found["actions"]
+    if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
+        raise ValueError("its actions do not say which games they belong to")
+    ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
+    whole = len(rows) == (ends[-1] if len(ends) else 0) and (not len(rows) or rows.shape[1:] == (players,))
+    if not whole or (kept < 0).any() or (kept[:, 0] >= units).any():
+        raise ValueError("its actions do not fit its games")
+    actions: list[dict[int, np.ndarray]] = [{} for _ in range(units)]
+    for (unit, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
+        actions[unit][k] = rows[end - plies : end].astype(np.int64)
+    return actions
+
+
+def _digest(facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
+    """Hex digest of all that a file holds."""
+    digest = hashlib.sha256(json.dumps(dict(facts), sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape} ".encode() + np.ascontiguousarray(tensor).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,418 @@
+"""The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from shlex import join
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import stranger
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
+from ttt_envs.evaluation.arena.seating import Arrangement
+from ttt_envs.evaluation.ratings import Ratings
+from ttt_envs.evaluation.records import GameRecord, of_games, write
+from ttt_envs.evaluation.reports.charts import DRAWN, Shares, Whisker, Whiskers
+from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
+from ttt_envs.evaluation.reports.report import Table
+from ttt_envs.evaluation.reports.seats import Seats, seats
+from ttt_envs.evaluation.tournament.cycles import Circles, circles
+from ttt_envs.registry import GAMES
+from ttt_envs.storage.files import write_whole
+
+# Number of failures whose position the report shows; results.json has all of them.
+_SHOWN = 3
+
+#: The file of the recorded games.
+RECORDS = "games.jsonl"
+
+
+@dataclass
+class Pairing:
+    """The games of two agents, complete units only.
+
+    Attributes:
+        first, second: the agents' numbers.
+        units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
+        games: unit after unit, in each unit the arrangements in order.
+        seats: int64 (n, players), the agent in each seat.
+        won, lost: float64 (n,), wins and losses of the first agent; see `comparisons`.
+        planned: number of games to be played.
+    """
+
+    first: int
+    second: int
+    units: np.ndarray
+    games: Games
+    seats: np.ndarray
+    won: np.ndarray
+    lost: np.ndarray
+    planned: int
+
+    def mean_reward(self, agent: int) -> float:
+        """Mean reward of `agent` in a seat of this pairing."""
+        return float(self.games.rewards[self.seats == agent].mean())
+
+    @property
+    def distinct(self) -> int:
+        """Number of games that went differently from each other."""
+        return len(np.unique(self.games.moves))
+
+
+@dataclass(kw_only=True)
+class TournamentReport(PagedReport):
+    """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
+
+    Attributes:
+        agents: names, in the order given.
+        arrangements: the seatings of a pairing.
+        pairings: pairings with at least one unit of games.
+        ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
+        measured: tables of other measurements, with their charts.
+    """
+
+    agents: tuple[str, ...]
+    arrangements: tuple[Arrangement, ...]
+    pairings: list[Pairing]
+    ratings: Ratings
+    measured: Sequence[tuple[Table, Whiskers]] = ()
+
+    verb, title = "tournament", "Tournament"
+    files = ("report.md", "report.html", "results.json", "games.npz")
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Agents from the strongest to the weakest; those without games last."""
+        return [int(i) for i in np.argsort(-np.nan_to_num(self.ratings.elo, nan=-np.inf), kind="stable")]
+
+    @cached_property
+    def mean_reward(self) -> np.ndarray:
+        """float64 (agents, agents): mean reward of the row agent in a seat against the column agent; or nan."""
+        table = np.full((len(self.agents), len(self.agents)), np.nan)
+        for pairing in self.pairings:
+            a, b = pairing.first, pairing.second
+            table[a, b], table[b, a] = pairing.mean_reward(a), pairing.mean_reward(b)
+        return table
+
+    @cached_property
+    def side_scores(self) -> np.ndarray:
+        """float64 (sides, agents, agents): score of the row agent where it alone holds that side."""
+        sides = len(self.game.teams)
+        won = np.zeros((2, sides, len(self.agents), len(self.agents)))
+        for pairing in self.pairings:
+            a, b = pairing.first, pairing.second
+            for k, arrangement in enumerate(self.arrangements):
+                mine = slice(k, None, len(self.arrangements))
+                result = np.array([pairing.won[mine].sum(), pairing.lost[mine].sum()])
+                if arrangement.first_alone:
+                    won[:, arrangement.side, a, b] += result
+                if not arrangement.first_alone or sides == 2:
+                    other = 1 - arrangement.side if arrangement.first_alone else arrangement.side
+                    won[:, other, b, a] += result[::-1]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(won[0] / won.sum(axis=0))
+
+    def comparison(self, first: str, second: str) -> str:
+        """The score of one agent against another with its 95 % interval, as a sentence.
+
+        Raises ValueError for a name of no agent.
+        """
+        for name in (first, second):
+            choice("agent", name, self.agents)
+        i, j, r = self.agents.index(first), self.agents.index(second), self.ratings
+        games = sum(len(p.games) for p in self.pairings if {p.first, p.second} == {i, j})
+        if not games:
+            return f"{first} has not played against {second}."
+        low, high = r.score_low[i, j], r.score_high[i, j]
+        found = "is better" if low > 0.5 else "is worse" if high < 0.5 else "cannot be told from it"
+        score = f"{_share(r.score[i, j])} ({_share(low)} to {_share(high)})"
+        return f"{first} scores {score} against {second} in {games} games: it {found}."
+
+    @cached_property
+    def circles(self) -> Circles:
+        """How transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
+        wins = np.zeros((len(self.agents), len(self.agents)))
+        for p in self.pairings:
+            wins[p.first, p.second], wins[p.second, p.first] = p.won.sum(), p.lost.sum()
+        return circles(wins, self.ratings)
+
+    @cached_property
+    def seats(self) -> Seats:
+        """The scores of the seats whoever sits there, draws, and lengths."""
+        games = [pairing.games for pairing in self.pairings]
+        units = np.concatenate([np.zeros(0, np.int64), *(pairing.units for pairing in self.pairings)])
+        rewards, lengths = np.concatenate([g.rewards for g in games]), np.concatenate([g.lengths for g in games])
+        resamples, seed = self.settings["resamples"], self.settings["seed"]
+        return seats(self.game, rewards, lengths, units, resamples=resamples, seed=seed)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Errors and illegal actions, pairing after pairing."""
+        return [each for pairing in self.pairings for each in pairing.games.failures]
+
+    @cached_property
+    def time(self) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds spent on decisions, float64 (agents,), and decisions, int64 (agents,)."""
+        games = [pairing.games for pairing in self.pairings]
+        return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
+
+    @cached_property
+    def counts(self) -> list[dict[str, float]]:
+        """For each agent what it has used, such as tokens; see `Agent.counts`."""
+        return [added(p.games.counts[i] for p in self.pairings) for i in range(len(self.agents))]
+
+    def facts(self) -> list[str]:
+        """The number of games to be played."""
+        seatings = len(self.arrangements)
+        seeds = -(-self.settings["games"] // seatings)
+        return [
+            f"{seeds * seatings} games a pairing: {seeds} seeds, each played in all {seatings} seatings. "
+            f"Seed {self.settings['seed']}."
+        ]
+
+    def tables(self) -> list[Table]:
+        """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time."""
+        r = self.ratings
+
+        def score(i: int, j: int) -> str:
+            if np.isnan(r.score[i, j]):
+                return "–"
+            return f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
+
+        note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
+        found = [self._ratings(), self._crosstable("Crosstable", score, note)]
+        for side, team in enumerate(self.game.teams):
+            name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
+            note = f"Score of the row as {name}, the column having all other seats."
+            found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
+        found += [table for table, _ in self.measured]
+        found += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
+        found += [self._failures()] if self.failures else []
+        return [*found, *([self._used()] if any(self.counts) else []), self._time()]
+
+    def _ratings(self) -> Table:
+        r = self.ratings
+        rows = []
+        for place, i in enumerate(self.order, 1):
+            played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+            elo = f"{r.elo[i]:+.0f}" if played else "–"
+            between = "–" if np.isnan(r.elo_low[i]) else f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}"
+            mean = _share(np.nanmean(r.score[i]) if played else np.nan)
+            rows.append([f"{place}  {self.agents[i]}", elo, between, mean, str(played)])
+        note = "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over the opponents."
+        return Table("Ratings", ["agent", "Elo", "95 % interval", "score", "games"], rows, note)
+
+    def _crosstable(self, title: str, cell: Callable[[int, int], str], note: str) -> Table:
+        rows = [
+            [f"{place}  {self.agents[i]}", *(cell(i, j) for j in self.order)] for place, i in enumerate(self.order, 1)
+        ]
+        return Table(title, ["agent", *(str(k + 1) for k in range(len(rows)))], rows, note, heat=True)
+
+    def _pairings(self) -> Table:
+        rows = []
+        for p in self.pairings:
+            share = p.won / np.maximum(p.won + p.lost, 1e-12)
+            wins, losses = int((share > 0.5).sum()), int((share < 0.5).sum())
+            first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
+            rows.append(
+                [
+                    f"{self.agents[p.first]} – {self.agents[p.second]}",
+                    str(len(p.games)) if len(p.games) == p.planned else f"{len(p.games)} of {p.planned}",
+                    f"{wins}/{len(p.games) - wins - losses}/{losses}",
+                    f"{p.mean_reward(p.first):+.3f}",
+                    f"{first.score[0]:.3f}",
+                    f"{p.games.lengths.mean():.1f}",
+                    str(p.distinct),
+                ]
+            )
+        note = (
+            "Games won, drawn and lost by the first, and its mean reward. First seat: score of player_0, whoever sits "
+            "there. Plies: mean length. Distinct: games that "
+            "went differently; where they are few, agents repeat themselves, and the intervals, which take seeds for "
+            "independent, say little."
+        )
+        return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "first seat", "plies", "distinct"], rows, note)
+
+    def _failures(self) -> Table:
+        rows = []
+        for i in self.order:
+            mine = [each for each in self.failures if each.agent == self.agents[i]]
+            if mine:
+                played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+                reasons = [shorten(each.reason, 70, placeholder=" …") for each in mine]
+                usual = max(reasons, key=reasons.count)
+                rows.append([self.agents[i], f"{len(mine)} of {played}", usual, str(reasons.count(usual))])
+        note = (
+            "Games that an agent lost by an error or an illegal action, the most frequent reason, and how often it was."
+        )
+        return Table("Failures", ["agent", "games lost", "reason", "times"], rows, note)
+
+    def _used(self) -> Table:
+        names = list(dict.fromkeys(name for i in self.order for name in self.counts[i]))
+        rows = [
+            [self.agents[i], *(f"{self.counts[i][name]:,.10g}" if name in self.counts[i] else "–" for name in names)]
+            for i in self.order
+            if self.counts[i]
+        ]
+        note = "Totals of all games. The cost is in the unit of the prices that the agent was given."
+        return Table("Used", ["agent", *names], rows, note)
+
+    def _time(self) -> Table:
+        each = [(self.agents[i], self.time[0][i], self.time[1][i]) for i in self.order]
+        rows = [[name, f"{1e6 * seconds / moves:.1f}" if moves else "–", str(moves)] for name, seconds, moves in each]
+        note = (
+            "Mean over many games side by side, compiling at the first move included. Only this table differs from run "
+            "to run."
+        )
+        return Table("Time", ["agent", "µs a move", "moves"], rows, note)
+
+    def texts(self) -> list[tuple[str, str]]:
+        """The sections on the first failures."""
+        found = []
+        for each in self.failures[:_SHOWN]:
+            who = f"{each.agent} as player_{each.player}"
+            heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
+            stderr = f"\n\nThe end of what it wrote on its standard error:\n{each.stderr}" if each.stderr else ""
+            found.append((heading, f"{each.reason}\n\n{each.position}{stderr}"))
+        return found
+
+    def remarks(self) -> list[str]:
+        """A warning for each cycle, and for each agent that failed; and how a partial tournament goes on."""
+        names = dict.fromkeys(each.agent for each in self.failures)
+        found = self.circles.remarks(self.agents, self.ratings)
+        found += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+        if not self.complete and self.folder is not None:
+            words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
+            if self.game.id not in GAMES:
+                words.insert(2, str(self.settings.game or self.game.id))
+            if any(map(stranger, self.agents)):  # which the folder alone does not start
+                words += ["--agents", *self.agents]
+            found.append(f"The other games are played by: {join(words)}")
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """Ratings, crosstables, pairings, failures."""
+        r = self.ratings
+        return {
+            "elo": r.elo,
+            "elo_interval": np.stack([r.elo_low, r.elo_high], axis=1),
+            "score": r.score,
+            "score_interval": np.stack([r.score_low, r.score_high], axis=2),
+            "mean_reward": self.mean_reward,
+            "side_score": self.side_scores,
+            "pairings": [
+                {
+                    "agents": [self.agents[p.first], self.agents[p.second]],
+                    "games": len(p.games),
+                    "planned": p.planned,
+                    "distinct": p.distinct,
+                    "mean_length": p.games.lengths.mean(),
+                }
+                for p in self.pairings
+            ],
+            **self.circles.data(self.agents),
+            "seats": self.seats.data(),
+            "failures": [asdict(each) for each in self.failures],
+            "counts": self.counts,
+            "seconds_by_agent": self.time[0],
+            "moves": self.time[1],
+        }
+
+    def charts(self) -> Sequence[Chart]:
+        """Ratings with their intervals, results by seat, lengths of games."""
+        return [*charts_of(self), *(chart for _, chart in self.measured)]
+
+    def samples(self) -> list[GameRecord]:
+        """The first game of some pairings, those of the strongest agents first."""
+        place = {agent: k for k, agent in enumerate(self.order)}
+        order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
+        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
+
+    def game_records(self) -> Iterator[GameRecord]:
+        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.npz."""
+        for k in range(len(self.pairings)):
+            yield from self._records(k)
+
+    def _records(self, k: int) -> Iterator[GameRecord]:
+        p, first = self.pairings[k], sum(len(each.games) for each in self.pairings[:k])
+        return of_games(self.game, p.games, self.agents, p.seats, self._seeds(p), first)
+
+    def _seeds(self, pairing: Pairing) -> np.ndarray:
+        """uint64 (n,): the seed of each game of a pairing."""
+        return game_seeds(self.settings["seed"], int(pairing.units.max(initial=-1)) + 1)[pairing.units]
+
+    def written(self) -> tuple[str, ...]:
+        """The files that `save` writes: with `record=True` the games, too."""
+        return (*self.files, *([RECORDS] if self.settings["record"] else []))
+
+    def save_others(self, folder: Path) -> None:
+        """Write the report and the games; games.npz has one row a game."""
+        super().save_others(folder)
+        if self.settings["record"]:
+            write(folder / RECORDS, self.game_records())
+        data = io.BytesIO()
+        np.savez_compressed(
+            data,
+            agents=np.array(self.agents),
+            pairing=np.repeat(np.arange(len(self.pairings)), [len(p.games) for p in self.pairings]),
+            seed=np.concatenate([self._seeds(p) for p in self.pairings]),
+            seats=np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
+            rewards=np.concatenate([p.games.rewards for p in self.pairings]),
+            length=np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
+            moves=np.concatenate([p.games.moves for p in self.pairings]),
+        )
+        write_whole(folder / "games.npz", data.getvalue())
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def _bound(value: float) -> str:
+    """Shorter, so that crosstables stay narrow."""
+    return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")
+
+
+def charts_of(report: TournamentReport) -> list[Whiskers | Shares]:
+    """Ratings with their intervals, results by seat, lengths of games."""
+    r = report.ratings
+    rows = [
+        Whisker(
+            report.agents[i], r.elo_low[i], r.elo[i], r.elo_high[i],
+            f"{r.elo[i]:+.0f} ({r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f})",
+        )
+        for i in report.order
+        if not np.isnan(r.elo[i])
+    ]  # fmt: skip
+    found: list[Whiskers | Shares] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
+    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
+    rewards = [p.games.rewards for p in report.pairings]
+    every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
+    sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
+    shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *zip(names, rewards, strict=True)]]
+    note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
+    found.append(Shares("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
+    rows = []
+    for name, p in zip(names, report.pairings, strict=True):
+        low, first, middle, third, high = (float(q) for q in np.quantile(p.games.lengths, [0, 0.25, 0.5, 0.75, 1]))
+        rows.append(Whisker(name, low, middle, high, f"{middle:g} ({low:g} to {high:g})", (first, third)))
+    note = "In plies: the median, the middle half of the games (box), the shortest and the longest game."
+    return [*found, Whiskers("Length of games", rows, note, before="Pairings")]
+
+
+def results_by_side(game: Game, rewards: np.ndarray) -> list[float]:
+    """The share of n games that each side won, and last the share that was drawn; sides that win together share it.
+
+    rewards float (n, players).
+    """
+    sides = np.stack([rewards[:, list(team)].sum(axis=1) for team in game.teams], axis=1)
+    won = (sides > 0) / np.maximum((sides > 0).sum(axis=1, keepdims=True), 1)
+    shares = won.mean(axis=0)
+    return [*map(float, shares), float(1 - shares.sum())]

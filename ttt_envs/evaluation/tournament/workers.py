@@ -1,0 +1,248 @@
+"""Workers, which play the units of a tournament: this process, several processes, or actors on a Ray cluster.
+
+An engine hands out units from an agenda and gives their games back as they are finished. Units whose worker dies are
+put back. The rows are the same with every engine and any number of workers.
+"""
+
+import os
+import pickle
+import sys
+import time
+import traceback
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+
+from ttt_envs.agents import Agent, load, load_isolated
+from ttt_envs.core import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.evaluation.arena.seating import Lineup
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Report
+from ttt_envs.evaluation.tournament.units import Agenda, Contest, Pair, Part, Unit
+
+#: Workers that may die in a row before one has begun: none ever would.
+STILLBORN = 3
+
+# The kinds of errors that a worker's error keeps: those that the command line tells without a traceback.
+_KINDS: dict[str, type[Exception]] = {
+    each.__name__: each
+    for each in (
+        *(ValueError, TypeError, NotImplementedError, MemoryError, RuntimeError, IllegalAction),
+        *(OSError, FileNotFoundError, ImportError, ModuleNotFoundError),
+    )
+}
+
+
+class Tally:
+    """How many games all workers together have finished, on a progress bar."""
+
+    def __init__(self, work: Work, names: list[str], seatings: int, finished: int = 0) -> None:
+        """`names` of the agents; `seatings`: games of a seed; `finished`: games of earlier calls."""
+        self._work, self._names, self._seatings, self._finished = work, names, seatings, finished
+        self._under_way: dict[int, int] = {}
+
+    def at(self, worker: int, unit: Unit, games: int) -> None:
+        """A worker has finished so many games of its unit."""
+        self._under_way[worker] = games
+        pairing = f"{self._names[unit.first]} – {self._names[unit.second]}"
+        self._work.tell(self._finished + sum(self._under_way.values()), pairing)
+
+    def finished(self, worker: int, unit: Unit) -> None:
+        """A worker has finished its unit."""
+        self._finished += (unit.stop - unit.start) * self._seatings
+        self.at(worker, unit, 0)
+
+
+class Engine(Protocol):
+    """An engine, which plays the units of an agenda."""
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+
+    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+        """The units of an agenda as they are finished, in any order, until none is left.
+
+        Raises what an agent raises in a strict tournament, and OSError if no worker can be started. Close it if not all
+        of it is read, so that no worker is left behind.
+        """
+
+
+class Inline:
+    """Plays the units in this process, one after the other."""
+
+    workers = 1
+
+    def __init__(self, contest: Contest) -> None:
+        self.contest = contest
+
+    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+        """As `Engine.run`."""
+        while (unit := agenda.take()) is not None:
+            started = time.perf_counter()
+            games = self.contest.play(unit, lambda n, unit=unit: tally.at(0, unit, n))  # type: ignore[misc]
+            agenda.finished(unit, time.perf_counter() - started)
+            tally.finished(0, unit)
+            yield Part(unit, games)
+
+
+def sources() -> dict[str, str]:
+    """Digest of the library's source and versions of libraries, on which games depend beside the settings."""
+    return {"ttt_envs": jit.source_digest(jit.PACKAGE), "numpy": np.__version__, "numba": numba.__version__}
+
+
+def check_sources(theirs: Mapping[str, str]) -> None:
+    """Raise ImportError if something differs here from `sources()` of the process that hands out the work."""
+    for name, mine in sources().items():
+        if mine != theirs[name]:
+            place = jit.PACKAGE if name == "ttt_envs" else "the worker"
+            raise ImportError(f"{name} is {mine} in {place}, and {theirs[name]} where the work was begun")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A description from which another process makes a `Contest`.
+
+    Attributes:
+        game: the game, pickled: the function that makes it, by name, and the options.
+        agents: texts for `agents.load`, or agents that were given as objects, pickled.
+        names: the names of the agents.
+        seed, chunk, strict, record, isolate: as of the tournament.
+        folder: the current folder, in which agents' files are looked for.
+        path: Python's path, on which their modules are.
+        sources: `sources()` of the process that asks.
+    """
+
+    game: bytes
+    agents: tuple[str | bytes, ...]
+    names: tuple[str, ...]
+    seed: int
+    chunk: int | None
+    strict: bool
+    record: bool = False
+    isolate: bool = False
+    folder: str = field(default_factory=os.getcwd)
+    path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+    sources: dict[str, str] = field(default_factory=sources)
+
+    @classmethod
+    def of(
+        cls,
+        game: Game,
+        lineup: Lineup,
+        *,
+        seed: int,
+        chunk: int | None,
+        strict: bool,
+        record: bool = False,
+        isolate: bool = False,
+        objects: bool = True,
+    ) -> "Recipe":
+        """The recipe for a line-up; with `objects` False agents must be texts.
+
+        Raises TypeError, naming the game or the agent, for one that cannot be sent to another process.
+        """
+        agents: list[str | bytes] = []
+        for agent in lineup.agents:
+            if agent.name not in lineup.made:
+                agents.append(agent.name)
+                continue
+            hint = "name it by a text such as my_agent.py:Name, or play in one process"
+            if not objects:
+                raise TypeError(f"agent {agent.name!r} is a Python object, which is not sent to other machines: {hint}")
+            agents.append(_pickled(agent, f"agent {agent.name!r}", hint))
+        hint = "define it in a module, or play in one process"
+        return cls(
+            _pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, record, isolate
+        )
+
+    def make(self) -> Contest:
+        """The contest, in the process that is to play it; an agent is loaded when it first plays.
+
+        Raises ImportError if something of this process differs that may decide how games go; TypeError, naming it, for
+        an object that cannot be unpickled here.
+        """
+        check_sources(self.sources)
+        if Path(self.folder).is_dir():  # not on a node without it
+            os.chdir(self.folder)
+        sys.path += [place for place in self.path if place not in sys.path]
+        return Contest(
+            _unpickled(self.game, "the game"),
+            self._agent,
+            self.seed,
+            chunk=self.chunk,
+            strict=self.strict,
+            record=self.record,
+        )
+
+    def _agent(self, number: int) -> Agent:
+        given, name = self.agents[number], self.names[number]
+        if isinstance(given, str):
+            return load_isolated(given) if self.isolate else load(given)
+        return _unpickled(given, f"agent {name!r}")
+
+
+def _pickled(thing: object, what: str, hint: str) -> bytes:
+    try:
+        return pickle.dumps(thing)
+    except Exception as error:
+        raise TypeError(f"{what} cannot be sent to another process: {error}; {hint}") from error
+
+
+def _unpickled(data: bytes, what: str) -> Any:
+    """Unpickle what this tournament's own process has pickled; never data from a file."""
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        raise TypeError(f"{what} cannot be made in another process: {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error in a worker, as text: what an agent raises need not be fit to be sent."""
+
+    kind: str
+    text: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failed":
+        """The error of a worker."""
+        kind = next((each.__name__ for each in type(error).__mro__ if each.__name__ in _KINDS), "RuntimeError")
+        name = type(error).__name__
+        text = str(error) if name == kind else f"{name}: {error}"
+        return cls(kind, text, "".join(traceback.format_exception(error)))
+
+    def error(self) -> Exception:
+        """The error to raise where the tournament was begun."""
+        found = _KINDS[self.kind](self.text)
+        found.add_note(f"in a worker:\n{self.trace}")
+        return found
+
+
+class Unfinished(OSError):
+    """Raised if pairings could not be played, as their games ended each worker that played them.
+
+    Attributes:
+        report: the report on all other games; None if there are none.
+    """
+
+    def __init__(self, report: Report | None, agents: Sequence[str], reasons: Mapping[Pair, str]) -> None:
+        """`agents`: their names; `reasons`: by the numbers of the agents."""
+        pairings = [f"{agents[i]} – {agents[j]}: {reason}" for (i, j), reason in reasons.items()]
+        super().__init__(f"not all pairings could be played: {'; '.join(pairings)}")
+        self.report = report
+
+
+def no_workers(reason: str) -> OSError:
+    """The error to raise if workers die before they begin."""
+    return OSError(
+        f"workers cannot be started ({reason}). A script that starts some needs `if __name__ == '__main__':` before "
+        "what it does; and there must be memory for as many"
+    )

@@ -1,0 +1,338 @@
+"""Learn policy and value from the agent's own tree searches: Gumbel AlphaZero.
+
+    ttt train alphazero GAME --steps 3000000 --out runs/x
+
+Many games run in lockstep. In each position a Gumbel tree search with few simulations, guided by the average of the
+latest networks, gives an improved policy, a value for each player, and the action that is played. The policy head
+learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward, so
+that games that go on for long are learned from before they end. Some games start with random plies, for variety.
+
+For games of perfect information in which one player moves at a time, with any chance, for two to four players. With
+`--actors` the games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The run
+folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the average of the latest networks: agents.load("guided:runs/x"), "network:runs/x"
+    resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+
+Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
+self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Sutton and
+Barto, "Reinforcement learning: an introduction", 2018, section 12.1 (the lambda-return).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+import ttt_envs
+from ttt_envs.agents import Agent
+from ttt_envs.agents.networks import FILE, Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
+from ttt_envs.agents.search.guided import Guided
+from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
+from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import choose_rows
+from ttt_envs.learning import actors, checkpoint
+from ttt_envs.learning.actors import WithActors
+from ttt_envs.learning.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.nets import Net
+from ttt_envs.learning.optimizers import Optimizers
+from ttt_envs.learning.settings import Result, check_sizes
+
+NAME = "alphazero"
+
+# In a row of the buffer, what stands in the place of an illegal action's probability.
+_ILLEGAL = -1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(WithActors):
+    """Settings of a run of AlphaZero; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **WithActors.RANGES,
+        "num_envs": (1, 2**20),
+        "simulations": (1, MOST_SIMULATIONS),
+        "simulations_final": (1, MOST_SIMULATIONS),
+        "considered": (1, 10**6),
+        "c_scale": (0.0, 1e6),
+        "buffer": (1, 10**9),
+        "warm_up": (1, 10**9),
+        "batch": (1, 2**24),
+        "reuse": (0.0, 1e6),
+        "learning_rate": (0.0, 1e6),
+        "weight_decay": (0.0, 1e6),
+        "td_lambda": (0.0, 1.0),
+        "horizon": (2, 10**6),
+        "opening_plies": (0, 10**6),
+        "opening_share": (0.0, 1.0),
+        "average": (0.0, 1.0),
+        "eval_simulations": (1, MOST_SIMULATIONS),
+        "save_every": (1, 10**15),
+    }
+
+    UNIT: ClassVar[str] = "positions"
+
+    out: Path = Path("runs/alphazero")
+    """Run folder."""
+    simulations: int = 16
+    """Simulations of a search, to learn from."""
+    simulations_final: int | None = None
+    """Simulations at the end of the training, reached linearly; none keeps their number."""
+    considered: int = 16
+    """Actions that a search begins with."""
+    c_scale: float = 0.3
+    """The more, the more the improved policy follows the values found by the search; as of the agent `guided`."""
+    buffer: int = 600_000
+    """Latest positions that are learned from."""
+    warm_up: int = 20_000
+    """Positions to collect before learning begins."""
+    batch: int = 1024
+    """Positions in a gradient step."""
+    reuse: float = 2.0
+    """Times that each position is learned from, on average."""
+    learning_rate: float = 2e-3
+    """Learning rate of AdamW, decreased linearly over --steps to a hundredth."""
+    weight_decay: float = 1e-4
+    """Weight decay of AdamW."""
+    td_lambda: float = 0.9
+    """The value head's targets: 1 learns from how games end, 0 from the search's value of the next position."""
+    horizon: int = 64
+    """Plies of a game that are kept; a longer game is learned from before its end, by the search's value then."""
+    opening_plies: int = 8
+    """The most random plies that a game starts with; their number is drawn uniformly."""
+    opening_share: float = 0.6
+    """Share of the games that start with random plies."""
+    average: float = 0.005
+    """Share by which the average of the networks, which plays, moves at each gradient step."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the hidden layers."""
+    residual: bool = True
+    """A hidden layer as large as its input adds its input to its output."""
+    eval_simulations: int = 32
+    """Simulations of the searches that are measured."""
+    save_every: int = 100_000
+    """Positions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        if self.buffer < self.num_envs * self.horizon:
+            least = f"num_envs * horizon, {self.num_envs * self.horizon}"
+            raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
+        check_sizes(hidden=self.hidden)
+
+
+class Games:
+    """Games in lockstep that start with random plies, and the latest plies of each that are not learned from yet."""
+
+    def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
+        n, horizon = config.num_envs, config.horizon
+        self.game, self.config, self.generator = game, config, generator
+        self.batch = ttt_envs.Batch(game, n, seed=int(generator.integers(2**63)))
+        self.observations = np.zeros((n, horizon, game.observation_size), np.int8)
+        self.policies = np.zeros((n, horizon, game.num_actions), np.float16)
+        self.values = np.zeros((n, horizon, game.num_players), np.float32)
+        self.movers = np.zeros((n, horizon), np.int64)
+        self.lengths = np.zeros(n, np.int64)
+        self._open(np.arange(n))
+
+    def play(self, found: Found) -> Rows:
+        """Keep what was found in the present positions, and play on.
+
+        Returns:
+            The plies that can be learned from now, of games that are over or fill the horizon: observations int8
+            (k, size), policies float16 (k, num_actions), `_ILLEGAL` for illegal actions, values float32
+            (k, `values_of(game)`).
+        """
+        batch, rows, at = self.batch, np.arange(self.batch.n), self.lengths
+        self.observations[rows, at] = batch.observations()
+        self.policies[rows, at] = np.where(batch.masks(), found.policy, _ILLEGAL)
+        self.values[rows, at] = found.values
+        self.movers[rows, at] = batch.to_move
+        self.lengths += 1
+        batch.step_unchecked(found.actions)
+        over = np.flatnonzero(batch.done)
+        full = np.flatnonzero(~batch.done & (self.lengths == self.config.horizon))
+        parts = [self._take(over, self.lengths[over], batch.rewards[over])]
+        self.lengths[over] = 0
+        self._open(over)
+        # The later half stays, until more is known of what came of it.
+        half = self.config.horizon // 2
+        parts.append(self._take(full, np.full(len(full), half), self.values[full, -1], self.lengths[full] - 1))
+        for kept in (self.observations, self.policies, self.values, self.movers):
+            kept[full, :-half] = kept[full, half:]
+        self.lengths[full] -= half
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
+        """The first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as `lambda_returns`."""
+        lengths = counts if lengths is None else lengths
+        returns = lambda_returns(self.values[rows], lengths, last, self.config.td_lambda)
+        game, ply = np.nonzero(np.arange(self.config.horizon) < counts[:, None])
+        seen = as_seen(self.game, returns[game, ply], self.movers[rows[game], ply])
+        return {
+            "observations": self.observations[rows[game], ply],
+            "policies": self.policies[rows[game], ply],
+            "values": seen,
+        }
+
+    def _open(self, rows: np.ndarray) -> None:
+        """Start games anew, some with random plies."""
+        config, generator, batch = self.config, self.generator, self.batch
+        plies = generator.integers(0, config.opening_plies + 1, len(rows))
+        plies[generator.random(len(rows)) >= config.opening_share] = 0
+        if len(rows):
+            batch.reset_rows(rows)
+        for ply in range(plies.max(initial=0)):
+            some = rows[(plies > ply) & ~batch.states["done"][rows]]
+            view, actions = batch.view(rows=some), np.empty(len(some), np.int64)
+            choose_rows(view.masks, generator.integers(0, 2**64, len(some), np.uint64), actions)
+            batch.step_unchecked(actions, some)
+        over = rows[batch.states["done"][rows]]
+        if len(over):  # nothing is left to be played: from the start
+            batch.reset_rows(over)
+
+
+class Searcher:
+    """The actor of AlphaZero: games that go on, and the search in the positions they come to."""
+
+    def __init__(self, game: Game, config: Config, info: NetworkInfo, generator: np.random.Generator) -> None:
+        self.games, self.info, self.generator = Games(game, config, generator), info, generator
+        self._search: GumbelSearch | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_search": None}  # only memory that is used again
+
+    def play(self, net: Net, done: float) -> Rows:
+        """Search in a position of each game, and play on."""
+        games, generator = self.games, self.generator
+        config, game, n = games.config, games.game, games.batch.n
+        final = config.simulations_final or config.simulations
+        if self._search is None:
+            most = max(config.simulations, final)
+            self._search = GumbelSearch(game, n, most, config.considered, c_scale=config.c_scale)
+
+        def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            with torch.inference_mode():
+                found = net(torch.from_numpy(observations).float())
+                return found["policy"].numpy(), for_all_players(game, found["value"].numpy(), players)
+
+        draws = generator.integers(0, 2**64, n, np.uint64)
+        noise = generator.gumbel(size=(n, game.num_actions)).astype(np.float32)
+        simulations = round(config.simulations + done * (final - config.simulations))
+        return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
+
+
+def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
+    """The returns that the values of plies are regressed on: of the plies that follow, and of what stands at the end.
+
+    Args:
+        values: float (n, plies, players), values of positions.
+        lengths: int (n,), how many plies of each row count.
+        last: float (n, players), the reward after the last of them, or the value of the position that follows.
+        td_lambda: weight of the return of the next position, against its value.
+
+    Returns:
+        float32 (n, plies, players); what is not below `lengths` means nothing.
+    """
+    returns = np.zeros(values.shape, np.float32)
+    following = last.astype(np.float32)
+    for ply in range(values.shape[1] - 1, -1, -1):
+        returns[:, ply] = following
+        mixed = td_lambda * following + (1 - td_lambda) * values[:, ply]
+        following = np.where((ply < lengths)[:, None], mixed, following)
+    return returns
+
+
+def policy_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Mean cross entropy of policies (n, num_actions), `_ILLEGAL` for illegal actions, whose logits do not count."""
+    legal = target != _ILLEGAL
+    log_policy = functional.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1)
+    return -(target * log_policy)[legal].sum() / len(target)
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
+
+
+def _train(this: checkpoint.Run, config: Config) -> Result:
+    """Train in a folder that is locked."""
+    game, folder = config.load(), config.out
+    check_gumbel(game, NAME)
+    torch.set_num_threads(1)  # small networks get slower with more
+    torch.manual_seed(config.seed)
+    sizes = game.observation_size, game.num_actions, config.hidden
+    info = NetworkInfo(game.id, dict(game.options), "policy+value", *sizes, 0)
+    info = replace(info, residual=config.residual, squash=True, values=values_of(game))
+    net, average = Net(info), Net(info)
+    average.load_state_dict(net.state_dict())
+    optimizers: Optimizers = {
+        "optimizer": torch.optim.AdamW(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    }
+    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
+    start = checkpoint.restore(folder, parts) if config.resume else 0
+    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    generator = np.random.default_rng([config.seed, start])
+    players = [
+        Searcher(game, replace(config, num_envs=games, actors=0, eval_agents=()), info, own)
+        for games, own in actors.shares(config, start, generator)
+    ]
+    buffer, turns, owed = Buffer(config.buffer), turns_of(game), 0.0
+    latest: dict[str, float] = {}
+
+    def one_round(steps: int) -> int:
+        """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
+        nonlocal owed
+        done = min((steps + config.num_envs) / config.steps, 1.0)
+        for rows in crew.round(average, done):
+            buffer.add(rows)
+            owed += config.reuse * len(rows["values"])
+        while buffer.added >= config.warm_up and owed >= config.batch:
+            learn(done)
+            owed -= config.batch
+        return config.num_envs
+
+    def learn(done: float) -> None:
+        """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
+        rows = buffer.sample(config.batch, generator)
+        features, actions = turns[generator.integers(len(turns))]
+        target = torch.from_numpy(rows["policies"][:, actions]).float()
+        found = net(torch.from_numpy(rows["observations"][:, features]).float())
+        loss = policy_loss(found["policy"], target)
+        loss += functional.mse_loss(found["value"], torch.from_numpy(rows["values"]))
+        rate = config.learning_rate * max(1 - done, 0.01)
+        latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
+
+    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+        """The average of the networks, as `Network` and `save_network` take it."""
+        return replace(info, steps=steps), average.tensors()
+
+    def save(steps: int) -> None:
+        """Bring the folder up to date."""
+        this.write_config()
+        save_network(folder / FILE, *network(steps))
+        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
+
+    def agent(steps: int) -> Agent:
+        """The agent that is measured."""
+        return Guided(Network(*network(steps)), config.eval_simulations, considered=config.considered)
+
+    with actors.crew_of(players, config) as crew:
+        return train_rounds(
+            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided", numbers=lambda: latest
+        )

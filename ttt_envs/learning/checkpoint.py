@@ -1,0 +1,269 @@
+"""The files by which a run can be repeated and resumed: config.json and resume.safetensors."""
+
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from ttt_envs.agents import as_agent
+from ttt_envs.core.options import as_text, command_line, within
+from ttt_envs.evaluation.ladder.ladder import plain_options
+from ttt_envs.registry import GAMES, game_of_file
+from ttt_envs.storage.files import locked_folder, write_whole
+from ttt_envs.storage.outside import brief, read_json, with_tuples
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+CONFIG, RESUME = "config.json", "resume.safetensors"
+RESUME_FORMAT = "ttt-envs resume 1"
+
+#: Installed packages whose versions may change what is learned: module -> distribution.
+_LIBRARIES = {
+    "ttt_envs": "ttt-envs",
+    "numpy": "numpy",
+    "numba": "numba",
+    "torch": "torch",
+    "stable_baselines3": "stable-baselines3",
+    "sb3_contrib": "sb3-contrib",
+}
+
+# The folder of a run, and its output, belong to a call.
+_OF_A_CALL = ("out", "resume", "quiet")
+
+# A run folder may come from somebody else: it decides neither what it is logged to, nor which servers play.
+_NAMED_AGAIN = ("wandb", "engine", "address")
+
+
+class Checked(Protocol):
+    """Settings that can be checked."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+
+    def strangers(self) -> dict[str, tuple[str, ...]]:
+        """By setting, the game and the agents that may do more than use the library's own data."""
+
+
+Config = TypeVar("Config", bound=Checked)
+Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
+
+
+class Run:
+    """A run folder that is trained in: its settings, the command that repeats them, and the time spent so far."""
+
+    def __init__(self, config: Any, method: str, needs: str = RESUME) -> None:
+        """Check the folder `config.out`; nothing is written yet.
+
+        Args:
+            config: a dataclass with fields as those of `ttt_envs.learning.settings.Settings`.
+            method: name of the method, as `ttt train` takes it.
+            needs: name of the file without which there is nothing to resume.
+
+        Raises:
+            FileExistsError: the folder holds a run, and `resume` is not set.
+            FileNotFoundError: `resume` is set, and there is nothing to resume.
+            ValueError: the run was started with other settings than those given now, or its files are damaged; or
+                there are several seeds, which have a run each.
+        """
+        if needs == RESUME and config.seeds > 1:
+            raise ValueError("a run has one seed: learning.seeds.train_seeds trains with several")
+        self.config, self.method, self.folder = config, method, config.out
+        self._clock, self._before = time.perf_counter(), 0.0
+        if config.resume:
+            found = read_config(self.folder)
+            self._before = found["seconds"]
+            # An earlier version may not have had a setting yet: its default is what was done then.
+            now, then = self.settings, {**_defaults(config), **found["settings"]}
+            if then.get("game") == now["game"]:
+                then["options"] = plain_options(game_of_file(config.load(), then["options"]))
+            changed = [
+                f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
+                for name in {**now, **then}
+                if name not in config.MAY_CHANGE and now.get(name) != then.get(name)
+            ]
+            if changed:
+                raise ValueError(f"the run in {self.folder} has other settings: {'; '.join(changed)}")
+            if not (self.folder / needs).is_file():
+                raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
+        elif (self.folder / needs).exists():
+            raise FileExistsError(
+                f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent on the run, earlier calls included."""
+        return self._before + time.perf_counter() - self._clock
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON's types, without those that belong to a call."""
+        return {**_settings(self.config), "options": plain_options(self.config.load())}
+
+    @property
+    def command(self) -> str:
+        """The command that does the same training."""
+        config = self.config
+        defaults = {each.name: each.default for each in fields(config)}
+        given = {name: value for name, value in _settings(config).items() if name not in ("game", "options")}
+        options = {name: as_text(value) for name, value in config.options.items()}
+        words = ["ttt", "train", self.method, config.game]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
+        return command_line(words, {"option": options, **given, "out": config.out}, {**plain, "option": {}})
+
+    @property
+    def resume_command(self) -> str:
+        """The command that continues the run."""
+        words = ["ttt", "train", self.method]
+        again = {name: value for name in _NAMED_AGAIN if (value := getattr(self.config, name, None)) is not None}
+        again |= {name: getattr(self.config, name) for name in self.config.strangers()}
+        words += [again.pop("game")] if "game" in again else []
+        defaults = {each.name: each.default for each in fields(self.config)}
+        given = {name: self.settings[name] for name in again if again[name] != defaults[name]}
+        return command_line([*words, "--resume", "--out", str(self.folder)], given, {})
+
+    def write_config(self) -> None:
+        """Bring config.json up to date."""
+        versions = {module: metadata.version(name) for module, name in _LIBRARIES.items() if module in sys.modules}
+        found = {
+            "command": self.command,
+            "settings": self.settings,
+            "versions": {"python": platform.python_version(), **versions},
+            "seconds": round(self.seconds, 1),
+        }
+        write_whole(self.folder / CONFIG, json.dumps(found, indent=2) + "\n")
+
+
+def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
+    """The settings of the run in a folder, ready to resume it, without those that a call decides.
+
+    Args:
+        kind: the method's settings.
+        folder: the run folder.
+        named: what the user has named, such as the words of a command line.
+
+    Raises FileNotFoundError; ValueError if it is damaged, or for an agent or a game that may do more than use the
+    library's own data, and that is not among `named`.
+    """
+    settings = with_tuples(read_config(folder)["settings"])
+    settings = {name: value for name, value in settings.items() if name not in _NAMED_AGAIN}
+    try:
+        if settings.get("game") in GAMES:
+            settings["options"] = dict(game_of_file(settings["game"], settings.get("options", {})).options)
+        found = kind(**settings, out=folder, resume=True)
+        found.check()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / CONFIG} is damaged, or of another method: {error}") from None
+    for name, texts in found.strangers().items():
+        for text in texts:
+            if text not in named:
+                flag = "the game" if name == "game" else f"all agents of --{name.replace('_', '-')}"
+                raise ValueError(
+                    f"{folder / CONFIG} names {brief(text)!r}, which may run programs or open files: if you want it "
+                    f"to be run, name {flag} beside --resume"
+                )
+    return found
+
+
+@contextmanager
+def opened(config: Any, method: str) -> Iterator[Run]:
+    """A context with the run of checked settings, in its folder, which is locked meanwhile; arguments as for `Run`.
+
+    Raises:
+        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed.
+        FileExistsError: the folder holds a run, and `resume` is not set.
+        FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
+        InUse: another process is writing the folder.
+        OSError: a file cannot be written; what was saved before can be resumed.
+    """
+    config.check()
+    with locked_folder(config.out):
+        yield Run(config, method)
+
+
+def save(folder: Path, steps: int, parts: Parts) -> None:
+    """Write the state of training, modules and optimisers by name, whole or not at all."""
+    tensors: dict[str, torch.Tensor] = {}
+    for part, found in parts.items():
+        if isinstance(found, torch.nn.Module):
+            tensors.update({f"{part}.{name}": tensor for name, tensor in found.state_dict().items()})
+        else:
+            for index, state in found.state_dict()["state"].items():
+                tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, arrays)
+
+
+def restore(folder: Path, parts: Parts) -> int:
+    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadTensorFile if damaged."""
+    path = folder / RESUME
+    if not path.is_file():
+        raise FileNotFoundError(f"nothing to resume: no file {path}")
+    facts, arrays = read_tensors(path, RESUME_FORMAT)
+    try:
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        for part, found in parts.items():
+            mine = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
+            if isinstance(found, torch.nn.Module):
+                found.load_state_dict(mine)
+                continue
+            state: dict[int, dict[str, torch.Tensor]] = {}
+            for key, tensor in mine.items():
+                index, _, name = key.partition(".")
+                state.setdefault(int(index), {})[name] = tensor
+            found.load_state_dict({**found.state_dict(), "state": state})
+            for parameter, kept in found.state.items():
+                if any(tensor.dim() and tensor.shape != parameter.shape for tensor in kept.values()):
+                    raise ValueError("the optimiser's state is of another shape than the parameters")
+        within(0, 10**15, steps=facts["steps"])
+        if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+            raise ValueError("it holds numbers that are not finite")
+        return int(facts["steps"])
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The contents of config.json in a run folder; FileNotFoundError, or ValueError if damaged."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"nothing to resume: no file {path}")
+    try:
+        found = read_json(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it must have settings, names with values")
+    try:
+        within(0.0, 1e12, seconds=found.get("seconds"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    return found
+
+
+def _defaults(config: Any) -> dict[str, Any]:
+    """The settings that have a default, by `_settings`."""
+    known = {each.name: each.default for each in fields(config) if each.default is not MISSING}
+    known |= {each.name: each.default_factory() for each in fields(config) if each.default_factory is not MISSING}
+    return {name: value for name, value in _settings(replace(config, **known)).items() if name in known}
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """Settings as JSON's types, without those that belong to a call; an agent becomes its name."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: plain(each) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(each) for each in value]
+        return value if value is None or isinstance(value, (str, int, float)) else as_agent(value).name
+
+    values = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _OF_A_CALL}
+    return {name: plain(value) for name, value in values.items()}

@@ -1,0 +1,271 @@
+"""Learn the values of actions off-policy: masked double DQN by self-play, on many games at once.
+
+    ttt train dqn GAME --steps 3000000 --out runs/x
+
+The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
+past snapshots and fixed agents. Its decisions are kept in a replay buffer. The network Q(observation, action) is
+regressed on what the next --n-step decisions brought, plus the value of the position that the learner then came to:
+its online network chooses the best legal action there, and its target network, which follows slowly, values it. Both
+the choice of actions and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where
+optimal play is mixed. The run folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the online network: agents.load("network:runs/x"), "lookahead:runs/x"
+    resume.safetensors     what --resume needs: networks, the optimiser, the number of decisions; the buffer fills anew
+    snapshots/             past networks
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+
+Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
+reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow
+target network: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from ttt_envs.agents import Agent, View
+from ttt_envs.agents.base import best_of, uniform
+from ttt_envs.agents.network import NetworkAgent
+from ttt_envs.agents.networks import FILE, SNAPSHOTS, Network, NetworkInfo, save_network
+from ttt_envs.core.game import Game
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.loop import gradient_step, train_rounds
+from ttt_envs.learning.nets import Net, load_net
+from ttt_envs.learning.opponents import Opponents
+from ttt_envs.learning.optimizers import adam
+from ttt_envs.learning.probes import due
+from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
+from ttt_envs.wrappers.self_play import SeatGames
+
+NAME = "dqn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(SelfPlay):
+    """Settings of a DQN run; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **SelfPlay.RANGES,
+        "num_envs": (1, 2**20),
+        "buffer": (1, 10**9),
+        "warm_up": (1, 10**9),
+        "batch": (1, 2**24),
+        "updates": (1, 10**6),
+        "learning_rate": (0.0, 1e3),
+        "exploration": (0.0, 1.0),
+        "exploration_share": (0.0, 1.0),
+        "gamma": (0.0, 1.0),
+        "n_step": (1, 1000),
+        "target_share": (0.0, 1.0),
+        "save_every": (1, 10**15),
+    }
+
+    out: Path = Path("runs/dqn")
+    """Run folder."""
+    num_envs: int = 256
+    """Games that run side by side."""
+    buffer: int = 300_000
+    """Latest decisions that are learned from."""
+    warm_up: int = 10_000
+    """Decisions to collect before learning begins."""
+    batch: int = 512
+    """Decisions in a gradient step."""
+    updates: int = 1
+    """Gradient steps for each decision in all games."""
+    learning_rate: float = 1e-3
+    """Learning rate of Adam, decreased linearly over --steps to a tenth."""
+    exploration: float = 0.05
+    """Share of random actions at the end; it decreases linearly from 1."""
+    exploration_share: float = 0.1
+    """Share of --steps over which exploration decreases."""
+    gamma: float = 0.99
+    """Discount factor for each decision."""
+    n_step: int = 3
+    """Decisions whose rewards a target sums up before it relies on the target network."""
+    target_share: float = 0.01
+    """Share by which the target network moves to the online network at each gradient step."""
+    double: bool = True
+    """Let the online network choose the action that the target network values; else the target network does both."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the hidden layers."""
+    save_every: int = 100_000
+    """Decisions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        if self.buffer < (least := self.num_envs * (self.n_step + 1)):
+            raise ValueError(f"buffer must be at least num_envs * (n_step + 1), {least}, not {self.buffer}")
+        check_sizes(hidden=self.hidden)
+
+
+class Replay:
+    """The latest decisions of games side by side, in their order; a ring of rounds with one decision in each game."""
+
+    def __init__(self, game: Game, rounds: int, num_envs: int) -> None:
+        self.observations = np.zeros((rounds, num_envs, game.observation_size), np.int8)
+        self.masks = np.zeros((rounds, num_envs, game.num_actions), np.bool_)
+        self.actions = np.zeros((rounds, num_envs), np.int64)
+        self.rewards = np.zeros((rounds, num_envs), np.float32)
+        self.done = np.zeros((rounds, num_envs), np.bool_)
+        self.rounds, self.num_envs, self.added = rounds, num_envs, 0
+
+    def add(
+        self, observations: np.ndarray, masks: np.ndarray, actions: np.ndarray, rewards: np.ndarray, done: np.ndarray
+    ) -> None:
+        """A round: the positions, the actions taken in them, their rewards, and whether they ended the game."""
+        row = self.added % self.rounds
+        self.observations[row], self.masks[row], self.actions[row] = observations, masks, actions
+        self.rewards[row], self.done[row] = rewards, done
+        self.added += 1
+
+    def sample(self, n: int, n_step: int, gamma: float, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """n decisions with replacement, each with what came of it.
+
+        Returns:
+            observations int8 (n, size), actions int64 (n,);
+            returns float32 (n,): the discounted rewards of `n_step` decisions, fewer where the game ended;
+            discounts float32 (n,): what the value of the position after them counts; 0 where the game ended;
+            that position's observations int8 (n, size) and masks bool (n, num_actions).
+        """
+        start = generator.integers(max(self.added - self.rounds, 0), self.added - n_step, n)
+        games = generator.integers(0, self.num_envs, n)
+        returns, discounts = np.zeros(n, np.float32), np.ones(n, np.float32)
+        for k in range(n_step):
+            rows = (start + k) % self.rounds
+            returns += discounts * self.rewards[rows, games]
+            discounts *= np.float32(gamma) * ~self.done[rows, games]
+        first, last = start % self.rounds, (start + n_step) % self.rounds
+        chosen = self.observations[first, games], self.actions[first, games]
+        return *chosen, returns, discounts, self.observations[last, games], self.masks[last, games]
+
+
+def q_values(net: Net, observations: np.ndarray) -> np.ndarray:
+    """float32 (n, num_actions)."""
+    with torch.inference_mode():
+        return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
+
+
+class EpsilonGreedy(Agent):
+    """The learner as it plays now: its best action, or with probability `exploration` a random one."""
+
+    def __init__(self, net: Net, exploration: float = 0.0) -> None:
+        self.net, self.exploration = net, exploration
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions)."""
+        return self.probabilities(view.observations, view.masks)
+
+    def probabilities(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """As `policy`, of observations int8 (n, size) and masks bool (n, num_actions)."""
+        best = uniform(best_of(q_values(self.net, observations), masks))
+        return (1 - self.exploration) * best + self.exploration * uniform(masks)
+
+
+def targets(net: Net, target: Net, found: Sequence[np.ndarray], double: bool) -> torch.Tensor:
+    """Target values of the sampled decisions, float32 (n,); `found`: the last four arrays of `Replay.sample`."""
+    returns, discounts, observations, masks = found
+    values = q_values(target, observations)
+    choosing = np.where(masks, q_values(net, observations) if double else values, -np.inf)
+    best = values[np.arange(len(values)), choosing.argmax(axis=1)]
+    return torch.from_numpy(returns + discounts * best)
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Raises what `checkpoint.opened` does, and ValueError for an agent that cannot play the game.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
+
+
+def _train(this: checkpoint.Run, config: Config) -> Result:
+    """Train in a folder that is locked."""
+    game, folder = config.load(), config.out
+    torch.set_num_threads(1)  # small networks get slower with more
+    torch.manual_seed(config.seed)
+    info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, config.hidden, 0)
+    net, target = Net(info), Net(info)
+    target.load_state_dict(net.state_dict())
+    optimizers = adam(net, config.learning_rate)
+    parts: checkpoint.Parts = {"net": net, "target": target, **optimizers}
+    start = checkpoint.restore(folder, parts) if config.resume else 0
+    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    generator = np.random.default_rng([config.seed, start])
+    replay = Replay(game, config.buffer // config.num_envs, config.num_envs)
+    current = EpsilonGreedy(net, 1.0)
+    opponents = Opponents(
+        game,
+        current,
+        config.opponents,
+        folder / SNAPSHOTS,
+        lambda path: EpsilonGreedy(load_net(path)),
+        self_weight=config.self_weight,
+        past_weight=config.past_weight,
+        past=config.past,
+    )
+    games = SeatGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
+    games.set_opponents(*opponents.pool())
+    games.reset()
+    numbers: dict[str, float] = {}
+    saved = start if config.resume else -1
+
+    def one_round(steps: int) -> int:
+        """One decision in each game, and the gradient steps that are due."""
+        falling = config.exploration_share * config.steps
+        current.exploration = max(config.exploration, 1 - steps / falling if falling else 0)
+        observations, masks = games.observations(), games.masks()
+        cumulated = current.probabilities(observations, masks).cumsum(axis=1)
+        draws = generator.random((config.num_envs, 1)) * cumulated[:, -1:]
+        actions = (cumulated > draws).argmax(axis=1)
+        games.step(actions)
+        replay.add(observations, masks, actions, games.rewards, games.done)
+        if replay.added * config.num_envs >= config.warm_up and replay.added > config.n_step:
+            for _ in range(config.updates):
+                learn(steps / config.steps)
+        return config.num_envs
+
+    def learn(done: float) -> None:
+        """One gradient step; `done`: share of the training that is over."""
+        observations, actions, *found = replay.sample(config.batch, config.n_step, config.gamma, generator)
+        values = net(torch.from_numpy(observations.astype(np.float32)))["q"]
+        values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
+        loss = functional.smooth_l1_loss(values, targets(net, target, found, config.double))
+        rate = config.learning_rate * max(1 - done, 0.1)
+        numbers.update(gradient_step(loss, net, target, optimizers, rate=rate, share=config.target_share))
+        numbers["train/exploration"] = current.exploration
+
+    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+        """The online network, as `Network` and `save_network` take it."""
+        return replace(info, steps=steps), net.tensors()
+
+    def save(steps: int) -> None:
+        """Bring the folder up to date; take a snapshot, if one is due, and exchange opponents."""
+        nonlocal saved
+        this.write_config()
+        snapshot = due(steps, saved, config.snapshot_every)
+        if snapshot:
+            save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network(steps))
+        save_network(folder / FILE, *network(steps))
+        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
+        saved = steps
+        if snapshot:
+            games.set_opponents(*opponents.pool())
+
+    def agent(steps: int) -> Agent:
+        """The agent that is measured."""
+        return NetworkAgent(Network(*network(steps)))
+
+    return train_rounds(
+        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="network", numbers=lambda: numbers
+    )

@@ -1,0 +1,309 @@
+"""Learn an n-tuple network by temporal differences between afterstates, for games that have patterns.
+
+    ttt train ntuple GAME --steps 20000000 --out runs/x
+
+A position after a move is worth the tanh of the sum of the weights of its patterns. The learner plays against itself:
+each move is the one after which the position is worth most, but for some random ones. At the end of a game the values
+of its positions are moved toward TD(lambda) returns. Each weight has a learning rate of its own, which falls where the
+errors change their signs (temporal coherence). All of this is one compiled kernel: hundreds of thousands of plies a
+second. For games of perfect information without chance after the start; between more than two sides each player learns
+from the positions after their own moves. The run folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the weights: agents.load("alphabeta:runs/x,depth=5")
+    resume.safetensors     what --resume needs: the weights and what their learning rates depend on
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    log.jsonl, tensorboard/    metrics over steps and wall time
+
+Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
+prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,
+multistage weight promotion, redundant encoding, and carousel shaping", IEEE Transactions on Games 10(1), 2018.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined, no-untyped-def"
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from ttt_envs.agents.networks import FILE
+from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
+from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
+from ttt_envs.core import jit, rng
+from ttt_envs.core.game import Game
+from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.loop import train_rounds
+from ttt_envs.learning.settings import Result, Settings
+
+NAME = "ntuple"
+
+#: Games between two looks at the time.
+_GAMES = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of a run; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "learning_rate": (0.0, 1e3),
+        "gamma": (0.0, 1.0),
+        "decay": (0.0, 1.0),
+        "exploration": (0.0, 1.0),
+        "openings": (0, 10**6),
+        "opening_share": (0.0, 1.0),
+        "simple_share": (0.0, 1.0),
+        "depth": (1, MOST_PLIES),
+        "save_every": (1, 10**15),
+    }
+
+    UNIT: ClassVar[str] = "plies"
+
+    out: Path = Path("runs/ntuple")
+    """Run folder."""
+    steps: int = 20_000_000
+    """Plies to train on, those before --resume included."""
+    eval_every: int = 5_000_000
+    """Plies between two measurements of score and regret."""
+    prior: bool = False
+    """Begin with the weights that the game's patterns suggest, not with zeros: it is as if their sum shaped the rewards
+    (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""
+    learning_rate: float = 0.055
+    """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
+    gamma: float = 1.0
+    """Discount factor for each position that is learned from: below 1, sooner wins are worth more."""
+    decay: float = 0.5
+    """Lambda of TD(lambda): 0 learns from the next position alone, 1 from the end of the game alone."""
+    exploration: float = 0.1
+    """Share of random moves."""
+    openings: int = 8
+    """Games begin with up to so many random plies."""
+    opening_share: float = 0.6
+    """Share of the games that begin with random plies."""
+    simple_share: float = 0.0
+    """Share of the games with one learner: the others win at once where they can, else move at random. Where several
+    opponents keep a learner from winning it never learns how one wins."""
+    depth: int = 1
+    """Plies of alpha-beta search with which it is measured."""
+    save_every: int = 2_000_000
+    """Plies between two updates of the run folder."""
+
+
+def play(
+    prototype, room, seed, games, weights, errors, totals, settings, legal, joint, found, history, values, movers, free
+):
+    """Play games and learn from each; returns the number of plies.
+
+    Args:
+        prototype: states (1,), the record before a reset.
+        room: states (2,), to play in.
+        seed: uint64, of all that is random.
+        games: number of games.
+        weights, errors, totals: float32 (patterns,): weights, sums of their errors and of the errors' sizes.
+        settings: float64 (7,): learning rate, gamma, lambda, share of random moves, share of games with an opening, the
+            most plies of that, and share of games with one learner.
+        legal: bool (num_actions,), joint: int64 (players,), found: int64 (number,), room to work.
+        history: int64 (plies, number), values: float64 (plies,), movers: int64 (plies,), free: bool (plies,): room for
+            a game's positions: patterns, values, who had moved, and whether at random.
+    """
+    rate, gamma, decay, exploration, share, openings, simple_share = settings
+    state, after = room[0], room[1]
+    players = joint.shape[0]
+    # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
+    back, stale = np.zeros(players), np.zeros(players, np.bool_)
+    plies = 0
+    for game in range(games):
+        start = rng.fold(seed, game)
+        room[0] = prototype[0]
+        reset(state, start)
+        opening = np.int64(state["ply"])
+        if unit(rng.fold(start, 1)) < share:
+            opening += rng.scale(rng.fold(start, 2), np.int64(openings) + 1)
+        learner = -1  # all are
+        if unit(rng.fold(start, 0)) < simple_share:
+            learner = rng.scale(rng.mix(rng.fold(start, 0)), players)
+        length, at_random = 0, False
+        while not state["done"]:
+            mover = np.int64(state["to_move"])
+            legal_mask(state, mover, legal)
+            draw = rng.fold(start, 3 + 2 * np.int64(state["ply"]))
+            simple = learner >= 0 and mover != learner
+            at_random = state["ply"] < opening or (unit(draw) < exploration and not simple)
+            best, highest, ties = -1, -9.0, 0
+            if at_random:
+                best = rng.choose(legal, rng.mix(draw))
+            else:
+                for action in range(legal.shape[0]):
+                    if legal[action]:
+                        room[1] = room[0]
+                        joint[mover] = action
+                        step(after, joint)
+                        if after["done"]:
+                            value = 2.0 * after["rewards"][mover]  # beyond all estimates
+                        elif simple:
+                            value = 0.0
+                        else:
+                            find(after, mover, found)
+                            value = worth(found, weights)
+                        # Of equals any one: all are, at first, and the same moves each time would repeat positions.
+                        if value > highest:
+                            best, highest, ties = action, value, 1
+                        elif value == highest:
+                            ties += 1
+                            if rng.scale(rng.fold(draw, ties), ties) == 0:
+                                best = action
+            joint[mover] = best
+            step(state, joint)
+            plies += 1
+            movers[length], free[length] = mover, at_random
+            if not state["done"]:
+                find(state, mover, history[length])
+                values[length] = worth(history[length], weights)
+                length += 1
+        # From the end on.
+        for player in range(players):
+            back[player], stale[player] = state["rewards"][player], at_random
+        for t in range(length - 1, -1, -1):
+            mover, value = movers[t], values[t]
+            if learner >= 0 and mover != learner:
+                continue  # what the others do is as chance to the learner
+            if stale[mover]:
+                back[mover], stale[mover] = gamma * value, False
+            else:
+                error = (back[mover] - value) * (1 - value * value)
+                for k in range(history.shape[1]):
+                    w = history[t, k]
+                    own = rate * abs(errors[w]) / totals[w] if totals[w] > 0 else rate
+                    weights[w] += own * error
+                    errors[w] += error
+                    totals[w] += abs(error)
+                back[mover] = gamma * (decay * back[mover] + (1 - decay) * value)
+            if players == 2:  # what one wins the other loses
+                back[1 - mover], stale[1 - mover] = -back[mover], False
+            if free[t]:
+                stale[:] = True
+    return plies
+
+
+@jit.kernel
+@jit.allocates_nothing
+def worth(found, weights):
+    """The value of a position with these patterns."""
+    total = 0.0
+    for k in range(found.shape[0]):
+        total += weights[found[k]]
+    return math.tanh(total)
+
+
+@jit.kernel
+@jit.allocates_nothing
+def unit(x):
+    """A number from 0 to 1, 1 left out, by the random uint64 `x`."""
+    return np.float64(rng.scale(x, 1 << 30)) / (1 << 30)
+
+
+@cache
+def kernel_for(rules: Rules, find: Callable[..., Any]) -> Callable[..., Any]:
+    """`play` for one game's rules and patterns."""
+    return jit.specialise(play, reset=rules.reset, legal_mask=rules.legal_mask, step=advance_for(rules), find=find)
+
+
+class Table(torch.nn.Module):
+    """The weights and what their learning rates depend on, as a part that `ttt_envs.learning.checkpoint` saves."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        for name in ("weights", "errors", "totals"):
+            self.register_buffer(name, torch.zeros(size))
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The same memory as NumPy arrays, float32 (size,) each."""
+        return tuple(buffer.numpy() for buffer in self.buffers())
+
+
+def check_game(game: Game, prior: bool = False) -> None:
+    """Raise ValueError, naming what is missing, unless the game can be learned so."""
+    if game.patterns is None:
+        raise ValueError(f"{NAME} needs a game that has patterns; {game!r} has none")
+    if prior and game.patterns.prior is None:
+        raise ValueError(f"prior: the patterns of {game!r} suggest no weights to begin with")
+    AlphaBeta().check(game)
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C).
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
+
+
+def _train(this: checkpoint.Run, config: Config) -> Result:
+    """Train in a folder that is locked."""
+    game, folder = config.load(), config.out
+    check_game(game, config.prior)
+    patterns = game.patterns
+    assert patterns is not None
+    table = Table(patterns.size)
+    arrays = table.arrays()
+    if config.prior:
+        assert patterns.prior is not None
+        arrays[0][:] = patterns.prior()
+    start = checkpoint.restore(folder, {"table": table}) if config.resume else 0
+    kernel = kernel_for(game.rules, patterns.find)
+    settings = np.array(
+        [
+            config.learning_rate,
+            config.gamma,
+            config.decay,
+            config.exploration,
+            config.opening_share,
+            config.openings,
+            config.simple_share,
+        ],
+        np.float64,
+    )
+    longest = game.max_plies
+    room = (
+        np.zeros(game.num_actions, np.bool_),
+        np.zeros(game.num_players, np.int64),
+        np.zeros(patterns.number, np.int64),
+        np.zeros((longest, patterns.number), np.int64),
+        np.zeros(longest),
+        np.zeros(longest, np.int64),
+        np.zeros(longest, np.bool_),
+    )
+    states = np.repeat(game.prototype, 2)
+
+    def one_round(steps: int) -> int:
+        """Play some games and learn from them; returns the plies. Their seeds depend on the steps before them."""
+        seed = np.uint64(rng.fold(np.uint64(config.seed), np.uint64(steps)))
+        return int(kernel(game.prototype, states, seed, _GAMES, *arrays, settings, *room))
+
+    def network(steps: int) -> NTuples:
+        info = NTuplesInfo(game.id, dict(game.options), patterns.size, patterns.number, steps)
+        return NTuples(info, arrays[0].copy())
+
+    def save(steps: int) -> None:
+        """Bring the folder up to date."""
+        this.write_config()
+        found = network(steps)
+        save_ntuples(folder / FILE, found.info, found.weights)
+        checkpoint.save(folder, steps, {"table": table})  # last: a resumed run makes again whatever is missing before
+
+    def agent(steps: int) -> AlphaBeta:
+        """The agent that is measured."""
+        return AlphaBeta(network(steps), depth=config.depth)
+
+    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="alphabeta")

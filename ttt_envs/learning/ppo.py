@@ -1,0 +1,378 @@
+"""Train an agent by self-play: MaskablePPO (sb3-contrib) on many games at once.
+
+    ttt train ppo GAME --steps 3000000 --out runs/x
+
+The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
+past snapshots and fixed agents, inside the environment's `step`; a game draws its opponent when it starts. The run
+folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the latest policy and its value network: agents.load("network:runs/x")
+    resume.safetensors     what --resume needs: the policy, the optimiser, the number of decisions
+    snapshots/             past policies
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl              losses and metrics over steps and wall time, one JSON object a line
+    tensorboard/           the same: tensorboard --logdir runs
+
+The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
+
+With --both-sides the learner plays all seats, and what the other side may win counts negated: twice the decisions from
+the same games, and no opponents. It is for two sides that move one at a time.
+
+Where optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the one before. With an
+entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
+bonus gets smaller; --entropy-final lets it decrease during the run. --magnet holds the policy near a slowly moving copy
+of itself as well.
+
+Sources: Schulman et al., "Proximal policy optimization algorithms", 2017. Action masking: Huang and Ontanon, "A closer
+look at invalid action masking in policy gradient algorithms", 2022. Entropy in self-play: Sokota et al., "A unified
+approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games", ICLR 2023; the idea is
+theirs, the algorithm is not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from ttt_envs.agents import Agent
+from ttt_envs.agents.network import NetworkAgent
+from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
+from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import fold
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
+from ttt_envs.learning.interrupts import Interrupts
+from ttt_envs.learning.logs import Log
+from ttt_envs.learning.magnets import MagnetPolicy
+from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
+from ttt_envs.learning.opponents import Opponents
+from ttt_envs.learning.probes import Probes, due
+from ttt_envs.learning.progress import Bar
+from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
+from ttt_envs.storage.files import reason_of
+from ttt_envs.wrappers.sb3 import SB3SeatEnv
+
+NAME = "ppo"
+
+#: The most decisions of a rollout.
+MOST_DECISIONS = 10**7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(SelfPlay):
+    """Settings of a PPO run; the defaults are tuned for one core."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **SelfPlay.RANGES,
+        "num_envs": (1, 10**6),
+        "rollout": (1, 10**6),
+        "batch": (2, 10**9),
+        "epochs": (1, 10**6),
+        "learning_rate": (0.0, 1e3),
+        "entropy": (0.0, 1e6),
+        "entropy_final": (0.0, 1e6),
+        "gamma": (0.0, 1.0),
+        "gae_lambda": (0.0, 1.0),
+        "magnet": (0.0, 1e6),
+        "magnet_rate": (0.0, 1.0),
+    }
+
+    out: Path = Path("runs/ppo")
+    """Run folder."""
+    num_envs: int = 512
+    """Games that run side by side."""
+    rollout: int = 16
+    """Decisions of the learner in each game between two updates."""
+    batch: int = 1024
+    """Decisions in a gradient step."""
+    epochs: int = 2
+    """Passes over each rollout."""
+    learning_rate: float = 1e-3
+    """Learning rate of Adam."""
+    anneal: bool = False
+    """Decrease the learning rate to zero, linearly over --steps."""
+    entropy: float = 0.002
+    """Weight of the entropy bonus. Where optimal play is mixed, self-play needs a large one, such as 0.2."""
+    entropy_final: float | None = None
+    """Weight of the entropy bonus at the end, approached linearly over --steps; None keeps it constant."""
+    magnet: float = 0.0
+    """Weight of the divergence from the magnet, a slowly moving copy of the policy; 0 for none."""
+    magnet_rate: float = 0.05
+    """Share of the way to the policy that the magnet moves after each rollout."""
+    gamma: float = 0.99
+    """Discount factor for each decision."""
+    gae_lambda: float = 0.95
+    """Lambda of generalised advantage estimation."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Sizes of the hidden layers, of the policy and of the value network alike."""
+    activation: str = "relu"
+    """Activation function, relu or tanh."""
+    encoding: str = "flat"
+    """Encoding of observations, flat or planes."""
+    symmetric: bool = False
+    """Measure the policy averaged over the board's symmetries: network:OUT,symmetric=true. That is stronger where
+    games meet positions and their images alike, as after deals and rolls, and can be weaker where they do not."""
+    both_sides: bool = False
+    """Play all seats with the current self, each ply a decision; for two sides that move one at a time. No opponents
+    are drawn then."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        if self.num_envs * self.rollout < 2:
+            raise ValueError("num_envs * rollout must be at least 2, or there is nothing to average over")
+        if self.num_envs * self.rollout > MOST_DECISIONS:
+            raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
+        check_sizes(hidden=self.hidden)
+        choice("activation", self.activation, tuple(ACTIVATIONS))
+
+
+class ActorNet(torch.nn.Module):
+    """The policy network inside an SB3 policy; it changes while the policy learns."""
+
+    def __init__(self, policy: Any) -> None:
+        super().__init__()
+        self._policy = [policy]  # in a list, so that torch does not count its parameters twice
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (n, inputs) -> logits (n, actions)."""
+        policy = self._policy[0]
+        logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(observations))
+        return logits
+
+
+def make_model(config: Config, game: Game) -> MaskablePPO:
+    """An untrained MaskablePPO with its games; the opponent is replaced before the first of them starts."""
+
+    def learning_rate(_: float) -> float:
+        left = 1 - model.num_timesteps / config.steps if config.anneal else 1.0
+        return config.learning_rate * max(left, 0.0)
+
+    env: SB3SeatEnv
+    buffer: dict[str, Any] = {}
+    if config.both_sides:
+        env = both = BothSidesEnv(game, config.num_envs, config.encoding)
+        buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
+    else:
+        env = SB3SeatEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding)
+    weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
+    model = MaskablePPO(
+        MagnetPolicy if config.magnet else "MlpPolicy",
+        env,
+        seed=config.seed,
+        device="cpu",
+        n_steps=config.rollout,
+        batch_size=min(config.batch, config.num_envs * config.rollout),
+        n_epochs=config.epochs,
+        learning_rate=config.learning_rate,
+        ent_coef=1.0 if config.magnet else config.entropy,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        policy_kwargs={
+            "net_arch": {"pi": list(config.hidden), "vf": list(config.hidden)},
+            "activation_fn": ACTIVATIONS[config.activation],
+            **weights,
+        },
+        **buffer,
+    )
+    model.lr_schedule = learning_rate
+    return model
+
+
+def set_entropy(model: MaskablePPO, weight: float) -> None:
+    """Change the weight of the entropy bonus."""
+    if isinstance(model.policy, MagnetPolicy):
+        model.policy.entropy = weight
+    else:
+        model.ent_coef = weight
+
+
+class ToLog(KVWriter):
+    """Writer that passes the numbers that SB3 logs on to the log of the run."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write the numbers among the values."""
+        for name, value in key_values.items():
+            if isinstance(value, (int, float, np.number)) and "tensorboard" not in (key_excluded[name] or ()):
+                self.log.record(name, float(value))
+        self.log.write(step)
+
+    def close(self) -> None:
+        """Nothing: the run closes its log."""
+
+
+def parts_of(model: MaskablePPO) -> checkpoint.Parts:
+    """The parts of the model that a resumed run needs."""
+    return {"policy": model.policy, "optimizer": model.policy.optimizer}
+
+
+def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    """The policy and value networks, as `save_network` takes them.
+
+    In a game of more than two sides the policy alone: a value there is of all players, and PPO learns that of one.
+    """
+    info = NetworkInfo(
+        game=game.id,
+        options=dict(game.options),
+        kind="policy+value" if len(game.teams) == 2 else "policy",
+        inputs=int(np.prod(model.observation_space.shape or (1,))),
+        actions=game.num_actions,
+        hidden=config.hidden,
+        steps=model.num_timesteps,
+        encoding=config.encoding,
+        activation=config.activation,
+        separate=True,
+    )
+    # SB3's names of the same layers; those of activation functions are counted there too.
+    tensors = model.policy.state_dict()
+    names = {"heads.policy": "action_net", "heads.value": "value_net"}
+    for head in info.heads:
+        for k in range(len(config.hidden)):
+            names[f"bodies.{head}.{k}"] = f"mlp_extractor.{head}_net.{2 * k}"
+    parts = {name: name.rpartition(".") for name in info.shapes()}
+    return info, {name: tensors[f"{names[layer]}.{end}"].numpy() for name, (layer, _, end) in parts.items()}
+
+
+def read_snapshot(path: Path) -> PolicyAgent:
+    """A snapshot as an opponent."""
+    net = load_net(path)
+    return PolicyAgent(Logits(net), net.info.encoding)
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C).
+
+    Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
+
+    Raises what `checkpoint.opened` does, and ValueError for
+    an agent that cannot play the game, or a metric that cannot be measured in it.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
+
+
+def _train(this: checkpoint.Run, config: Config) -> Result:
+    """Train in a folder that is locked."""
+    game, folder = config.load(), config.out
+    torch.set_num_threads(1)  # small networks get slower with more
+    torch.distributions.Distribution.set_default_validate_args(False)  # they cost a tenth of the time
+    model = make_model(config, game)
+    if config.resume:
+        model.num_timesteps = checkpoint.restore(folder, parts_of(model))
+    start = model.num_timesteps
+    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    stream = int(fold(np.uint64(config.seed), np.uint64(start))) % 2**32
+    model.env.seed(stream)  # type: ignore[union-attr]
+    torch.manual_seed(stream)
+
+    # The agents: the learner as an opponent of itself, as it is measured, and the average of its past.
+    actor = ActorNet(model.policy)
+    current = PolicyAgent(actor, config.encoding)
+    measured = PolicyAgent(actor, config.encoding, symmetric=config.symmetric)
+
+    def average() -> tuple[Agent, int]:
+        agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)
+        return agent, len(agent.networks)
+
+    opponents = Opponents(
+        game,
+        current,
+        config.opponents,
+        folder / SNAPSHOTS,
+        read_snapshot,
+        self_weight=config.self_weight,
+        past_weight=config.past_weight,
+        past=config.past,
+    )
+    interrupts = Interrupts()
+    bar = Bar(config.steps, start, quiet=config.quiet)
+    log = Log(this, start)
+    probes = Probes(
+        config.probes(game, average),
+        folder,
+        resume=config.resume,
+        say=bar.say,
+        log=log.record,
+        check=interrupts.check,
+    )
+    model.set_logger(Logger(None, [ToLog(log)]))
+
+    def go_on(*_: Any) -> bool:
+        interrupts.check()
+        return True
+
+    def save(before: int) -> None:
+        """Bring the folder up to date; take a snapshot, if one is due since `before`, and exchange opponents."""
+        steps, network = model.num_timesteps, network_of(model, config, game)
+        snapshot = due(steps, before, config.snapshot_every)
+        this.write_config()
+        if snapshot:
+            save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network)
+        save_network(folder / FILE, *network)
+        checkpoint.save(folder, steps, parts_of(model))  # last: a resumed run makes again whatever is missing before it
+        if snapshot and not config.both_sides:
+            model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+
+    def measure(steps: int, last: bool = False) -> None:
+        try:
+            probes.measure(measured, steps, last=last)
+        finally:  # also what was measured before an interrupt
+            log.write(steps)
+
+    saved, finished = start, start >= config.steps
+    try:
+        with interrupts, bar:
+            if not config.resume:
+                save(before=-1)
+            elif not (finished or config.both_sides):
+                model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+            while not finished:
+                measure(model.num_timesteps)
+                with bar.training():
+                    after = model.num_timesteps + config.num_envs * config.rollout
+                    if config.entropy_final is not None:
+                        share = min(after / config.steps, 1.0)
+                        set_entropy(model, config.entropy + share * (config.entropy_final - config.entropy))
+                    model.learn(
+                        config.num_envs * config.rollout,  # one rollout and the updates from it
+                        callback=go_on,
+                        reset_num_timesteps=False,
+                    )
+                    if isinstance(model.policy, MagnetPolicy):
+                        model.policy.follow(config.magnet_rate)
+                save(before=saved)
+                saved = model.num_timesteps
+                bar.update(saved)
+                finished = saved >= config.steps
+            measure(saved, last=True)
+            model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
+            this.write_config()  # with the time that the last measurements took
+    except KeyboardInterrupt:
+        finished = False
+    except OSError as error:
+        if not (folder / checkpoint.RESUME).exists():
+            raise
+        kept = f"{saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}"
+        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
+    finally:
+        log.close()
+    if finished:
+        name = f"network:{folder}{',symmetric=true' if config.symmetric else ''}"
+        bar.say(f"Trained on {saved:,} decisions. The run is in {folder}; play against it as {name}")
+    else:
+        bar.say(f"Interrupted; {saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}")
+    return Result(folder, saved, bar.speed, finished, probes.rows)

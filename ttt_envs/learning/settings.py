@@ -1,0 +1,248 @@
+"""The settings that all methods share, and their command line."""
+
+import argparse
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import tyro
+from tyro.constructors import PrimitiveConstructorSpec
+
+from ttt_envs.agents import as_agent, stranger
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text, within
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
+from ttt_envs.registry import GAMES, parse_options, resolve
+
+Agents = Annotated[
+    tuple[Any, ...],
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[AGENT ...]",
+        instance_from_str=tuple,
+        is_instance=lambda given: isinstance(given, tuple),
+        str_from_instance=lambda given: [each if isinstance(each, str) else as_agent(each).name for each in given],
+    ),
+]
+"""Agents: texts on the command line; in Python also agents."""
+
+Options = Annotated[
+    Mapping[str, Any],
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[NAME=VALUE ...]",
+        instance_from_str=lambda texts: {"": texts},  # their types are the game's, see `command_line`
+        is_instance=lambda given: isinstance(given, Mapping),
+        str_from_instance=lambda given: [f"{name}={as_text(value)}" for name, value in given.items()],
+    ),
+    tyro.conf.arg(name="option"),
+]
+"""Options of a game: name=value on the command line; a dict in Python."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a training run that do not depend on the method."""
+
+    #: Settings that may differ when a run is resumed.
+    MAY_CHANGE: ClassVar[tuple[str, ...]] = (
+        *("steps", "out", "resume", "seeds", "quiet", "eval_every", "exploitability_every", "wandb"),
+    )
+    #: What the method counts as a step.
+    UNIT: ClassVar[str] = "decisions"
+    #: The lowest and the highest value of a setting.
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "steps": (1, 10**15),
+        "seed": (0, 2**32 - 1),
+        "seeds": (1, 1000),
+        "eval_every": (1, 10**15),
+        "eval_games": (2, 10**7),
+        "regret_games": (0, 10**7),
+        "exploitability_every": (0, 10**15),
+        "exploitability_starts": (2, 10**7),
+    }
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """Id of the game; `ttt games` lists them."""
+    options: Options = field(default_factory=dict)
+    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+    steps: int = 3_000_000
+    """Steps to train for, those before --resume included; the learner's decisions, or positions where it says so."""
+    out: Path = Path("runs/training")
+    """Run folder."""
+    resume: bool = False
+    """Continue the run in the folder. Settings that are not given are those of the run."""
+    seed: int = 0
+    """Seed of all random numbers."""
+    seeds: int = 1
+    """Number of seeds to train with, from --seed on, one after the other, each in OUT/seed-K; ends with a summary."""
+    eval_every: int = 500_000
+    """Steps between two measurements of score and regret."""
+    eval_agents: Agents = ("random", "greedy")
+    """Agents that the score is measured against."""
+    eval_games: int = 200
+    """Games played against each of them for a score, shared out over the seats."""
+    regret_games: int = 0
+    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle."""
+    exploitability_every: int = 0
+    """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
+    snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
+    exploitability_starts: int = 20
+    """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
+    wandb: str | None = None
+    """Project of Weights & Biases to log to as well; needs the package wandb."""
+    quiet: bool = False
+    """Print nothing."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        for name, kind in get_type_hints(type(self)).items():
+            if get_origin(kind) is not ClassVar and not _is_a(getattr(self, name), kind):
+                raise TypeError(f"{name} must be of type {inspect.formatannotation(kind)}, not {getattr(self, name)!r}")
+        for name, (low, high) in self.RANGES.items():
+            if getattr(self, name) is not None:
+                within(low, high, **{name: getattr(self, name)})
+        if self.seed + self.seeds > 2**32:
+            raise ValueError(f"seed + seeds must be at most {2**32:,}")
+        if self.wandb is not None and find_spec("wandb") is None:
+            raise ImportError("wandb is not installed, which --wandb needs: pip install wandb")
+        if self.regret_games == 1:
+            raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
+
+    def strangers(self) -> dict[str, tuple[str, ...]]:
+        """By setting, the game and the agents that may do more than use the library's own data."""
+        found = {
+            name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
+            for name, kind in get_type_hints(type(self), include_extras=True).items()
+            if kind == Agents
+        }
+        found["game"] = () if self.game in GAMES else (self.game,)
+        return {name: texts for name, texts in found.items() if texts}
+
+    def load(self) -> Game:
+        """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
+        return resolve(self.game, self.options)
+
+    def probes(self, game: Game, average: Any = None) -> list[Probe]:
+        """The probes that the settings ask for; `average` as for `Exploitability`.
+
+        Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
+        """
+        found: list[Probe] = [
+            Score(game, every=self.eval_every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)
+        ]
+        if self.regret_games:
+            found.append(Regret(game, every=self.eval_every, games=self.regret_games, seed=self.seed))
+        if self.exploitability_every:
+            found.append(
+                Exploitability(
+                    game,
+                    every=self.exploitability_every,
+                    starts=self.exploitability_starts,
+                    seed=self.seed,
+                    average=average,
+                    quiet=self.quiet,
+                )
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlay(Settings):
+    """Settings of a learner that has one seat of each game, against opponents that are drawn for the others."""
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **Settings.RANGES,
+        "self_weight": (0.0, 1.0),
+        "past_weight": (0.0, 1.0),
+        "past": (1, 10**6),
+        "snapshot_every": (1, 10**15),
+    }
+
+    self_weight: float = 0.6
+    """Share of games against the current self."""
+    past_weight: float = 0.2
+    """Share of games against past snapshots, once there are any."""
+    past: int = 6
+    """Number of snapshots to play against at a time, spread evenly over the past."""
+    snapshot_every: int = 200_000
+    """Decisions between two snapshots."""
+    opponents: Agents = ("random",)
+    """Agents that play the remaining share of the games."""
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type as settings have it; a whole number is a float too."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(_is_a(value, each) for each in inner)
+    if origin is tuple:  # of any length
+        return isinstance(value, tuple) and all(_is_a(each, inner[0]) for each in value)
+    if kind in (int, float):
+        return isinstance(value, (int, np.integer) if kind is int else (int, float, np.number)) and not isinstance(
+            value, bool
+        )
+    return isinstance(value, origin or kind)
+
+
+@dataclass
+class Result:
+    """The result of a call of `train`.
+
+    Attributes:
+        folder: the run folder.
+        steps: steps trained on, in the unit of the method, earlier calls included.
+        steps_per_second: speed of this call, measurements left out.
+        finished: False if it was interrupted.
+        rows: the rows of each curve, such as rows["score"], earlier calls included; see `ttt_envs.learning.probes`.
+    """
+
+    folder: Path
+    steps: int
+    steps_per_second: float
+    finished: bool
+    rows: dict[str, list[Any]]
+
+
+def check_sizes(**layers: tuple[int, ...]) -> None:
+    """Raise ValueError, naming the setting, unless each is the sizes of one to a hundred layers."""
+    for name, sizes in layers.items():
+        if not 1 <= len(sizes) <= 100:
+            raise ValueError(f"{name} must be one or more sizes, at most 100, not {len(sizes)}")
+        for size in sizes:
+            within(1, 2**16, **{name: size})
+
+
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+def command_line(
+    kind: type[AnySettings], method: str, description: str | None, arguments: Sequence[str]
+) -> AnySettings:
+    """The settings that a command line gives; with --resume the rest are those of the run in --out.
+
+    Args:
+        kind: the method's settings.
+        method: its name.
+        description: what it does, for --help.
+        arguments: the words behind the method.
+
+    Raises FileNotFoundError if there is nothing to resume, ValueError for an unknown game or option.
+    """
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--resume", action="store_true")
+    early.add_argument("--out", type=Path, default=next(each.default for each in fields(kind) if each.name == "out"))
+    known, _ = early.parse_known_args(arguments)
+    named = [*arguments, *(word.partition("=")[2] for word in arguments)]
+    default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
+    found = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=description, default=default)
+    texts = found.options.get("")
+    return found if texts is None else replace(found, options=parse_options(found.game, texts))

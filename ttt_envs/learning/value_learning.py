@@ -1,0 +1,320 @@
+"""Learn values by full-width sampled temporal differences: everything that can be chosen is played by the rules.
+
+    ttt train value_learning GAME --steps 2000000 --out runs/x
+
+There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
+them. In every position that is met, all that can be chosen is played once, chance and hidden information drawn anew,
+and a network is regressed on the result, its own average being the source of the values of what follows. The backup is
+that of the game:
+
+- Players move one at a time (`ActionValues`): the network is Q(observation, action). An action is worth the reward if
+  it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it. The
+  network is regressed on all legal actions at once. Where optimal play is mixed, the greedy policy of such values is no
+  equilibrium; a temperature at play softens it.
+- Two players choose at once (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions make a
+  matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
+
+For games of two sides, with any chance; with hidden information where players move one at a time. With `--actors` the
+games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The run folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x"
+    resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+
+Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
+et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choices at once Shapley, "Stochastic games",
+1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+import ttt_envs
+from ttt_envs.agents import Agent
+from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
+from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.learning import actors, checkpoint
+from ttt_envs.learning.actors import WithActors
+from ttt_envs.learning.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.nets import Net
+from ttt_envs.learning.optimizers import OPTIMIZERS
+from ttt_envs.learning.settings import Result, check_sizes
+
+NAME = "value_learning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(WithActors):
+    """Settings of a run of value learning; the defaults are tuned for one core."""
+
+    UNIT: ClassVar[str] = "positions"
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        **WithActors.RANGES,
+        "num_envs": (1, 2**20),
+        "buffer": (1, 10**9),
+        "warm_up": (1, 10**9),
+        "batch": (1, 2**24),
+        "updates": (1, 10**6),
+        "learning_rate": (0.0, 1e6),
+        "exploration": (0.0, 1.0),
+        "gamma": (0.0, 1.0),
+        "average": (0.0, 1.0),
+        "policy_weight": (0.0, 1e6),
+        "iterations": (1, 10**6),
+        "worlds": (0, 10**6),
+        "save_every": (1, 10**15),
+    }
+
+    out: Path = Path("runs/value")
+    """Run folder."""
+    buffer: int = 200_000
+    """Latest positions that are learned from; where players choose at once, each player's view counts."""
+    warm_up: int = 10_000
+    """Positions to collect before learning begins."""
+    batch: int = 1024
+    """Positions in a gradient step."""
+    updates: int | None = None
+    """Gradient steps a round; None: 1, or 8 where players choose at once."""
+    learning_rate: float = 2e-3
+    """Learning rate, decreased linearly over --steps to a hundredth."""
+    optimizer: str = "adam"
+    """adam or muon; a step of muon takes longer, and learns more where the network is large."""
+    exploration: float | None = None
+    """Share of random actions in the games that are learned from; None: 0.1, or 0.5 where players choose at once."""
+    gamma: float = 1.0
+    """Discount factor for each ply."""
+    average: float = 0.005
+    """Share by which the average of the networks, which plays and makes the targets, moves at each gradient step."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the hidden layers."""
+    residual: bool = False
+    """A hidden layer as large as its input adds its input to its output."""
+    precision: str = "highest"
+    """Precision of matrix products: highest (float32), or medium, by bfloat16 where the processor has such instructions
+    (AMX): twice as fast."""
+    policy_weight: float = 0.1
+    """Where players choose at once: weight of the policy's loss, beside 1 for the value's."""
+    iterations: int = 150
+    """Where players choose at once: iterations of regret matching+ in each matrix game."""
+    extend: bool = False
+    """Where players choose at once: look one ply further where after them one player decides alone; without a discount
+    for that ply."""
+    worlds: int = 0
+    """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
+    save_every: int = 100_000
+    """Positions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        if self.buffer < self.num_envs:
+            raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
+        check_sizes(hidden=self.hidden)
+        choice("precision", self.precision, ("highest", "medium"))
+        choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
+
+
+#: A symmetry as permutations of features and of actions.
+Turn = tuple[np.ndarray, np.ndarray]
+
+
+class ActionValues:
+    """The backup where players move one at a time: Q of all legal actions from the best Q of what follows.
+
+    `label` and `loss` are the interface of a backup; the constructor says what network it learns.
+    """
+
+    def __init__(self, config: Config, game: Game) -> None:
+        self.game, self.gamma = game, config.gamma
+        self.exploration = 0.1 if config.exploration is None else config.exploration
+        self.updates = config.updates or 1
+        self.info = _info(config, game, "q")
+
+    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        """The positions that the games have come to as rows to learn from, and the actions to play."""
+        view, n = batch.view(), batch.n
+        masks, observations = view.masks, view.observations
+
+        def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
+            best = np.where(masks, evaluate(average, observations, "q"), -np.inf).max(axis=1, keepdims=True)
+            return for_all_players(self.game, self.gamma * best, players)
+
+        values = action_values(self.game, batch.states, masks, generator.integers(0, 2**64, n, np.uint64), worth)
+        best = np.where(masks, evaluate(average, observations, "q"), -np.inf).argmax(axis=1)
+        at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
+        actions = np.where(generator.random(n) < self.exploration, at_random, best)
+        return {"observations": observations, "values": values.astype(np.float32)}, actions
+
+    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+        """The loss of a network on rows that are turned by a symmetry."""
+        features, actions = turn
+        target = torch.from_numpy(rows["values"][:, actions])
+        legal = ~target.isnan()
+        return functional.mse_loss(net(as_input(rows["observations"][:, features]))["q"][legal], target[legal])
+
+
+class MatrixGames:
+    """The backup where two players choose at once: the value and the equilibrium of the local matrix game.
+
+    Each position gives two rows, as both players see it.
+    """
+
+    def __init__(self, config: Config, game: Game) -> None:
+        """Raise ValueError for a game that does not fit."""
+        check_two_players(game, NAME)
+        self.game, self.gamma = game, config.gamma
+        self.iterations, self.extend, self.policy_weight = config.iterations, config.extend, config.policy_weight
+        self.exploration = 0.5 if config.exploration is None else config.exploration
+        self.updates = config.updates or 8
+        self.info = replace(_info(config, game, "policy+value"), squash=True)
+
+    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        """As `ActionValues.label`; the actions are those of both players."""
+        seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
+
+        def values(observations: np.ndarray) -> np.ndarray:
+            return self.gamma * evaluate(average, observations, "value")[:, 0]
+
+        value = from_both_seats(values)
+        found = equilibria(self.game, batch.states, seeds, value, self.iterations, extend=self.extend)
+        masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
+        uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
+        explores = generator.random((batch.n, 2, 1)) < self.exploration
+        reached = np.where(explores, uniform, found.policies).cumsum(axis=2)
+        # The first action whose cumulative probability exceeds the draw; -1 if the player does not act.
+        drawn = reached > generator.random((batch.n, 2, 1)) * reached[:, :, -1:]
+        actions = np.where(masks.any(axis=2), drawn.argmax(axis=2), -1)
+        rows = {
+            "observations": np.concatenate([batch.observations(player) for player in range(2)]),
+            "values": np.concatenate([found.values, -found.values]).astype(np.float32),
+            # Not a number for illegal actions.
+            "policies": np.concatenate(list(np.where(masks, found.policies, np.nan).swapaxes(0, 1))).astype(np.float16),
+        }
+        return rows, actions
+
+    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+        """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
+        features, actions = turn
+        found = net(as_input(rows["observations"][:, features]))
+        target = torch.from_numpy(rows["policies"][:, actions]).float()
+        # A finite number, so that a player who does not act has a softmax too; their targets are all 0.
+        logits = found["policy"].masked_fill(target.isnan(), -1e9)
+        cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
+        squared = functional.mse_loss(found["value"][:, 0], torch.from_numpy(rows["values"]))
+        return squared + self.policy_weight * cross_entropy
+
+
+@dataclass
+class Labeller:
+    """The actor of value learning: games that go on, and the backup that labels the positions they come to."""
+
+    backup: ActionValues | MatrixGames
+    batch: ttt_envs.Batch
+    generator: np.random.Generator
+
+    @property
+    def info(self) -> NetworkInfo:
+        """As `actors.Actor.info`."""
+        return self.backup.info
+
+    def play(self, net: Net, done: float) -> Rows:
+        """Label a position of each game, and play on."""
+        rows, actions = self.backup.label(net, self.batch, self.generator)
+        self.batch.step(actions)
+        return rows
+
+
+def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
+    sizes = game.observation_size, game.num_actions, config.hidden
+    return NetworkInfo(game.id, dict(game.options), kind, *sizes, 0, residual=config.residual)
+
+
+def as_input(observations: np.ndarray) -> torch.Tensor:
+    """Observations int8 as a network of torch takes them."""
+    return torch.from_numpy(observations.astype(np.float32))
+
+
+def evaluate(net: Net, observations: np.ndarray, head: str) -> np.ndarray:
+    """One head of a network for observations int8 (n, size)."""
+    with torch.inference_mode():
+        return np.asarray(net(as_input(observations))[head].numpy())
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of
+    threads (one).
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        return _train(this, config)
+
+
+def _train(this: checkpoint.Run, config: Config) -> Result:
+    """Train in a folder that is locked."""
+    game, folder = config.load(), config.out
+    if len(game.teams) != 2:
+        raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
+    backup = MatrixGames(config, game) if game.simultaneous else ActionValues(config, game)
+    torch.set_num_threads(1)  # small networks get slower with more
+    torch.set_float32_matmul_precision(config.precision)
+    torch.manual_seed(config.seed)
+    net, average = Net(backup.info), Net(backup.info)
+    average.load_state_dict(net.state_dict())
+    optimizers = OPTIMIZERS[config.optimizer](net, config.learning_rate)
+    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
+    start = checkpoint.restore(folder, parts) if config.resume else 0
+    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    generator = np.random.default_rng([config.seed, start])
+    players = [
+        Labeller(backup, ttt_envs.Batch(game, games, seed=int(own.integers(2**63)), auto_reset=True), own)
+        for games, own in actors.shares(config, start, generator)
+    ]
+    buffer = Buffer(config.buffer)
+    turns, latest = turns_of(game), dict[str, float]()
+
+    def one_round(steps: int) -> int:
+        """Label the positions that the games have come to, play on, and learn; returns how many they are."""
+        done = (steps + config.num_envs) / config.steps
+        for rows in crew.round(average, done):
+            buffer.add(rows)
+        rate = config.learning_rate * max(1 - done, 0.01)
+        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
+            turn = turns[generator.integers(len(turns))]
+            loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
+            latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
+        return config.num_envs
+
+    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+        """The average of the networks, as `Network` and `save_network` take it."""
+        return replace(backup.info, steps=steps), average.tensors()
+
+    def save(steps: int) -> None:
+        """Bring the folder up to date."""
+        this.write_config()
+        save_network(folder / FILE, *network(steps))
+        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
+
+    def agent(steps: int) -> Agent:
+        """The agent that is measured."""
+        found = Network(*network(steps))
+        return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
+
+    with actors.crew_of(players, config, config.precision) as crew:
+        return train_rounds(
+            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
+        )

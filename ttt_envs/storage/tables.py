@@ -1,0 +1,158 @@
+"""Tables of best play in files: their form, where they are kept, and how a missing or damaged one is made."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ttt_envs.storage.files import locked_file, write_whole
+from ttt_envs.storage.outside import read_json
+
+Table = TypeVar("Table")
+
+# Bytes of the head of a file: its kind, and facts as JSON.
+_HEAD = 512
+
+
+class BadTable(ValueError):
+    """A file that is no table of this version and these options, or is damaged."""
+
+
+class TableMissing(Exception):
+    """A table would have to be built, which takes long and was not wanted; see `without_building`."""
+
+
+# --- their form ---
+
+
+def write_table(path: Path, kind: str, facts: Mapping[str, Any], body: bytes) -> None:
+    """Write a table whole or not at all, with a checksum; raises OSError if that is not possible.
+
+    Args:
+        path: the file.
+        kind: what it is a table of, such as the id of a game.
+        facts: what is to be known of it, for JSON; few, as they must fit into 512 bytes with the checksum.
+        body: the table.
+    """
+    said = json.dumps({**facts, "sha256": hashlib.sha256(body).hexdigest()}).encode()
+    write_whole(path, (_magic(kind) + said).ljust(_HEAD, b"\n") + body)
+
+
+def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
+    """The facts of a table by `write_table`, and its body, uint8 and mapped into memory.
+
+    Raises FileNotFoundError, or BadTable naming the fault: the file is damaged, or does not say `facts`.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    magic = _magic(kind)
+    if not head.startswith(magic):
+        raise BadTable(f"{path} is no table of {kind}")
+    try:
+        found = read_json(head[len(magic) :])
+        digest = found.pop("sha256")
+        said = {name: found[name] for name in facts}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
+    if json.dumps(said) != json.dumps(dict(facts)):  # as texts, in which 1 is not true
+        raise BadTable(f"{path} is a table with {json.dumps(said)}, not with {json.dumps(dict(facts))}")
+    if path.stat().st_size <= _HEAD:
+        raise BadTable(f"{path} is damaged: it ends after its head")
+    body = np.asarray(np.memmap(path, np.uint8, "r", _HEAD))
+    if hashlib.sha256(body.data).hexdigest() != digest:
+        raise BadTable(f"{path} is damaged: its checksum is wrong")
+    return found, body
+
+
+def _magic(kind: str) -> bytes:
+    """The first line of a file."""
+    return f"ttt-envs {kind} table\n".encode()
+
+
+# --- making them ---
+
+
+_MAY_BUILD = ContextVar("may_build", default=True)
+
+
+@contextmanager
+def without_building() -> Iterator[None]:
+    """A context in which an oracle whose table is missing raises TableMissing, where it would build the table."""
+    before = _MAY_BUILD.set(False)
+    try:
+        yield
+    finally:
+        _MAY_BUILD.reset(before)
+
+
+def table_folder() -> Path:
+    """The folder of tables that do not come with the package: TTT_ENVS_CACHE, or else the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    folder = os.environ.get("TTT_ENVS_CACHE")
+    return Path(folder) if folder else user_cache_path("ttt_envs")
+
+
+def load_or_build(
+    path: Path,
+    read: Callable[[Path], Table],
+    build: Callable[[Callable[[str, float], None]], Table],
+    write: Callable[[Path, Table], None],
+) -> Table:
+    """The table of a file. If the file is missing or damaged, the table is built, and written if that is possible.
+
+    Progress is shown on stderr. While another process builds it, this one waits. Raises TableMissing instead, if it
+    would have to be built `without_building`.
+
+    Args:
+        path: the file.
+        read: raises OSError or BadTable if there is no good table.
+        build: works the table out.
+        write: raises OSError if it cannot.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True, force_jupyter=False)
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+    why = "it is needed for the first time"
+
+    def at_hand() -> Table | None:
+        nonlocal why
+        try:
+            return read(path)
+        except FileNotFoundError:
+            pass
+        except (OSError, BadTable) as error:
+            why = str(error)
+        return None
+
+    if (table := at_hand()) is not None:
+        return table
+    if not _MAY_BUILD.get():
+        raise TableMissing(f"the table of best play is not built yet: {why}")
+    with ExitStack() as stack:
+        with suppress(OSError):  # where nothing can be written, nothing needs a lock
+            stack.enter_context(locked_file(path, say))
+            if (table := at_hand()) is not None:  # built by another process meanwhile
+                return table
+        say(f"Building the table of best play, once: {why}")
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task("", total=1.0)
+            table = build(lambda what, share: progress.update(task, description=what, completed=share))
+        try:
+            write(path, table)
+            table = read(path)
+            say(f"It is kept in {path}")
+        except (OSError, BadTable) as error:
+            say(f"It is used from memory, as it cannot be kept: {error}. TTT_ENVS_CACHE chooses another folder.")
+    return table
