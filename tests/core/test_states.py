@@ -55,8 +55,8 @@ CRAFTED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"rewards": [np.inf, -1], "done": True}, "its rewards are [inf, -1.0]; they must be finite"),
     ],
     MARTIAN: [
-        ({"logged": 1_000_000}, "`logged` is 1000000, and must be from 0 to 60"),
-        ({"logged": -5}, "`logged` is -5, and must be from 0 to 60"),
+        ({"logged": 1_000_000}, "`logged` is 1000000, and must be from 0 to 625"),
+        ({"logged": -5}, "`logged` is -5, and must be from 0 to 625"),
         ({"pieces": 100}, "`pieces` is 100, and must be 5"),
         ({"logged": 60}, "no more pieces on the board and moves in the log than plies"),
         ({"log": 60_000}, "`log`[0] is 60000, and must be from 0 to 749"),

@@ -22,7 +22,7 @@ from martian_positions import (
     text_of,
 )
 from option_sets import compiled_late, late
-from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines
+from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines, moves_remembered
 
 import ttt_envs
 from ttt_envs.core import jit
@@ -113,7 +113,7 @@ def compare_with_slow(
                 slow.done,
                 [float(np.float32(reward)) for reward in slow.rewards],
                 slow.occurrences() if limited else 1,
-                since_placement[i] if limited else 0,
+                min(since_placement[i], moves_remembered(game.options["size"])) if limited else 0,
             ]
             assert fast == expected
             assert legal[k] == slow.legal_actions()
@@ -454,6 +454,32 @@ def test_a_placement_ends_what_can_be_repeated(load):
     assert not found.states["log"].any()
     found = found.play("c3=2", "a1=2", "c3=1", "a1=1")
     assert found.occurred == 2
+
+
+def test_a_position_of_long_ago_is_forgotten(load):
+    """Red's three pieces take 27 turns to stand as at first, blue's one takes 8: together 432 plies."""
+    game = load(max_plies=900, repetition_limit=9)
+    red = ["a1", "a1", "b1", "a1", "a1", "b1", "a1", "a1", "c2"] * 3
+    blue = [2, 3, 1, 2, 3, 1, 2, 1]
+    start = position(game, "R to move", "R1 R1 . / . . R1 / B1 . .").states
+    begun = int(start["ply"][0])
+
+    def in_turn(slow: SlowMartianTicTacToe, generator: random.Random, memory: dict) -> int:
+        turn = (slow.ply - begun) // 2
+        cell = game.parse_action(f"{red[turn % 27]}=1") // 3 if slow.to_move == 0 else 6
+        size = slow.board[cell][1] % 3 + 1 if slow.to_move == 0 else blue[turn % 8]
+        return 3 * cell + size - 1
+
+    first: list[tuple[int, int]] = []
+
+    def watch(game: Game, states: np.ndarray, slows: list[SlowMartianTicTacToe]) -> None:
+        if (states["piece"][0] == start["piece"][0]).all() and states["to_move"][0] == 0:
+            first.append((int(states["ply"][0]), int(states["occurred"][0])))
+
+    (slow,) = compare_with_slow(game, 1, 0, choose=in_turn, starts=start, watch=watch)
+    assert slow.ply == 900
+    assert (begun, 1) in first
+    assert (begun + 432, 1) in first
 
 
 def test_positions_come_back_by_way_of_captures(load):

@@ -7,7 +7,7 @@ stood there before, who has had a turn) is kept.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 
 SMALL, MEDIUM, LARGE = SIZES = (1, 2, 3)
 
@@ -18,6 +18,11 @@ DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 def pieces_a_size(size: int) -> int:
     """How many pieces of each size a player has, and also how many in a row win."""
     return {3: 3, 4: 4}.get(size, 5)
+
+
+def moves_remembered(size: int) -> int:
+    """A position that stood there longer ago does not count as repeated."""
+    return 300 if size == 3 else 25 * size * size
 
 
 def all_lines(size: int) -> list[tuple[int, ...]]:
@@ -56,7 +61,7 @@ class SlowMartianTicTacToe:
         self.size = size
         self.players = players
         self.repetition_limit = repetition_limit
-        self.max_plies = max_plies if max_plies is not None else 300 if size == 3 else 25 * size * size
+        self.max_plies = max_plies if max_plies is not None else moves_remembered(size)
         self.same_size_swap = same_size_swap
         self.lines = all_lines(size)
         self.had_a_turn: set[int] = set()
@@ -73,7 +78,8 @@ class SlowMartianTicTacToe:
         self.rewards = [0.0] * self.players
         if ply > 0:
             self.had_a_turn = set(range(self.players))
-        self.seen = Counter({self.position(): 1})
+        self.past = deque([self.position()])
+        self.seen = Counter(self.past)
         self._legal = self.moves_of(to_move)
 
     def position(self) -> tuple:
@@ -151,7 +157,10 @@ class SlowMartianTicTacToe:
                     self.to_move = (self.to_move + 1) % self.players
                     self._legal = self.moves_of(self.to_move)
 
+        self.past.append(self.position())
         self.seen[self.position()] += 1
+        if len(self.past) > moves_remembered(self.size) + 1:
+            self.seen[self.past.popleft()] -= 1
         if self.repetition_limit is not None and self.occurrences() >= self.repetition_limit:
             self.done = True
         if self.ply == self.max_plies:

@@ -327,5 +327,5 @@ def shown(slow: SlowTicTacMatch, history: int) -> dict[str, object]:
         "covered": counted(slow.covered(), kinds),
         "pending": 0 if slow.done else slow.pending,
         "turn": slow.turns,
-        "event": [[0, 0]] * (history - len(events)) + events,
+        "event": [[0, 0]] * (history - len(events)) + events + [[0, 0]] * (100 - history if history else 0),
     }

@@ -52,7 +52,7 @@ def make(
             and as many in a row win.
         players: 2; on boards from size 5 on also 3 or 4.
         repetition_limit: 2 to 9: the game is a draw when a position occurs for that time; None: never for
-            that reason.
+            that reason. The board is compared with those of the last 300 moves, on larger boards 25 a cell.
         max_plies: the game is a draw after that many moves, 152 or more on the 3x3 board; None: 300 on the
             3x3 board, on larger ones 25 a cell.
         same_size_swap: True: a piece may also be swapped for one of its own size.
@@ -66,7 +66,7 @@ def make(
     if repetition_limit is not None:
         repetition_limit = whole("repetition_limit", repetition_limit, 2, 9)
     if max_plies is None:
-        max_plies = 300 if size == 3 else 25 * size * size
+        max_plies = rules.usual_plies(size)
     max_plies = whole("max_plies", max_plies, LEAST_PLIES if size == 3 else players, rules.MOST_PLIES)
     options: dict[str, Any] = {
         "size": size,
@@ -76,7 +76,7 @@ def make(
         "same_size_swap": choice("same_size_swap", same_size_swap, (False, True)),
     }
     pieces = line = min(size, 5)
-    prototype = np.zeros(1, rules.state_dtype_for(size, players, max_plies if repetition_limit else 1))
+    prototype = np.zeros(1, rules.state_dtype_for(size, players, repetition_limit is not None))
     prototype["size"], prototype["line"], prototype["pieces"] = size, line, pieces
     prototype["repetition_limit"] = repetition_limit or 0
     prototype["max_plies"], prototype["same_size_swap"] = max_plies, same_size_swap

@@ -1,5 +1,7 @@
 """The rules of Martian Tic-Tac-Toe for a player."""
 
+from ttt_envs.games.martian_tic_tac_toe.rules import usual_plies
+
 #: The players, in turn order.
 COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
@@ -15,7 +17,8 @@ def rules_text(size: int, players: int, repetition_limit: int | None, max_plies:
     draws = [f"after {max_plies} moves"]
     if repetition_limit is not None:
         times = _TIMES.get(repetition_limit, f"{repetition_limit}th")
-        draws.insert(0, f"when a board with the same player to move occurs for the {times} time")
+        within = f" within {usual_plies(size)} moves" if max_plies > usual_plies(size) else ""
+        draws.insert(0, f"when a board with the same player to move occurs for the {times} time{within}")
     draws.insert(0, "when no player can move")
     loss = "the other -1" if players == 2 else f"each other player -1/{players - 1}"
     paragraphs = (

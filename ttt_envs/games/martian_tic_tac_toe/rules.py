@@ -6,8 +6,9 @@ rules: Chris Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 
 A position that occurs too often is a draw, so a state must know its past. A cell once taken is never empty again, so
 that no position from before the last placement can come back; the moves since then are kept in a log of what they
-replaced, and are taken back one by one in order to count. This is exact, takes a byte or two a ply, and is skipped
-after every placement.
+replaced, and are taken back one by one in order to count. This takes a byte or two a ply, and is skipped after every
+placement. The log has room for a game of the usual length, `usual_plies`, whatever `max_plies` is: machine code is
+compiled for each size of it. In a longer game it forgets its oldest moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -38,10 +39,15 @@ _ALLOWED = np.array(
 _WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 
+def usual_plies(size: int) -> int:
+    """The default of the option max_plies, and the most moves that are remembered."""
+    return 300 if size == 3 else 25 * size * size
+
+
 @cache
-def state_dtype_for(size: int, players: int, remembered: int) -> np.dtype:
-    """The dtype of states; `remembered`: the most plies that the log must hold."""
-    cells = size * size
+def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
+    """The dtype of states; `remembers`: repetitions are counted, and so there is a log."""
+    cells, remembered = size * size, usual_plies(size) if remembers else 1
     entries = cells * (SIZES * players + 1) * players
     return state_dtype(
         players=players,
@@ -220,9 +226,19 @@ def remember(state, cell, replaced, player):
             state["log"][k] = 0
         state["logged"] = 0
         return
+    if state["logged"] == state["log"].shape[0]:
+        forget_oldest(state)
     state["log"][state["logged"]] = entry(state, cell, replaced, player)
     state["logged"] += 1
     state["occurred"] = occurrences(state)
+
+
+@kernel
+def forget_oldest(state):
+    """Make room for a move at the end of the log."""
+    state["logged"] -= 1
+    for k in range(state["logged"]):
+        state["log"][k] = state["log"][k + 1]
 
 
 @kernel

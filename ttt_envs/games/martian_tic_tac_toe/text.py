@@ -169,7 +169,7 @@ def _read_log(state: Any, lines: list[str], names: list[str], colours: str) -> N
 def _read_turn(state: Any, line: str, colours: str) -> None:
     """Read whose move it is, or how it ended; check that the board and the log agree."""
     on_board = int((state["piece"] != EMPTY).sum())
-    least = on_board + int(state["logged"])  # else the log could grow too long for its field
+    least = on_board + int(state["logged"])
     if not least <= state["ply"] <= state["max_plies"]:
         raise ValueError(f"the pieces and the moves after them take from {least} to {state['max_plies']} plies")
     _check_first_turns(state, len(colours))

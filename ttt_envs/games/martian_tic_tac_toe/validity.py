@@ -14,7 +14,6 @@ def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     players, remembered, limit = stash.shape[1], log.shape[1], states["repetition_limit"]
     fits = (states["line"] == states["pieces"]) & (states["line"] == np.minimum(states["size"], 5))
     yield fits, "`line` and `pieces` must be `size`, or 5 on larger boards"
-    yield (limit == 0) | (states["max_plies"] <= remembered), "the log must have room for `max_plies` moves"
     for player in range(players):
         for size in range(SIZES):
             count = (piece == SIZES * player + size + 1).sum(axis=1) + stash[:, player, size]

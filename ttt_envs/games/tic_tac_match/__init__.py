@@ -70,7 +70,7 @@ def make(
         "players": choice("players", players, (2, 4)),
         "teams": choice("teams", teams, (True, False)),
         "max_turns": whole("max_turns", max_turns, 1, 10_000),
-        "history": whole("history", history, 0, 100),
+        "history": whole("history", history, 0, rules.MOST_EVENTS),
         "colours": whole("colours", colours, 1, len(text.COLOURS)),
         "copies": whole("copies", copies, 1, rules.MOST_CARDS),
         "flips": whole("flips", flips, 0, rules.MOST_CARDS),
@@ -82,8 +82,9 @@ def make(
         raise ValueError("option teams=False is for players=4: the dealer alone against the three others")
     deck = [copies] * 2 * colours + [flips, wipe_outs, double_plays]
     _check_deck(deck, players, hand_size, max_turns)
-    prototype = np.zeros(1, rules.state_dtype_for(players, colours, history))
+    prototype = np.zeros(1, rules.state_dtype_for(players, colours, history > 0))
     prototype["deck"], prototype["hand_size"], prototype["max_turns"] = deck, hand_size, max_turns
+    prototype["history"] = history
     prototype["team_of"] = [player % 2 if teams else player > 0 for player in range(players)]
     sides = prototype["team_of"][0]
     return Game(

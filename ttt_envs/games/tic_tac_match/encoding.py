@@ -122,7 +122,9 @@ def show_number(number, most, out, at):
 @kernel
 def show_events(state, player, out, at):
     """The events that are remembered, the newest first."""
-    players, events = state["identity"].shape[0], state["event"].shape[0]
+    if state["event"].shape[0] == 0:  # known when compiled, unlike the option
+        return
+    players, events = state["identity"].shape[0], np.int64(state["history"])
     actions = CELLS * flip_of(state) + players + 2
     for k in range(events):
         who, what = state["event"][events - 1 - k]

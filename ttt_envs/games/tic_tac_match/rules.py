@@ -26,6 +26,7 @@ NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
+MOST_EVENTS = 100  # that are remembered
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
 ALL_CELLS = 2**CELLS - 1
@@ -45,8 +46,8 @@ MOST_EXCHANGES = 1000
 
 
 @cache
-def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
-    """The dtype of states; `events`: how many public events are remembered."""
+def state_dtype_for(players: int, colours: int, remembers: bool) -> np.dtype:
+    """The dtype of states; `remembers`: some public events are, and there is room for as many as can be."""
     kinds = 2 * colours + 3
     return state_dtype(
         players=players,
@@ -67,12 +68,13 @@ def state_dtype_for(players: int, colours: int, events: int) -> np.dtype:
             (
                 "event",
                 np.int16,
-                (events, 2),
+                (MOST_EVENTS if remembers else 0, 2),
                 between(0, (players - 1, num_actions(players, colours) + 1)),
-            ),  # the newest last: (player, action + 1), see `remember`
+            ),  # the first `history` ones, the newest last: (player, action + 1), see `remember`
             ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards of the game, by the options
             ("hand_size", np.int8, option(1, 9)),  # option of that name
             ("max_turns", np.int32, option(1, 10_000)),  # option of that name
+            ("history", np.int8, option(0, MOST_EVENTS)),  # option of that name
             ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
@@ -264,12 +266,14 @@ def end_game(state, symbol):
 def remember(state, player, action):
     """Put the newest public event last. The number after the last action stands for an exchange of the hand."""
     events = state["event"]
-    for k in range(events.shape[0] - 1):
+    if events.shape[0] == 0:  # known when compiled, unlike the option
+        return
+    newest = np.int64(state["history"]) - 1
+    for k in range(newest):
         events[k, 0] = events[k + 1, 0]
         events[k, 1] = events[k + 1, 1]
-    if events.shape[0] > 0:
-        events[events.shape[0] - 1, 0] = player
-        events[events.shape[0] - 1, 1] = action + 1
+    events[newest, 0] = player
+    events[newest, 1] = action + 1
 
 
 # --- what may be played ---

@@ -247,13 +247,13 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
         return
     names = (*action_names(len(state["identity"]), _colours(state)), "exchange")
     words = [word.strip() for word in events.split(",")]
-    if len(words) > len(state["event"]):
-        raise ValueError(f"with history={len(state['event'])} not {len(words)} events are remembered")
+    if len(words) > state["history"]:
+        raise ValueError(f"with history={state['history']} not {len(words)} events are remembered")
     for k, word in enumerate(reversed(words)):
         player, _, what = word.partition(" ")
         if what not in names or not player.isdecimal() or int(player) >= len(state["identity"]):
             raise ValueError(f"an event is a seat and what it played, such as '1 {names[0]}', not {word!r}")
-        state["event"][-1 - k] = int(player), names.index(what) + 1
+        state["event"][state["history"] - 1 - k] = int(player), names.index(what) + 1
 
 
 def _read_last_play(words: str | None, state: Any) -> None:

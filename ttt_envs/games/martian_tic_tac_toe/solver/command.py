@@ -121,7 +121,7 @@ def drawn_picture(table: Table) -> str:
     """SVG of the position of `emptiest_drawn`, red to move."""
     digits = np.empty(CELLS, np.int64)
     emptiest_drawn(table, digits)
-    state = np.zeros(1, rules.state_dtype_for(3, 2, 1))
+    state = np.zeros(1, rules.state_dtype_for(3, 2, False))
     state["size"], state["line"], state["pieces"], state["last_action"] = 3, 3, PIECES, rules.NONE
     state["ply"] = 2  # nobody's first turn
     state["piece"] = digits  # the mover's are player 0's

@@ -87,17 +87,17 @@ class MartianOracle:
     def _checked(self, states: np.ndarray) -> np.ndarray:
         dtype = getattr(states, "dtype", None)
         fields = dtype.fields if isinstance(dtype, np.dtype) else None
-        remembered = fields["log"][0].shape[:1] if fields and "log" in fields else ()
-        states = _validity(*remembered).check(states)
+        remembers = bool(fields) and "log" in fields and fields["log"][0].shape != (1,)
+        states = _validity(remembers).check(states)
         if (states["same_size_swap"] != self.same_size_swap).any():
             raise ValueError(f"this oracle answers states of same_size_swap={self.same_size_swap}")
         return states
 
 
 @cache
-def _validity(remembered: int = 1) -> Validity:
-    """The checks of states whose log has room for so many moves."""
-    dtype = rules.state_dtype_for(PIECES, 2, remembered)
+def _validity(remembers: bool) -> Validity:
+    """The checks of states with a log, or without one."""
+    dtype = rules.state_dtype_for(PIECES, 2, remembers)
     return Validity(dtype, invariants, simultaneous=False, name="the 3x3 game of two players")
 
 
@@ -107,7 +107,7 @@ class RespondingOracle(MartianOracle):
     def __init__(self, same_size_swap: bool = False, max_plies: int = 300, repetition_limit: int | None = None) -> None:
         """The options of the game."""
         super().__init__(same_size_swap)
-        self._start = np.zeros(1, rules.state_dtype_for(3, 2, 1))
+        self._start = np.zeros(1, rules.state_dtype_for(3, 2, repetition_limit is not None))
         self._start["size"] = self._start["line"] = self._start["pieces"] = self._start["stash"] = PIECES
         self._start["same_size_swap"], self._start["max_plies"] = same_size_swap, max_plies
         self._start["repetition_limit"], self._start["occurred"] = repetition_limit or 0, 1
