@@ -80,6 +80,18 @@ def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
     assert path.stat().st_size < 10_000_000
 
 
+def test_the_wheel_names_all_licences(built: Path) -> None:
+    """Those of what is taken from others too: the outlines of letters."""
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        (folder,) = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
+        named = re.findall("^License-File: (.+)$", wheel.read(f"{folder}/METADATA").decode(), re.MULTILINE)
+        found = [wheel.read(f"{folder}/licenses/{name}") for name in named]
+    notices = [path.relative_to(ROOT).as_posix() for path in (ROOT / "ttt_envs").rglob("NOTICE")]
+    assert sorted(named) == ["LICENSE", *notices]
+    assert found == [(ROOT / name).read_bytes() for name in named]
+
+
 def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
