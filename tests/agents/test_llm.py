@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +125,66 @@ def test_a_server_that_fails(game: Game, model: str, reason: str) -> None:
     with pytest.raises(AgentFailed, match=reason) as failed:
         agents.load(f"llm:model={model}").act(view_of(game, 1))
     assert "a-secret" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("bomb", r"its answer is compressed \(gzip\), though that was not asked for"),
+        ("endless", "its answer is longer than 4 MiB"),
+        ("drip,seconds=0.3", "gave no answer within 0.3 s"),
+    ],
+)
+def test_an_answer_that_takes_too_much_is_not_read(game: Game, model: str, reason: str) -> None:
+    agent, view = agents.load(f"llm:model={model}"), view_of(game, 1)
+    tracemalloc.start()
+    begun = time.perf_counter()
+    with pytest.raises(AgentFailed, match=reason):
+        agent.act(view)
+    assert time.perf_counter() - begun < 5
+    assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    tracemalloc.stop()
+
+
+def test_the_end_of_an_answer_names_the_action(game: Game, server: ChatServer) -> None:
+    view = view_of(game, 1)
+    assert agents.load("llm:model=talks").act(view)[0] == view.masks[0].argmax()
+
+
+def test_no_redirect_is_followed(game: Game, server: ChatServer) -> None:
+    with chat_server() as other:
+        other.moved = server.url
+        agent = agents.load(f"llm:model=first,url={other.url},key=OPENAI_API_KEY")
+        with pytest.raises(ValueError, match=rf"will not do: it redirects to {server.url}/models, which is not follow"):
+            agent.check(game)
+        with pytest.raises(AgentFailed, match="it redirects to"):
+            agent.act(view_of(game, 1))
+    assert not server.asked
+
+
+def test_only_the_default_server_is_sent_what_the_environment_holds(
+    game: Game, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "OPENAI_WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "a-secret")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: a-secret\nAuthorization: Bearer a-secret")
+    view = view_of(game, 1)
+    agents.load("llm:model=first").act(view)
+    assert server.headers["x-mine"] == "a-secret"
+    agents.load(f"llm:model=first,url={server.url}").act(view)
+    assert server.headers["x-mine"] == "a-secret", "that is the default server, too"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    agents.load(f"llm:model=first,url={server.url}").act(view)
+    assert "secret" not in str(server.headers)
+    monkeypatch.setenv("MY_KEY", "mine")
+    agents.load(f"llm:model=first,url={server.url},key=MY_KEY").act(view)
+    assert server.headers["authorization"] == "Bearer mine"
+    assert "secret" not in str(server.headers)
+    with pytest.raises(ValueError, match="environment variable that `key` names, such as key=OPENAI_API_KEY"):
+        agents.load("llm:model=x,url=https://api.openai.com/v1")
+    monkeypatch.setenv("MY_KEY", "wrong")
+    with pytest.raises(ValueError, match="refuses the key in the environment variable MY_KEY, which it may not know"):
+        agents.load(f"llm:model=x,url={server.url},key=MY_KEY").check(game)
 
 
 def test_a_request_that_fails_is_tried_again(game: Game) -> None:

@@ -1,5 +1,6 @@
 """A server on this machine that speaks OpenAI's chat completions protocol; the model's name says how it behaves."""
 
+import gzip
 import json
 import re
 import threading
@@ -13,9 +14,14 @@ from typing import Any
 #: Tokens that each answer is said to have taken.
 INPUT_TOKENS, OUTPUT_TOKENS = 200, 3
 
+#: 64 KB, compressed once more; unpacked 64 MiB.
+BOMB = gzip.compress(bytes(1 << 26))
+
 
 class ChatServer(ThreadingHTTPServer):
-    """Attributes: `asked`, bodies of all requests; `keys`, their keys; `at_once`, the most together to `slow`."""
+    """Attributes: `asked`, bodies of all requests; `headers`, those of the last one; `keys`, their keys; `at_once`, the
+    most together to `slow`; `moved`, where it redirects to, if anywhere.
+    """
 
     daemon_threads = True
 
@@ -23,6 +29,8 @@ class ChatServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[dict[str, Any]] = []
         self.keys: set[str] = set()
+        self.headers: dict[str, str] = {}
+        self.moved = ""
         self.failed: Counter[str] = Counter()
         self.now = self.at_once = 0
         self.lock = threading.Lock()
@@ -57,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The list of models."""
+        if self.server.moved:
+            return self.move()
         if self.headers["Authorization"] == "Bearer wrong":
             return self.send(401, {"error": {"message": "wrong key"}})
         return self.send(200, {"object": "list", "data": []})
@@ -68,6 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.asked.append(body)
             server.keys.add(self.headers["Authorization"])
+            server.headers = {name.lower(): value for name, value in self.headers.items()}
             server.now += body["model"] == "slow"
             server.at_once = max(server.at_once, server.now)
         try:
@@ -78,6 +89,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self, model: str, messages: list[dict[str, str]]) -> None:
         first = legal_in(messages[0]["content"])[0]
+        if self.server.moved:
+            return self.move()
+        if model == "bomb":
+            return self.send_data(200, BOMB, {"Content-Encoding": "gzip"})
+        if model == "endless":
+            return self.trickle(b"x" * 65536, 0.0)
+        if model == "drip":
+            return self.trickle(b"x", 0.05)
         if model == "down":
             return self.send(500, {"error": {"message": f"out of order, {self.headers['Authorization']}"}})
         if model == "flaky":
@@ -97,6 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
+            "talks": f"I think.\n{'So far. ' * 20_000}\nI play {first}.",
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
         }.get(model, f"Let me think.\nI play {first}.")
         usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
@@ -115,9 +135,24 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        data = b"no JSON" if body is None else json.dumps(body).encode()
+        self.send_data(status, b"no JSON" if body is None else json.dumps(body).encode(), headers or {})
+
+    def move(self) -> None:
+        """Redirect, so that a client that follows asks the same of the other server."""
+        self.send_data(307, b"", {"Location": f"{self.server.moved}{self.path.removeprefix('/v1')}"})
+
+    def trickle(self, part: bytes, pause: float) -> None:
+        """Send such parts for some seconds, unless the client hangs up."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for _ in range(400):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            time.sleep(pause)
+
+    def send_data(self, status: int, data: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+        for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

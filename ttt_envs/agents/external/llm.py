@@ -31,10 +31,26 @@ _OPENAI = "https://api.openai.com/v1"
 # Characters of a model's answer that are sent back to it with the reason why it could not be used.
 _REPEATED = 4000
 
+# Characters at the end of an answer in which an action is looked for.
+_LOOKED_AT = 1 << 16
+
 # Seconds to see whether there is a server.
 _REACH = 10.0
 
+# The most bytes of an answer; a long one takes some hundred kilobytes.
+_MOST_BYTES = 4 << 20
+
+# The headers that go to a server which only the agent's text names: the `openai` package adds others, some of them by
+# variables of the environment.
+_PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+
+_KEY = "OPENAI_API_KEY"
+
 _MILLION = 1e6
+
+
+class _Unusable(Exception):
+    """An answer that is not read."""
 
 
 class LanguageModel(Agent):
@@ -50,7 +66,7 @@ class LanguageModel(Agent):
         self,
         model: str,
         url: str | None = None,
-        key: str = "OPENAI_API_KEY",
+        key: str | None = None,
         seconds: float = 120.0,
         retries: int = 2,
         invalid: str = "forfeit",
@@ -67,8 +83,9 @@ class LanguageModel(Agent):
             model: name of the model, as the server knows it.
             url: base URL of the server, such as http://localhost:8000/v1; by default the environment variable
                 OPENAI_BASE_URL, or OpenAI's.
-            key: name of the environment variable that holds the key; servers of one's own may need none.
-            seconds: time for a decision, all its requests included.
+            key: name of the environment variable that holds the key; by default OPENAI_API_KEY, which only the
+                default server is sent. With another `url` no key is sent unless `key` is given.
+            seconds: time for a decision, all its requests and their unpacking included.
             retries: further answers that the model may give where one names no legal action.
             invalid: what follows then: "forfeit" loses the game, "random" plays a random legal action.
             server_retries: further tries of a request that fails, with growing pauses.
@@ -93,19 +110,20 @@ class LanguageModel(Agent):
         within(0.0, 100.0, temperature=0.0 if temperature is None else temperature)
         within(1, 10**9, max_tokens=1 if max_tokens is None else max_tokens)
         within(0.0, 1e9, input_price=input_price or 0.0, output_price=output_price or 0.0)
-        self.model, self.url = model, _checked_url(url or os.environ.get("OPENAI_BASE_URL") or _OPENAI)
-        self._key_name = key
-        if self.url.startswith(_OPENAI) and not os.environ.get(key):
-            raise ValueError(
-                f"agent llm needs a key for {self.url} in the environment variable {key}, which is not set"
-            )
+        usual = os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        self.model, self.url = model, _checked_url(url or usual)
+        self._is_usual = self.url == usual.rstrip("/")
+        self._key_name = key or (_KEY if self._is_usual else None)
+        own = self.url.startswith(_OPENAI)
+        if own and not self._key():
+            place = "the environment variable " + (self._key_name or f"that `key` names, such as key={_KEY}")
+            raise ValueError(f"agent llm needs a key for {self.url} in {place}, which is not set")
         self.seconds, self.retries, self.invalid = seconds, retries, choice("invalid", invalid, ("forfeit", "random"))
         self.server_retries, self.at_once = server_retries, at_once
         self._request: dict[str, Any] = {"model": model}
         if temperature is not None:
             self._request["temperature"] = temperature
         if max_tokens is not None:
-            own = self.url.startswith(_OPENAI)
             self._request["max_completion_tokens" if own else "max_tokens"] = max_tokens
         self._prices = input_price, output_price
         self._counts: Counter[str] = Counter()
@@ -149,25 +167,42 @@ class LanguageModel(Agent):
         from openai import AsyncOpenAI
 
         settings = {"timeout": self.seconds, "max_retries": self.server_retries, **settings}
-        return AsyncOpenAI(base_url=self.url, api_key=os.environ.get(self._key_name) or "none", **settings)
+        key = self._key() or "none"
+        headers = None if self._is_usual else {"Authorization": f"Bearer {key}"}
+        return AsyncOpenAI(base_url=self.url, api_key=key, http_client=_http_client(headers), **settings)
+
+    def _key(self) -> str | None:
+        return os.environ.get(self._key_name) if self._key_name else None
 
     async def _reach(self) -> None:
         """Ask for the list of models, which costs nothing; a server that has no such list will do."""
+        import anyio
         import openai
 
         try:
-            async with self._client(timeout=_REACH, max_retries=1) as client:
-                await client.models.list()
+            with anyio.fail_after(_REACH):
+                async with self._client(timeout=_REACH, max_retries=1) as client:
+                    await client.models.list()
         except (openai.AuthenticationError, openai.PermissionDeniedError):
+            raise ValueError(f"agent {self.name!r}: the server at {self.url} {self._refusal()}") from None
+        except TimeoutError:
             raise ValueError(
-                f"agent {self.name!r}: the server at {self.url} refuses the key in the environment variable "
-                f"{self._key_name}, {'which it may not know' if os.environ.get(self._key_name) else 'which is not set'}"
+                f"agent {self.name!r}: the server at {self.url} gave no answer within {_REACH:g} s"
             ) from None
+        except _Unusable as error:
+            raise ValueError(f"agent {self.name!r}: the server at {self.url} will not do: {error}") from None
         except openai.APIConnectionError as error:
             reason = self._reason(error.__cause__ or error)
             raise ValueError(f"agent {self.name!r}: no server answers at {self.url}: {reason}") from None
         except (openai.OpenAIError, ValueError):
             return
+
+    def _refusal(self) -> str:
+        """The reason why a server may have refused the key."""
+        if self._key_name is None:
+            return f"wants a key: name the variable of the environment that holds it, such as key={_KEY}"
+        known = "which it may not know" if self._key() else "which is not set"
+        return f"refuses the key in the environment variable {self._key_name}, {known}"
 
     async def _decide_all(self, view: View, rows: Sequence[int]) -> dict[int, int | Fault]:
         """The action or the fault of each of these positions."""
@@ -181,6 +216,7 @@ class LanguageModel(Agent):
                 try:
                     with anyio.fail_after(self.seconds):
                         found[row] = await self._decide(client, view, row)
+                        await anyio.lowlevel.checkpoint()  # what took too long without a pause took too long as well
                 except TimeoutError:
                     found[row] = Fault(f"gave no answer within {self.seconds:g} s")
                 except Exception as error:  # whatever a server sends costs its own game, and no other
@@ -198,7 +234,7 @@ class LanguageModel(Agent):
         for _ in range(self.retries + 1):
             answer = await self._answer(client, messages)
             try:
-                return read_answer(view.game, view.masks[row], answer)
+                return read_answer(view.game, view.masks[row], answer[-_LOOKED_AT:])
             except ValueError as error:
                 reason = str(error)
             self._counts["invalid answers"] += 1
@@ -239,9 +275,54 @@ class LanguageModel(Agent):
 
     def _reason(self, error: BaseException) -> str:
         """The error as one line, without the key."""
-        text = " ".join(printable(f"{type(error).__name__}: {error}").split())
-        key = os.environ.get(self._key_name)
+        named = str(error) if isinstance(error, _Unusable) else f"{type(error).__name__}: {error}"
+        text = " ".join(printable(named).split())
+        key = self._key()
         return brief(text.replace(key, "...") if key else text, 500)
+
+
+def _http_client(headers: Mapping[str, str] | None) -> Any:
+    """What the requests are made with: it follows no redirects, and reads no more of an answer than is allowed.
+
+    `headers`: sent besides plain ones, in the place of all others; None for all that `openai` sends.
+    """
+    import openai
+
+    class Bounded(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
+        async def send(self, request: Any, **settings: Any) -> Any:
+            sent = dict(request.headers)
+            if headers is not None:
+                sent = {name: value for name, value in sent.items() if name in _PLAIN_HEADERS} | dict(headers)
+            # A small compressed answer can be one of gigabytes, and unpacking cannot be interrupted.
+            sent["accept-encoding"] = "identity"
+            # `openai` reads the headers of the request itself again.
+            plain = type(request)(
+                request.method, request.url, headers=sent, stream=request.stream, extensions=request.extensions
+            )
+            answer = await super().send(plain, **{**settings, "stream": True, "follow_redirects": False})
+            try:
+                body = await _body(answer)
+            finally:
+                await answer.aclose()
+            return type(answer)(answer.status_code, headers=answer.headers, content=body, request=request)
+
+    return Bounded()
+
+
+async def _body(answer: Any) -> bytes:
+    """The body of an answer; raises _Unusable if that is elsewhere, compressed or too long."""
+    if answer.is_redirect:
+        place = printable(answer.headers.get("location", "elsewhere"))
+        raise _Unusable(f"it redirects to {brief(place)}, which is not followed: give the agent that url")
+    encoding = answer.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise _Unusable(f"its answer is compressed ({brief(printable(encoding), 40)}), though that was not asked for")
+    body = bytearray()
+    async for part in answer.aiter_raw():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise _Unusable(f"its answer is longer than {_MOST_BYTES >> 20} MiB")
+    return bytes(body)
 
 
 def _checked_url(url: str) -> str:
