@@ -1,5 +1,7 @@
-"""The games in OpenSpiel: loaded by name with options, played by its searches, solved by its CFR."""
+"""The games in OpenSpiel: loaded by name with options, played by its searches, solved by its CFR, copied and kept."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -31,6 +33,10 @@ def test_options_are_parameters():
     game = pyspiel.load_game("ttt_envs_super_tic_tac_toe(won_boards=closed)")
     assert game.game.options["won_boards"] == "closed"
     assert game.game.options["first_move"] == "center_board"
+    game = pyspiel.load_game("ttt_envs_martian_tic_tac_toe(max_plies=200,repetition_limit=-1)")
+    assert (game.game.options["max_plies"], game.game.options["repetition_limit"]) == (200, None)
+    game = pyspiel.load_game("ttt_envs_operation_tic_tac_toe(mode=round,specialists=mole;none,first_placer=1)")
+    assert game.game.options["specialists"] == ("mole", None)
     assert pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single)").game.options["rounds"] == "single"
 
 
@@ -128,14 +134,16 @@ def test_its_cfr_solves_a_small_game():
 
 
 def test_what_cannot_be_enumerated_is_sampled():
-    mode = pyspiel.GameType.ChanceMode
-    modes = {
-        "super_tic_tac_toe": mode.DETERMINISTIC,
-        f"tic_tac_match({SMALL})": mode.EXPLICIT_STOCHASTIC,
-        "tic_tac_match": mode.SAMPLED_STOCHASTIC,
-        "tic_tac_dice(rounds=single)": mode.SAMPLED_STOCHASTIC,
+    sampled = {
+        "super_tic_tac_toe": False,
+        f"tic_tac_match({SMALL})": False,
+        "tic_tac_match": True,
+        "tic_tac_dice(rounds=single)": True,
     }
-    for name, expected in modes.items():
+    for name, expected in sampled.items():
+        assert pyspiel.load_game(f"ttt_envs_{name}").is_sampled == expected
+    mode = pyspiel.GameType.ChanceMode
+    for name, expected in {"super_tic_tac_toe": mode.DETERMINISTIC, "tic_tac_dice": mode.EXPLICIT_STOCHASTIC}.items():
         assert pyspiel.load_game(f"ttt_envs_{name}").get_type().chance_mode == expected
     game = pyspiel.load_game("ttt_envs_tic_tac_match")
     hands = []
@@ -161,6 +169,94 @@ def test_a_seed_fixes_what_is_sampled():
 
     assert first(1) == first(1)
     assert first(1)[1] != first(2)[1]
+
+
+def serialized(state):
+    """Written by OpenSpiel, and read."""
+    return pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(state.get_game(), state))[1]
+
+
+COPIES = [serialized, lambda state: pickle.loads(pickle.dumps(state)), copy.deepcopy]
+
+
+def shown(state):
+    """All that OpenSpiel can be told of a state."""
+    chance = state.is_chance_node()
+    each = range(0 if state.history() == [] else state.num_players())
+    return (
+        str(state),
+        str(state.get_game()),
+        state.history(),
+        state.current_player(),
+        state.returns(),
+        state.chance_outcomes() if chance else state.legal_actions(),
+        [] if chance else [(state.information_state_string(p), state.observation_tensor(p)) for p in each],
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "super_tic_tac_toe(won_boards=closed)",
+        "martian_tic_tac_toe(max_plies=200)",
+        "tic_tac_dice(rng_seed=3)",
+        "big_tic_tac_dice(size=3)",
+        "tic_tac_super_dice(size=3,win_length=3,rounds=single)",
+        "tic_tac_match",
+        "operation_tic_tac_toe",
+        "operation_tic_tac_toe(mode=round,specialists=sniper+mole;hacker)",
+    ],
+)
+def test_games_and_states_are_copied_and_kept_in_the_middle(name):
+    game = pyspiel.load_game(f"ttt_envs_{name}")
+    for each in (pickle.loads(pickle.dumps(game)), copy.deepcopy(game), pyspiel.load_game(str(game))):
+        assert (str(each), each.game.options) == (str(game), game.game.options)
+    generator, state = np.random.default_rng(0), game.new_initial_state()
+    for ply in range(13):
+        if ply in (0, 1, 6, 7, 12):
+            for make in COPIES:
+                again = make(state)
+                assert shown(again) == shown(state)
+                assert again.node.graph is again.get_game().graph
+                if not state.is_terminal():
+                    action = state.legal_actions()[0]
+                    after = state.clone()
+                    after.apply_action(action)
+                    again.apply_action(action)
+                    if not after.is_chance_node():
+                        assert shown(again) == shown(after)
+        if state.is_terminal():
+            break
+        state.apply_action(int(generator.choice(state.legal_actions())))
+    assert len(state.history()) > 7
+
+
+def test_a_game_made_without_the_registry_keeps_its_options():
+    game = open_spiel.SpielGame(ttt_envs.load("super_tic_tac_toe", won_boards="closed"))
+    assert copy.deepcopy(game).game.options["won_boards"] == "closed"
+
+
+def test_another_process_reads_a_state(tmp_path):
+    state = pyspiel.load_game("ttt_envs_super_tic_tac_toe").new_initial_state()
+    state.apply_action(40)
+    (tmp_path / "state").write_bytes(pickle.dumps(state))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).history())"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "state")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[40]\n", "")
+
+
+def test_kaggle_takes_the_games():
+    kaggle = pytest.importorskip(
+        "kaggle_environments.envs.open_spiel_env.open_spiel_env", reason="kaggle-environments is not installed"
+    )
+    from kaggle_environments import make
+
+    names = [f"ttt_envs_{game_id}" for game_id in ttt_envs.GAMES]
+    found = kaggle._register_game_envs(names)
+    assert set(found) == {f"open_spiel_{name}" for name in names}
+    env = make(found["open_spiel_ttt_envs_tic_tac_dice"], debug=True)
+    env.run(["random", "random"])
+    assert list(env.toJSON()["statuses"]) == ["DONE", "DONE"]
 
 
 def test_an_interpreter_with_registered_games_comes_to_its_end():

@@ -8,8 +8,12 @@
 
 Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. Where it
 cannot, because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for
-it, and a new initial state has a sample of its own: OpenSpiel calls such a game SAMPLED_STOCHASTIC. Searches run on it,
-exact algorithms do not apply.
+it, and a new initial state has a sample of its own (`SpielGame.is_sampled`). Searches run on such a game; exact
+algorithms solve the sample, not the game. OpenSpiel calls both EXPLICIT_STOCHASTIC, as it cannot serialize states of a
+SAMPLED_STOCHASTIC game in Python: it asks for a generator by a method that only games in C++ have.
+
+Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. What will be sampled later is
+not kept: a copy of the state has samples of its own from there on.
 
 Players who act at once choose one after the other. An information state is all that a player was shown and did, as the
 digest that `ttt_envs.solvers.tree` has of it. A state of OpenSpiel points at a node, which is made when it is first
@@ -19,7 +23,7 @@ asked for; the latest nodes are kept, as algorithms come back to them.
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,7 +34,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
 from ttt_envs.registry import options_of, parse_options
 from ttt_envs.solvers.tree import absorb_rows
@@ -39,6 +43,9 @@ PREFIX = "ttt_envs_"
 
 #: The parameter that fixes what is sampled, beside the game's options.
 SEED = "rng_seed"
+
+# Stands for None in a parameter that is a number.
+_NOTHING = -1
 
 # Nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000
@@ -149,6 +156,10 @@ class Node:
     def __deepcopy__(self, memo: dict[int, Any]) -> "Node":
         return self  # OpenSpiel copies states all the time
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the graph: a state makes a node of that of its own game's.
+        return tuple, ((self.states, self.known, self.chosen, self.outcomes),)
+
     @classmethod
     def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray) -> "Node":
         """A position, which all players look at."""
@@ -203,15 +214,25 @@ class Node:
 
 
 class State(pyspiel.State):
-    """A state of OpenSpiel: it points at a node.
-
-    Attributes:
-        node: the node.
-    """
+    """A state of OpenSpiel: it points at a node."""
 
     def __init__(self, game: "SpielGame") -> None:
         super().__init__(game)
         self.node = game.root()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_state, (pyspiel.serialize_game_and_state(self.get_game(), self),)
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        if isinstance(self._node, tuple):  # read from a text
+            self._node = Node(self.get_game().graph, *self._node)
+        return self._node
+
+    @node.setter
+    def node(self, node: Node) -> None:
+        self._node: Node | tuple[Any, ...] = node
 
     def current_player(self) -> int:
         """The number of the player to choose, or OpenSpiel's for chance or for the end."""
@@ -274,10 +295,8 @@ class SpielGame(pyspiel.Game):
         graph: its nodes.
     """
 
-    def __init__(self, game: Game, parameters: Mapping[str, Any] | None = None) -> None:
-        """Make it; `parameters` are OpenSpiel's, of which `game` was made."""
-        parameters = dict(parameters or {})
-        seed = parameters.get(SEED, -1)
+    def __init__(self, game: Game, seed: int = -1) -> None:
+        """Make it; `seed` fixes what is sampled, a negative one does not."""
         self.game, self.graph = game, Graph(game, None if seed < 0 else seed)
         self._root: Node | None = None
         facts = pyspiel.GameInfo(
@@ -289,7 +308,15 @@ class SpielGame(pyspiel.Game):
             utility_sum=0.0,
             max_game_length=game.num_players * game.max_plies,
         )
-        super().__init__(_kind(game, self.graph.explicit), facts, parameters)
+        super().__init__(_kind(game), facts, {**_parameters(game, game.options), SEED: seed})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_game, (str(self),)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether chance nodes list samples, as not all chance can be enumerated."""
+        return not self.graph.explicit
 
     def root(self) -> Node:
         """The start: where it is sampled another one at each call."""
@@ -364,12 +391,39 @@ class BotAgent(Agent):
             raise ValueError(f"agent {self.name} was made for {self.game.game!r}, not for {game!r}")
 
 
-def _kind(game: Game, explicit: bool, parameters: Mapping[str, Any] | None = None) -> Any:
+def _read_game(text: str) -> SpielGame:
+    register()
+    return pyspiel.load_game(text)
+
+
+def _read_state(text: str) -> State:
+    register()
+    return pyspiel.deserialize_game_and_state(text)[1]
+
+
+def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as OpenSpiel's parameters, each of one type: None is _NOTHING where there may be a number, and what is
+    neither a number nor bool is a text, with ";" for ",", which would end it.
+    """
+    numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
+    found = {}
+    for name, value in options.items():
+        if value is None and name in numbers:
+            found[name] = _NOTHING
+        else:
+            found[name] = value if type(value) in (bool, int, float) else as_text(value).replace(",", ";")
+    return found
+
+
+def _as_option(value: Any) -> str:
+    """Text of an option, from its parameter."""
+    return "none" if type(value) is int and value == _NOTHING else as_text(value).replace(";", ",")
+
+
+def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
     """The facts of a game as OpenSpiel's GameType has them."""
     kind = pyspiel.GameType
-    chance = kind.ChanceMode.DETERMINISTIC
-    if game.stochastic:
-        chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if explicit else kind.ChanceMode.SAMPLED_STOCHASTIC
+    chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if game.stochastic else kind.ChanceMode.DETERMINISTIC
     hidden = game.hidden_information or game.simultaneous  # those who choose later do not see the earlier choices
     return kind(
         short_name=PREFIX + game.id,
@@ -385,26 +439,22 @@ def _kind(game: Game, explicit: bool, parameters: Mapping[str, Any] | None = Non
         provides_information_state_tensor=False,
         provides_observation_string=True,
         provides_observation_tensor=True,
-        parameter_specification=dict(parameters or {}),
+        parameter_specification=dict(usual or {}),
     )
 
 
 def register() -> None:
     """Enter all games of the registry into OpenSpiel's, as `ttt_envs_ID`; what is there already stays.
 
-    The games' options are parameters there. Those that are no numbers are texts, as on the command line. `rng_seed`
-    fixes what is sampled.
+    The games' options are parameters there. Those that are no numbers are texts, as on the command line, but with ";"
+    for ","; -1 stands for None where there could be a number. `rng_seed` fixes what is sampled.
     """
     known = set(pyspiel.registered_names())
     for game_id in ttt_envs.GAMES:
         if PREFIX + game_id not in known:
-            plain = (bool, int, float, str)
-            usual: dict[str, Any] = {
-                each.name: each.default if type(each.default) in plain else as_text(each.default)
-                for each in options_of(game_id)
-            }
-            # Whether chance can be enumerated depends on the options and takes long to see: a loaded game says it.
-            kind = _kind(ttt_envs.load(game_id), False, {**usual, SEED: -1})
+            game = ttt_envs.load(game_id)
+            usual = _parameters(game, {each.name: each.default for each in options_of(game_id)})
+            kind = _kind(game, {**usual, SEED: -1})
             pyspiel.register_game(kind, _class_for(game_id, usual))
 
 
@@ -416,9 +466,10 @@ def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
     """
 
     class Registered(SpielGame):
-        def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
-            given = {name: value for name, value in (parameters or {}).items() if value != usual.get(name)}
-            texts = [f"{name}={as_text(value)}" for name, value in given.items() if name != SEED]
-            super().__init__(ttt_envs.load(game_id, **parse_options(game_id, texts)), parameters)
+        def __init__(self, chosen: Mapping[str, Any] | None = None) -> None:
+            given = {name: value for name, value in (chosen or {}).items() if value != usual.get(name)}
+            seed = given.pop(SEED, -1)
+            texts = [f"{name}={_as_option(value)}" for name, value in given.items()]
+            super().__init__(ttt_envs.load(game_id, **parse_options(game_id, texts)), seed)
 
     return Registered
