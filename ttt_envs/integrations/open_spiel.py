@@ -216,6 +216,8 @@ class Node:
 class State(pyspiel.State):
     """A state of OpenSpiel: it points at a node."""
 
+    _node: Node | tuple[Any, ...]
+
     def __init__(self, game: "SpielGame") -> None:
         super().__init__(game)
         self.node = game.root()
@@ -232,7 +234,7 @@ class State(pyspiel.State):
 
     @node.setter
     def node(self, node: Node) -> None:
-        self._node: Node | tuple[Any, ...] = node
+        self._node = node
 
     def current_player(self) -> int:
         """The number of the player to choose, or OpenSpiel's for chance or for the end."""
@@ -406,7 +408,7 @@ def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
     neither a number nor bool is a text, with ";" for ",", which would end it.
     """
     numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in options.items():
         if value is None and name in numbers:
             found[name] = _NOTHING

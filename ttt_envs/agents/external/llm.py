@@ -288,7 +288,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
     """
     import openai
 
-    class Bounded(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
+    class Bounded(openai.DefaultAsyncHttpxClient):
         async def send(self, request: Any, **settings: Any) -> Any:
             sent = dict(request.headers)
             if headers is not None:

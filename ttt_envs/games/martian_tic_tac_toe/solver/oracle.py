@@ -87,7 +87,7 @@ class MartianOracle:
     def _checked(self, states: np.ndarray) -> np.ndarray:
         dtype = getattr(states, "dtype", None)
         fields = dtype.fields if isinstance(dtype, np.dtype) else None
-        remembers = bool(fields) and "log" in fields and fields["log"][0].shape != (1,)
+        remembers = fields is not None and "log" in fields and fields["log"][0].shape != (1,)
         states = _validity(remembers).check(states)
         if (states["same_size_swap"] != self.same_size_swap).any():
             raise ValueError(f"this oracle answers states of same_size_swap={self.same_size_swap}")
