@@ -269,7 +269,7 @@ def test_an_interpreter_with_registered_games_comes_to_its_end():
 
 
 def test_nodes_that_nobody_needs_are_forgotten(monkeypatch):
-    monkeypatch.setattr(open_spiel, "_KEPT", 5)
+    monkeypatch.setattr("ttt_envs.integrations.open_spiel_tree._KEPT", 5)
     game = open_spiel.SpielGame(ttt_envs.load("super_tic_tac_toe"))
     state = game.new_initial_state()
     for _ in range(20):
