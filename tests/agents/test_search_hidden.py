@@ -171,7 +171,7 @@ def test_what_he_does_not_see_he_cannot_act_upon(secret: bool) -> None:
 def test_a_search_that_tells_positions_apart_by_what_is_hidden_errs() -> None:
     """Strategy fusion: the test above would notice."""
     view = guess_view()
-    view.game = replace(view.game, hidden_information=False)
+    vars(view)["game"] = replace(view.game, hidden_information=False)
     assert (means(MCTS(simulations=1000), view)[:, 1] > 0.9).all()
 
 
@@ -258,7 +258,7 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # The same seed continues the same search, and another one is another search.
     more = ISMCTS(simulations=151).search(view)[0] - ISMCTS(simulations=150).search(view)[0]
     assert (more.sum(axis=1) == (masks.sum(axis=1) > 1)).all()
-    view.seeds = view.seeds + np.uint64(1)
+    vars(view)["seeds"] = view.seeds + np.uint64(1)
     assert (thoughts(agent, view) != found).any()
 
 
@@ -273,7 +273,7 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
         worlds = view.sample_worlds(seed)
         assert (worlds[hidden] != view.sample_worlds(seed + 2)[hidden]).sum() > len(view) / 4
         other = view.take(np.arange(len(view)))
-        other._states = worlds
+        vars(other)["_states"] = worlds
         assert (other.observations == view.observations).all()
         assert (thoughts(agents.load(SPECS[0]), other) == found).all()
 

@@ -1,6 +1,8 @@
 """Nothing that an agent is handed lets it change a game, or what another agent is given."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +46,116 @@ def test_what_a_view_gives_is_read_only(game: Game, part: str) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = array[:1]
         assert not array.flags.writeable, name
+
+
+def reached(thing: Any, path: str, seen: dict[int, Any]) -> Iterator[tuple[str, Any]]:
+    """What attributes lead to, private ones and what arrays are made of included; functions are not entered."""
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing
+    yield path, thing
+    if isinstance(thing, (np.ndarray, np.void)):
+        yield from reached(thing.base, f"{path}.base", seen)
+    elif isinstance(thing, memoryview):
+        yield from reached(thing.obj, f"{path}.obj", seen)
+    elif isinstance(thing, Mapping):
+        for key, each in thing.items():
+            yield from reached(each, f"{path}[{key!r}]", seen)
+    elif isinstance(thing, (tuple, list)):
+        for i, each in enumerate(thing):
+            yield from reached(each, f"{path}[{i}]", seen)
+    elif type(thing).__module__.startswith("ttt_envs."):
+        names = {*vars(thing), *(name for name in dir(type(thing)) if not callable(getattr(type(thing), name)))}
+        for name in sorted(names - {"_oracle"}):  # an oracle is no part of what is seen
+            if name.startswith("__"):
+                continue
+            with suppress(ValueError):  # planes of a game without a board
+                yield from reached(getattr(thing, name), f"{path}.{name}", seen)
+
+
+def attack(thing: Any) -> None:
+    """Write to an array by all means that NumPy has, or to any other memory."""
+    if isinstance(thing, np.ndarray) and thing.size:
+        with suppress(ValueError):
+            thing.setflags(write=True)
+        with suppress(ValueError):
+            thing.flags.writeable = True
+        for again in (thing, thing.view(), thing.reshape(-1)[:1]):
+            with suppress(ValueError):
+                again[...] = 1 - again if again.dtype.kind in "iu" else np.zeros(1, again.dtype)
+        with suppress(ValueError):
+            np.copyto(thing, np.zeros(1, thing.dtype))
+    if isinstance(thing, (bytearray, memoryview)):
+        with suppress(TypeError):
+            memoryview(thing).cast("B")[:] = bytes(memoryview(thing).nbytes)
+
+
+def what_is_seen(view: View) -> list[Any]:
+    taken = view.take(np.arange(len(view)))
+    texts = [view.text(i) for i in range(len(view))]
+    rest = view.sample_worlds(3), taken.observations, taken.masks, taken.seeds, taken.players
+    return [texts, *(each.tobytes() for each in rest)]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_no_view_becomes_another_players(game: Game, part: str) -> None:
+    """Whatever arrays an agent reaches, it goes on to see what it saw, and so do all others."""
+    batch = Batch(game, 5, seed=0)
+    view, other = PARTS[part](batch, 0), PARTS[part](batch, 0)
+    before = what_is_seen(view), batch.states.tobytes()
+    found = dict(reached(view, "view", {}))
+    arrays = ("view.players", "view.seeds", "view.masks", "view.observations", "view._states")
+    assert {"view._watching", *arrays} <= {*found}
+    assert id(game.prototype) in map(id, found.values())
+    for path, thing in found.items():
+        # The positions themselves are no array that is handed out: what an agent changes there is its own copy.
+        if not path.startswith("view._states"):
+            attack(thing)
+            if isinstance(thing, np.ndarray):
+                assert not thing.flags.writeable or path == "view._players", path  # which is made for each use
+    assert (what_is_seen(view), batch.states.tobytes()) == before
+    assert view.observations.tobytes() == before[0][2]
+    assert view.masks.tobytes() == before[0][3]
+    attack(view._states)
+    assert (what_is_seen(other), batch.states.tobytes()) == before
+    assert what_is_seen(PARTS[part](batch, 0)) == before[0]
+
+
+def test_the_other_players_hand_stays_hidden() -> None:
+    """The attack that once read 1,000 of 1,000 hands."""
+    view, theirs = (Batch(ttt_envs.load("tic_tac_match"), 50, seed=0).view(player) for player in (0, 1))
+    for array in (view.players, view.players.base, view.seeds):
+        with suppress(ValueError, AttributeError, TypeError):
+            array.setflags(write=True)
+            array[:] = 1 - array
+    own = np.zeros(50, np.int64)
+    assert (view.players == own).all()
+    assert (view.observations != theirs.observations).any(axis=1).all()
+    for name in ("players", "_players", "_watching", "game", "_states", "observations", "new"):
+        with pytest.raises(AttributeError, match=f"a View cannot be changed: `{name}`"):
+            setattr(view, name, 1 - own)
+        with pytest.raises(AttributeError, match=f"a View cannot be changed: `{name}`"):
+            delattr(view, name)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "words"),
+    [
+        (2**64 - 1, ValueError, "one dimension"),
+        (0, ValueError, "one dimension"),
+        (np.array([2**64 - 1], np.uint64), ValueError, "from 0 to 4, not 18446744073709551615"),
+        ([-1], ValueError, "from 0 to 4, not -1"),
+        ([5], ValueError, "from 0 to 4, not 5"),
+        ([True], ValueError, r"shape \(5,\), not \(1,\)"),
+        ([0.0], TypeError, "whole numbers or truth values, not float64"),
+        ([10**30], TypeError, "whole numbers or truth values, not object"),
+    ],
+)
+def test_rows_that_a_view_does_not_have(rows: Any, kind: type[Exception], words: str) -> None:
+    view = Batch(ttt_envs.load("super_tic_tac_toe"), 5, seed=0).view()
+    with pytest.raises(kind, match=words):
+        view.take(rows)
 
 
 @pytest.mark.parametrize(

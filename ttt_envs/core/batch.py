@@ -13,6 +13,7 @@ from ttt_envs.core.game import Game, refusal
 from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.validity import check_rows
 from ttt_envs.core.view import View
 
 
@@ -155,7 +156,7 @@ class Batch:
     def reset_rows(self, rows: Any) -> None:
         """Start the next episode of some games: `rows` as for `step_rows`."""
         with self._in_use:
-            self._begin(self._check_rows(rows, once=True))
+            self._begin(check_rows(rows, self._rows, once=True))
 
     def step(self, actions: Any) -> None:
         """Play in all games.
@@ -186,7 +187,7 @@ class Batch:
             TypeError, ValueError: as `step` does, and for numbers that are no games.
         """
         with self._in_use:
-            rows = self._check_rows(rows, once=True)
+            rows = check_rows(rows, self._rows, once=True)
             joint = self._check_actions(rows, actions)
             self._check_legal(rows, joint)
             self._play(rows, joint)
@@ -201,7 +202,7 @@ class Batch:
             if rows is None:
                 self._play_all(self._check_actions(self._rows, actions))
             else:
-                rows = self._check_rows(rows)
+                rows = check_rows(rows, self._rows)
                 self._play(rows, self._check_actions(rows, actions))
 
     def acting(self, player: int) -> np.ndarray:
@@ -241,7 +242,7 @@ class Batch:
         with self._in_use:
             if rows is None:
                 return View.unchecked(self.game, self.states, self._players(player), self.episode_seeds)
-            rows = self._check_rows(rows)
+            rows = check_rows(rows, self._rows)
             players = self._players(player, rows)[rows]
             return View.unchecked(self.game, self.states[rows], players, self.episode_seeds[rows], copy=False)
 
@@ -286,31 +287,6 @@ class Batch:
         return [job.result() for job in jobs]
 
     # --- checks ---
-
-    def _check_rows(self, rows: Any, once: bool = False) -> np.ndarray:
-        """The numbers of games, int64 (k,); `once`: none may come twice. TypeError or ValueError for anything else."""
-        if isinstance(rows, slice):
-            return self._rows[rows]
-        array = np.asarray(rows)
-        if array.shape == (0,):
-            return self._rows[:0]
-        if array.dtype == np.bool_:
-            if array.shape != (self.n,):
-                raise ValueError(f"rows of truth values must have shape {(self.n,)}, not {array.shape}")
-            return np.flatnonzero(array)
-        if array.dtype.kind not in "iu":
-            raise TypeError(f"rows must be whole numbers or truth values, not {array.dtype}")
-        if array.ndim != 1:
-            raise ValueError(f"rows must have one dimension, not shape {array.shape}")
-        if array.min() < 0 or array.max() >= self.n:
-            wrong = array[(array < 0) | (array >= self.n)][0]
-            raise ValueError(f"rows must be from 0 to {self.n - 1}, not {wrong}")
-        array = np.ascontiguousarray(array, np.int64)
-        if once and len(array) > 1:
-            times = np.bincount(array)
-            if times.max() > 1:
-                raise ValueError(f"rows must differ, but game {times.argmax()} comes {times.max()} times")
-        return array
 
     def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
         """`actions` for these games as int64 (k, players), or (k, 1) for those to move; their values may be wrong."""

@@ -146,11 +146,10 @@ class Game:
     same_play: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # One game serves all environments of a process.
-        self.prototype.setflags(write=False)
-        if self.ranges is None:
-            object.__setattr__(self, "ranges", ranges_of(self.prototype.dtype))
-        object.__setattr__(self, "prototype", self.prototype.view(plain(self.prototype.dtype)))
+        ranges = ranges_of(self.prototype.dtype) if self.ranges is None else dict(self.ranges)
+        object.__setattr__(self, "ranges", MappingProxyType(ranges))
+        # One game serves all environments of a process: nobody may write to what it gives.
+        object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         names = self.player_names or tuple(f"player {player}" for player in range(self.num_players))
         if len(names) != self.num_players or len(set(names)) != len(names):

@@ -97,10 +97,8 @@ def position_start(dtype: np.dtype) -> int:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """The same array, for others to read."""
-    seen = array.view()
-    seen.setflags(write=False)
-    return seen
+    """The array's values for others to read: bytes are behind the copy, so that no flag makes it writeable again."""
+    return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def _without_holes(aligned: np.dtype) -> np.dtype:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.state import SIMULTANEOUS, Bound, Range, plain, ranges_of
+from ttt_envs.core.state import SIMULTANEOUS, Bound, Range, plain, ranges_of, read_only
 
 #: Given states (n,) whose fields lie in their ranges: pairs of bool (n,), whether they hold, and what must hold.
 Invariants = Callable[[np.ndarray], Iterable[tuple[np.ndarray, str]]]
@@ -68,6 +68,7 @@ class Validity:
         self._low = np.full(self.dtype.itemsize, _INT8.min, np.int8)
         self._high = np.full(self.dtype.itemsize, _INT8.max, np.int8)
         self._slow = [field for field in self._ranges if not self._compare_as_bytes(field)]
+        self._low, self._high = read_only(self._low), read_only(self._high)
 
     def _compare_as_bytes(self, field: str) -> bool:
         """Enter the range of a field into the bounds of its bytes, if these then say the same."""
@@ -171,3 +172,33 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
     if array.size and not (array.min() >= 0 and array.max() < num_players):
         raise ValueError(f"player must be from 0 to {num_players - 1}, not {players!r}")
     return np.ascontiguousarray(np.broadcast_to(array, (n,)), np.int64)
+
+
+def check_rows(rows: Any, every: np.ndarray, once: bool = False) -> np.ndarray:
+    """The numbers of games that `rows` names, int64 (k,), among `every`, which is 0 to n-1.
+
+    `rows` is int (k,), with `once` none of them twice; or bool (n,), or a slice. Raises TypeError or ValueError for
+    anything else.
+    """
+    if isinstance(rows, slice):
+        return every[rows]
+    array, n = np.asarray(rows), len(every)
+    if array.shape == (0,):
+        return every[:0]
+    if array.dtype == np.bool_:
+        if array.shape != (n,):
+            raise ValueError(f"rows of truth values must have shape {(n,)}, not {array.shape}")
+        return np.flatnonzero(array)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"rows must be whole numbers or truth values, not {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"rows must have one dimension, not shape {array.shape}")
+    if array.min() < 0 or array.max() >= n:
+        wrong = array[(array < 0) | (array >= n)][0]
+        raise ValueError(f"rows must be from 0 to {n - 1}, not {wrong}")
+    array = np.ascontiguousarray(array, np.int64)
+    if once and len(array) > 1:
+        times = np.bincount(array)
+        if times.max() > 1:
+            raise ValueError(f"rows must differ, but game {times.argmax()} comes {times.max()} times")
+    return array

@@ -9,13 +9,14 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import read_only
-from ttt_envs.core.validity import check_players
+from ttt_envs.core.validity import check_players, check_rows
 
 
 class View:
     """n positions, each seen by one player who acts in it. An agent gets this and never a state.
 
-    All arrays are read-only: what an agent does to them must change neither the game nor what others are given.
+    All arrays are read-only for good, with bytes behind them, and no attribute can be set: what an agent does to them
+    must change neither the game, nor what others are given, nor whose eyes the view has.
 
     Attributes:
         game: the game.
@@ -26,6 +27,13 @@ class View:
             for agents that keep something from one decision to the next; None if these positions are no such games.
             See `Agent.games_over`.
     """
+
+    game: Game
+    players: np.ndarray
+    seeds: np.ndarray
+    games: np.ndarray | None
+    _states: np.ndarray
+    _watching: bytes
 
     def __init__(self, game: Game, states: np.ndarray, players: Any, seeds: Any) -> None:
         """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
@@ -40,8 +48,7 @@ class View:
             raise TypeError(f"seeds must be whole numbers, not {numbers.dtype}")
         if numbers.shape != checked.shape or (numbers.dtype.kind == "i" and (numbers < 0).any()):
             raise ValueError(f"seeds must have shape {checked.shape} and be from 0 to 2**64-1, not {seeds!r}")
-        self.games: np.ndarray | None = None
-        self._fill(game, checked.copy(), check_players(players, len(checked), game.num_players), numbers)
+        self._fill(game, checked.copy(), check_players(players, len(checked), game.num_players), numbers, None)
 
     @classmethod
     def unchecked(
@@ -59,17 +66,42 @@ class View:
         `copy=False` is for states that nobody else will change: with large records copying is most of the work.
         """
         view: View = object.__new__(cls)
-        view.games = None if games is None else read_only(games)
-        view._fill(game, states.copy() if copy else np.ascontiguousarray(states), np.array(players, np.int64), seeds)
+        copied = states.copy() if copy else np.ascontiguousarray(states)
+        view._fill(game, copied, np.array(players, np.int64), seeds, games)
         return view
 
-    def _fill(self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray) -> None:
-        self.game = game
-        self._states = states
-        self._players = players
+    def _fill(
+        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, games: np.ndarray | None
+    ) -> None:
+        """`seeds` are the episodes'."""
         own = np.empty(len(states), np.uint64)
         decision_rows(np.ascontiguousarray(seeds, np.uint64), players, states["ply"], own)
-        self.players, self.seeds = read_only(players), read_only(own)
+        self._set(game, states, players, own, games)
+
+    def _set(
+        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, games: np.ndarray | None
+    ) -> None:
+        """`seeds` are the decisions'."""
+        watching = players.tobytes()  # decides who looks: no array, which could be written
+        vars(self).update(
+            game=game,
+            _states=states,
+            _watching=watching,
+            players=np.ndarray(players.shape, np.int64, watching),
+            seeds=read_only(seeds),
+            games=None if games is None else read_only(games),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a View cannot be changed: `{name}` was to be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a View cannot be changed: `{name}` was to be deleted")
+
+    @property
+    def _players(self) -> np.ndarray:
+        """int64 (n,), a new array each time: kernels are compiled for arrays that can be written."""
+        return np.frombuffer(bytearray(self._watching), np.int64)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -111,8 +143,12 @@ class View:
         """Position `i` as its player sees it."""
         return self.game.format_state(self._states[i], int(self._players[i]))
 
-    def take(self, rows: np.ndarray) -> "View":
-        """The view of some of the positions; rows int or bool (n,)."""
+    def take(self, rows: Any) -> "View":
+        """The view of some of the positions: `rows` as for `Batch.step_rows`, and a number may come several times.
+
+        Raises TypeError or ValueError for anything else.
+        """
+        rows = check_rows(rows, np.arange(len(self)))
         return self._part(self.game, self._states[rows], rows)
 
     def current_round(self) -> tuple[np.ndarray, "View"]:
@@ -129,9 +165,8 @@ class View:
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
         """The view of states (k,) of `game` as the players of these rows see them, with their seeds and games."""
         part: View = object.__new__(View)
-        part.game, part._states, part._players = game, states, self._players[rows]
-        part.players, part.seeds = read_only(part._players), read_only(self.seeds[rows])
-        part.games = None if self.games is None else read_only(self.games[rows])
+        games = None if self.games is None else self.games[rows]
+        part._set(game, states, self._players[rows], self.seeds[rows], games)
         return part
 
 

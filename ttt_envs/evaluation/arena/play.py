@@ -228,7 +228,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
     the positions that it fails on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for
     an answer that is not one legal action a position.
     """
-    masks = view.masks.copy()  # an agent that tries could write into its own
+    masks = view.masks
     faults: dict[int, Fault] = {}
     try:
         try:
