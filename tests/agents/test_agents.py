@@ -47,7 +47,7 @@ def winners(game: Game, specs: Sequence[str], n: int, seed: int = 0) -> np.ndarr
             if len(rows):
                 joint[rows, p] = agent.act(batch.view(np.full(n, p), rows))
         batch.step(joint)
-    return (batch.rewards > 0).mean(axis=0)
+    return (batch.states["rewards"] > 0).mean(axis=0)
 
 
 def games() -> list[Game]:

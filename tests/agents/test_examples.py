@@ -30,7 +30,7 @@ def rewards(game: Game, first: agents.Agent, second: agents.Agent, n: int) -> np
                 rows = np.flatnonzero(batch.acting(player))
                 joint[rows, player] = agent.act(batch.view(np.full(n, player), rows))
             batch.step(joint)
-        found.append(batch.rewards[:, seat])
+        found.append(batch.states["rewards"][:, seat])
     return np.concatenate(found)
 
 

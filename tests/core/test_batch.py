@@ -253,6 +253,73 @@ def test_an_unchecked_illegal_step_leaves_the_position() -> None:
     assert batch.states["cells"][2, 4, 4] == 1
 
 
+# --- what a step pays, and positions of one's own ---
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_a_game_is_paid_once(by_rows: bool, threads: int) -> None:
+    """The rewards of all steps add up to those of the last one, however many follow."""
+    batch = Batch(COIN, 40, seed=0, threads=threads)
+    paid = np.zeros_like(batch.rewards)
+    for _ in range(40):
+        joint = random_joint(batch)
+        if by_rows:
+            rows = np.flatnonzero(np.arange(40) % 3 > 0)
+            others = batch.rewards[::3].copy(), batch.done[::3].copy()
+            batch.step_rows(rows, joint[rows])
+            assert np.array_equal(batch.rewards[::3], others[0])
+            assert np.array_equal(batch.done[::3], others[1])
+            paid[rows] += batch.rewards[rows]
+        else:
+            batch.step(joint)
+            paid += batch.rewards
+        assert np.array_equal(batch.done, batch.states["done"])
+    assert batch.done.sum() == (26 if by_rows else 40)
+    assert np.array_equal(paid, batch.states["rewards"])
+    assert paid.any()
+
+
+def test_a_game_that_step_rows_ends_starts_anew_in_the_next_step() -> None:
+    batch = Batch(COIN, 2, seed=0, auto_reset=True)
+    while not batch.done[1]:
+        batch.step_rows([1], random_joint(batch)[1:])
+    assert batch.rewards[1].any()
+    assert not batch.rewards[0].any()
+    batch.step(random_joint(batch))
+    assert batch.done.tolist() == [False, True]
+    assert not batch.rewards.any()
+    assert not batch.states["done"].any()
+
+
+def test_states_are_replaced_as_a_whole_or_not_at_all() -> None:
+    """What was written into the states left `rewards` and `done` as they were."""
+    batch, other = (Batch(COIN, 5, seed=seed) for seed in (0, 1))
+    while other.done.sum() < 2:
+        other.step(random_joint(other))
+    batch.set_states(other.states)
+    assert batch.states.tobytes() == other.states.tobytes()
+    assert np.array_equal(batch.done, other.states["done"])
+    assert np.array_equal(batch.rewards, other.states["rewards"])
+    assert not np.shares_memory(batch.states, other.states)
+    joint = random_joint(other)
+    for each in (batch, other):
+        each.step(joint)
+    assert batch.states.tobytes() == other.states.tobytes()
+    wrong = other.states.copy()
+    wrong["to_move"][3] = 7
+    unchanged(batch, ValueError, "its field `to_move` is 7", lambda: batch.set_states(wrong))
+    unchanged(batch, ValueError, "must have shape (5,), not (4,)", lambda: batch.set_states(other.states[:4]))
+    unchanged(batch, ValueError, "other fields", lambda: batch.set_states(Batch(SUPER, 5).states))
+    unchanged(batch, TypeError, "structured array", lambda: batch.set_states([1, 2, 3, 4, 5]))  # type: ignore[arg-type]
+
+
+def test_a_batch_has_a_length_and_a_text() -> None:
+    batch = Batch(SUPER, 5, seed=0, threads=2)
+    assert len(batch) == batch.n == 5
+    assert repr(batch) == f"Batch({SUPER!r}, 5, auto_reset=False, threads=2)"
+
+
 # --- threads ---
 
 

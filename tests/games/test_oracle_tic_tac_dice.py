@@ -131,7 +131,7 @@ def test_played_against_itself_it_gets_its_own_value():
         going = ~batch.states["done"]
         actions = np.where(going, oracle.policy(batch.states, batch.to_move).argmax(axis=1), -1)
         batch.step(actions)
-    paid = batch.rewards[:, 0].astype(float)
+    paid = batch.states["rewards"][:, 0].astype(float)
     # The layouts are the same in both, so that only the dice make a difference.
     groups = paid.reshape(-1, len(LAYOUTS))
     error = np.sqrt(groups.var(axis=0, ddof=1).mean() / ROUNDS)
@@ -302,7 +302,7 @@ def test_matches_end_as_the_table_says(points, games):
     while not batch.states["done"].all():
         policy = oracle.policy(batch.states, batch.to_move)
         batch.step(np.where(batch.states["done"], -1, policy.argmax(axis=1)))
-    paid = batch.rewards[:, 0].astype(float)
+    paid = batch.states["rewards"][:, 0].astype(float)
     table, _ = match_values()
     expected = table[5 - points[0], 5 - points[1]]
     assert abs(paid.mean() - expected) < 4 * np.hypot(paid.std() / np.sqrt(games), oracle.standard_error)

@@ -149,7 +149,7 @@ def play_against(game, oracle, policy, n: int) -> np.ndarray:
             chances = answer(states, np.full(len(states), player)).cumsum(axis=1)
             actions[going, player] = (chances > generator.random((len(states), 1)) * chances[:, -1:]).argmax(axis=1)
         batch.step(actions)
-    return batch.rewards[:, 0]
+    return batch.states["rewards"][:, 0]
 
 
 def test_a_policy_must_be_one():

@@ -187,7 +187,7 @@ def test_what_is_expected_is_what_random_games_pay():
     agent = RandomAgent()
     while not batch.done.all():
         batch.step(agent.act(batch.view()))
-    rewards = batch.rewards[:, 0]
+    rewards = batch.states["rewards"][:, 0]
     expected = sequence.exploitability(found, found.uniform()).expected
     assert expected != 0
     assert abs(rewards.mean() - expected) < 5 * rewards.std() / np.sqrt(len(rewards))

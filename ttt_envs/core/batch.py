@@ -1,11 +1,14 @@
 """Batch: many games of one kind, stepped at once."""
 
+import _thread
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -39,21 +42,121 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
 
 
 class OneThread:
-    """Room for one thread at a time: `with` raises RuntimeError while another thread is inside."""
+    """Room for one thread at a time: `with` raises RuntimeError while another thread is inside.
+
+    An interrupt may hit between any two lines. What must not be left half done is therefore given to `do`, and is done
+    to its end before the interrupt leaves the room, or at the latest before anything else is done in it.
+    """
 
     def __init__(self) -> None:
         # An RLock: an interrupt right after it is acquired must not lock the same thread out.
         self._lock = threading.RLock()
+        self._left: tuple[Callable[[], object], ...] = ()
+        self._torn = False
+        _ROOMS.add(self)
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError("this Batch is being used by another thread: give each thread a Batch of its own")
+        try:
+            if self._left and self._torn:
+                raise RuntimeError(
+                    "this process was forked while another thread used this Batch, and its games are lost: "
+                    "reset() begins new ones"
+                )
+            self._torn = False
+            self._finish()
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        try:
+            self._finish()
+        finally:
+            self._lock.release()
+
+    def do(self, *steps: Callable[[], object]) -> None:
+        """Call these in turn. Each may be called twice, and must then do the same; or call `do` with the rest."""
+        self._left = steps
+        self._finish()
+
+    def _finish(self) -> None:
+        while self._left:
+            self._left[0]()
+            self._left = self._left[1:]
+
+    def begin_anew(self) -> None:
+        """Forget what a fork has left undone, since all is replaced."""
+        if self._torn:
+            self._left = ()
+
+    def after_fork(self) -> None:
+        """In the new process: a thread that was inside is not in it, and neither is its half of the work."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+        self._torn = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OneThread, ()
+
+
+_ROOMS: "WeakSet[OneThread]" = WeakSet()
+
+
+def _after_fork() -> None:
+    for room in list(_ROOMS):
+        room.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Shares:
+    """Calls that are made once each, in threads that live as long.
+
+    Signals reach the main thread alone, so that no interrupt hits the calls, but only the waiting for them. A pool
+    would have locks that an interrupt can leave locked; to start two threads takes about as long as to wake two.
+    """
+
+    def __init__(self, calls: Iterable[Callable[[], Any]]) -> None:
+        self._shares = [[call] for call in calls]
+        self._results: dict[int, Any] = {}
+        self._errors: list[BaseException] = []
+        self._bell: SimpleQueue[None] = SimpleQueue()
+
+    def finish(self) -> None:
+        """Wait until all calls have been made; it may be called again after an interrupt."""
+        for number in range(len(self._shares)):
+            if number not in self._results:
+                try:
+                    _thread.start_new_thread(self._run, (number,))
+                except RuntimeError:  # no more threads can be started
+                    self._run(number)
+        while len(self._results) < len(self._shares):
+            self._bell.get()
+
+    def _run(self, number: int) -> None:
+        try:
+            call = self._shares[number].pop()  # the first one to come takes it
+        except IndexError:
+            return
+        result = None
+        try:
+            result = call()
+        except BaseException as error:
+            self._errors.append(error)
+        self._results[number] = result
+        self._bell.put(None)
+
+    def results(self) -> list[Any]:
+        """What the calls have returned; raises what one of them has raised."""
+        if self._errors:
+            raise self._errors[0]
+        return [self._results[number] for number in range(len(self._shares))]
 
 
 class Position:
@@ -82,10 +185,11 @@ class Batch:
     folded out of s, and later episodes from that seed and their number.
 
     Every argument is checked before a kernel sees it; `step_unchecked` leaves out whether actions are legal. A Batch
-    serves one thread at a time: another one that calls it meanwhile gets a RuntimeError.
+    serves one thread at a time: another one that calls it meanwhile gets a RuntimeError. Ctrl-C leaves no call half
+    done: all games have been stepped or none, and with `auto_reset` no finished one stays.
 
     Attributes:
-        rewards: float32 (n, players), what the last step paid.
+        rewards: float32 (n, players), what the last step paid; 0 in games that were over before.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
     """
 
@@ -109,14 +213,20 @@ class Batch:
         self._game = game
         self.auto_reset = auto_reset
         self.threads = int(threads)
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_process = 0
         self._in_use = OneThread()
         self._rows = np.arange(int(n))
         self._states = np.repeat(game.prototype, int(n))
         self.rewards = np.zeros((self.n, game.num_players), np.float32)
         self.done = np.zeros(self.n, np.bool_)
-        self.reset(seed)
+        self._key = new_key(seed)
+        self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
+        self._begin(self._rows)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"Batch({self.game!r}, {self.n}, auto_reset={self.auto_reset}, threads={self.threads})"
 
     @property
     def game(self) -> Game:
@@ -130,7 +240,7 @@ class Batch:
 
     @property
     def states(self) -> np.ndarray:
-        """Structured (n,), the games; yours to read and, with care, to write in place."""
+        """Structured (n,), the games; yours to read and, with care, to write in place, see `set_states`."""
         return self._states
 
     @property
@@ -145,13 +255,11 @@ class Batch:
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
+        key = self._key if seed is None else new_key(seed)
+        self._in_use.begin_anew()
         with self._in_use:
-            if seed is not None or not hasattr(self, "_key"):
-                self._key = new_key(seed)
-                self._episodes = np.zeros(self.n, np.uint64)
-                self._episode_seeds = np.empty(self.n, np.uint64)
-            self._begin(self._rows)
-            self.rewards[:] = 0
+            numbers = self._episodes if seed is None else np.zeros(self.n, np.uint64)
+            self._begin(self._rows, key, numbers, reward=0)
 
     def reset_rows(self, rows: Any) -> None:
         """Start the next episode of some games: `rows` as for `step_rows`."""
@@ -174,10 +282,12 @@ class Batch:
         with self._in_use:
             joint = self._check_actions(self._rows, actions)
             self._check_legal(self._rows, joint)
-            self._play_all(joint)
+            self._play(self._rows, joint)
 
     def step_rows(self, rows: Any, actions: Any) -> None:
-        """Play in some games; `rewards` and `done` are left as they are: the states have both.
+        """Play in some games, and set their entries of `rewards` and `done`.
+
+        With `auto_reset`, a game that ends here starts anew in the next `step`, or by `reset_rows`.
 
         Args:
             rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice.
@@ -200,10 +310,28 @@ class Batch:
         """
         with self._in_use:
             if rows is None:
-                self._play_all(self._check_actions(self._rows, actions))
+                self._play(self._rows, self._check_actions(self._rows, actions))
             else:
                 rows = check_rows(rows, self._rows)
                 self._play(rows, self._check_actions(rows, actions))
+
+    def set_states(self, states: np.ndarray) -> None:
+        """Put positions into the place of all games, structured (n,); `rewards` and `done` become theirs.
+
+        The episodes and their seeds stay. Raises TypeError or ValueError for another number of states, or for one that
+        is no position of the game, see `Game.check_states`; then no game has changed.
+        """
+        checked = self.game.check_states(states)
+        if len(checked) != self.n:
+            raise ValueError(f"states must have shape {(self.n,)}, not {checked.shape}")
+        checked = checked.copy()
+
+        def replace() -> None:
+            self._states[:] = checked
+            self.rewards[:], self.done[:] = checked["rewards"], checked["done"]
+
+        with self._in_use:
+            self._in_use.do(replace)
 
     def acting(self, player: int) -> np.ndarray:
         """bool (n,): the games in which `player` has a choice to make now."""
@@ -248,43 +376,73 @@ class Batch:
 
     # --- what the kernels do ---
 
-    def _begin(self, rows: np.ndarray) -> None:
-        """Start the next episode of the games `rows`, int64 (k,)."""
-        seeds = episode_seeds(self._key, rows.astype(np.uint64), self._episodes[rows])
-        self._episodes[rows] += np.uint64(1)
-        self._episode_seeds[rows] = seeds
-        self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
-        self.done[rows] = False
+    def _begin(
+        self,
+        rows: np.ndarray,
+        key: np.ndarray | None = None,
+        numbers: np.ndarray | None = None,
+        *,
+        done: bool = False,
+        reward: float | None = None,
+    ) -> None:
+        """Start episodes of the games `rows`, int64 (k,): the next ones, or those of these numbers uint64 (k,)."""
+        key = self._key if key is None else key
+        numbers = self._episodes[rows] if numbers is None else numbers
+        seeds = episode_seeds(key, rows.astype(np.uint64), numbers)
+        following = numbers + np.uint64(1)
+
+        def begin() -> None:
+            self._key = key
+            self._episodes[rows], self._episode_seeds[rows], self.done[rows] = following, seeds, done
+            if reward is not None:
+                self.rewards[rows] = reward
+            self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
+
+        self._in_use.do(begin)
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        self._share(self.game.loops.step_rows, (self.states,), rows, joint)
+        """Play in the games `rows`, all of them if it is `self._rows`."""
+        which = slice(None) if rows is self._rows else rows
+        settle = partial(self._settle, which, self.states["done"][which].copy())
+        if self.threads > 1:
+            self._in_use.do(self._shares(self.game.loops.step_rows, (self.states,), rows, joint).finish, settle)
+            return
+        plies, tried = self.states["ply"][which].copy(), list[bool]()
 
-    def _play_all(self, joint: np.ndarray) -> None:
-        self._play(self._rows, joint)
-        self.rewards[:] = self.states["rewards"]
-        self.done[:] = self.states["done"]
-        if self.auto_reset:
+        def play() -> None:
+            # After an interrupt only the plies tell whether the kernel was called: where none has changed, it may be.
+            if not tried or np.array_equal(plies, self.states["ply"][which]):
+                tried.append(True)
+                self.game.loops.step_rows(self.states, rows, joint)
+
+        self._in_use.do(play, settle)
+
+    def _settle(self, which: Any, over: np.ndarray) -> None:
+        """Tell what a step has done to the games `which`; those that were `over` before, bool (k,), are not paid."""
+        for mine, theirs in zip(
+            self.rewards.T, self.states["rewards"].T, strict=True
+        ):  # by rows it takes 4 times as long
+            mine[which] = theirs[which]
+        if over.any():
+            self.rewards[self._rows[which][over]] = 0
+        self.done[which] = self.states["done"][which]
+        if self.auto_reset and isinstance(which, slice):
             ended = np.flatnonzero(self.done)
             if len(ended):
-                self._begin(ended)
-                self.done[ended] = True
+                self._begin(ended, done=True)
 
     def _share(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> list[Any]:
         """Run a kernel with `whole` and `parts`, in slices of `parts` if there are threads; returns what each gives."""
         if self.threads == 1:
             return [kernel(*whole, *parts)]
-        if self._pool is None or self._pool_process != os.getpid():  # a fork inherits the pool without its threads
-            self._pool, self._pool_process = ThreadPoolExecutor(self.threads), os.getpid()
+        shares = self._shares(kernel, whole, *parts)
+        self._in_use.do(shares.finish)
+        return shares.results()
+
+    def _shares(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> Shares:
         cuts = np.linspace(0, len(parts[0]), min(self.threads, len(parts[0])) + 1).astype(int)
-        jobs: list[Future[Any]] = []
-        try:
-            for low, high in pairwise(cuts):
-                if high > low:
-                    jobs.append(self._pool.submit(kernel, *whole, *(part[low:high] for part in parts)))
-            wait(jobs)
-        finally:
-            wait(jobs)  # an interrupt must not leave kernels at work on the games
-        return [job.result() for job in jobs]
+        slices = [tuple(part[low:high] for part in parts) for low, high in pairwise(cuts) if high > low]
+        return Shares(partial(kernel, *whole, *some) for some in slices)
 
     # --- checks ---
 
@@ -346,4 +504,5 @@ class Batch:
         return np.ascontiguousarray(np.broadcast_to(array, (self.n,)), np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None}
+        with self._in_use:  # a copy of games that are half stepped would be none
+            return self.__dict__

@@ -85,11 +85,14 @@ class BatchModel:
         return None, joint
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
+        over = self.states["done"][rows]
         for row, actions in zip(rows, joint, strict=True):
             if not self.states["done"][row]:
                 ply = self.states["ply"][row]
                 self.game.loops.step_one(self.states, int(row), actions)
                 check(self.states["ply"][row] == ply + 1, "ply does not count the steps")
+        self.rewards[rows] = np.where(over[:, None], 0, self.states["rewards"][rows])
+        self.done[rows] = self.states["done"][rows]
 
     def legal(self, generator: np.random.Generator) -> np.ndarray:
         """Random legal actions, int64 (n, players), -1 for who does not act."""
@@ -109,7 +112,6 @@ class BatchModel:
         if wanted is not None:
             return
         self._play(everywhere, joint)
-        self.rewards, self.done = self.states["rewards"].copy(), self.states["done"].copy()
         if self.auto_reset:
             self._begun(self.done)
         self.check()
