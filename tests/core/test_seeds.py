@@ -3,6 +3,8 @@
 They are tried in every game with chance, hidden information or simultaneous choices.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from option_sets import OPTIONS
@@ -12,7 +14,7 @@ from ttt_envs.agents.base import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import Purpose, Stream, derive, episode_seeds, new_key, stream_seeds
+from ttt_envs.core.rng import Purpose, Stream, decision_rows, derive, episode_seeds, new_key, stream_seeds
 from ttt_envs.core.view import View
 
 MODULUS, GOLDEN = 1 << 64, 0x9E3779B97F4A7C15
@@ -152,6 +154,57 @@ def test_no_two_streams_of_a_decision_are_the_same() -> None:
     seeds = np.arange(100, dtype=np.uint64)
     found = np.concatenate([stream_seeds(seeds, stream, index) for stream in Stream for index in range(3)])
     assert len(np.unique(found)) == len(found)
+
+
+def test_no_ply_repeats_a_players_seed() -> None:
+    """Of plies as far as the field goes; a longer game than any shipped one must not come round to its seeds."""
+    plies = np.concatenate([np.arange(5000), 2 ** np.arange(13, 31), 2 ** np.arange(13, 31) + 1, [2**31 - 1]])
+    for player in range(3):
+        found = np.empty(len(plies), np.uint64)
+        decision_rows(np.full(len(plies), 9, np.uint64), np.full(len(plies), player), plies.astype(np.int32), found)
+        assert len(np.unique(found)) == len(plies)
+        kept = [0, 63, 64, 65, 4999, len(plies) - 1]
+        assert found[kept].tolist() == [int(derive(9, Purpose.DECISION + player, int(plies[k]))) for k in kept]
+
+
+X = np.arange(3, dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (
+            lambda: stream_seeds(X, Stream.WORLD, 2**64),
+            ValueError,
+            "index must be from 0 to 2.*not 18446744073709551616",
+        ),
+        (lambda: stream_seeds(X, Stream.WORLD, 2**32), ValueError, "index must be from 0 to"),
+        (lambda: stream_seeds(X, Stream.WORLD, -1), ValueError, "not -1"),
+        (lambda: stream_seeds(X, Stream.WORLD, 0.5), TypeError, "float"),
+        (lambda: stream_seeds(X, 7), TypeError, "stream must be a Stream, such as Stream.CHOICE, not 7"),
+        (lambda: stream_seeds([1, 2], Stream.WORLD), TypeError, "seeds must be an array of uint64, not list"),
+        (lambda: stream_seeds(X / 2, Stream.WORLD), TypeError, "seeds must be an array of uint64, not float64"),
+        (lambda: stream_seeds(X[:, None], Stream.WORLD), ValueError, r"shape \(n,\), not \(3, 1\)"),
+        (lambda: episode_seeds(new_key(0), X, X[:2]), ValueError, r"episodes must have shape \(3,\), not \(2,\)"),
+        (lambda: episode_seeds(new_key(0)[:1], X, X), ValueError, r"key must have shape \(2,\), not \(1,\)"),
+        (
+            lambda: episode_seeds(new_key(0), X.astype(float), X),
+            TypeError,
+            "games must be an array of uint64, not float64",
+        ),
+        (
+            lambda: episode_seeds(new_key(0), X, X.astype(int)),
+            TypeError,
+            "episodes must be an array of uint64, not int64",
+        ),
+        (lambda: episode_seeds(None, X, X), TypeError, "key must be an array of uint64, not NoneType"),
+        (lambda: episode_seeds(new_key(0), [0], [0]), TypeError, "games must be an array of uint64, not list"),
+    ],
+)
+def test_wrong_seeds_are_named(call: Callable[[], object], kind: type[Exception], words: str) -> None:
+    """Kernels would read beyond arrays that are too short, or be compiled for the wrong kind."""
+    with pytest.raises(kind, match=words):
+        call()
 
 
 def test_128_bits_make_a_key() -> None:

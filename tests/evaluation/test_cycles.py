@@ -138,6 +138,30 @@ def test_alpha_rank_is_the_stationary_distribution():
     assert found.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("wins", "prior", "words"),
+    [
+        ([[0, 10**400], [1, 0]], 1.0, "wins must be finite numbers: int too large"),
+        (10**400, 1.0, "wins must be finite numbers: int too large"),
+        ([[0, np.inf], [1, 0]], 1.0, "square matrix of finite numbers"),
+        ([["a", "b"], ["c", "d"]], 1.0, "wins must be finite numbers: could not convert"),
+        ([[0, 1]], 1.0, r"not of shape \(1, 2\)"),
+        (np.zeros((0, 0)), 1.0, r"not of shape \(0, 0\)"),
+        ([[0, -1], [1, 0]], 1.0, "at least 0, not -1"),
+        ([[0, 1], [1, 0]], -1.0, "at least 0, not 0.0 and -1"),
+        ([[0, 1], [1, 0]], np.nan, "and nan"),
+        ([[0, 3], [0, 0]], 0.0, "without a prior"),
+    ],
+)
+def test_log_odds_refuse_what_are_no_wins(wins, prior, words):
+    with pytest.raises(ValueError, match=words):
+        log_odds(wins, prior)
+
+
+def test_log_odds_without_a_prior_are_those_of_the_wins():
+    np.testing.assert_allclose(log_odds([[0, 10], [1, 0]], prior=0), [[0, 400], [-400, 0]])
+
+
 def test_alpha_rank_refuses_what_is_no_crosstable():
     with pytest.raises(ValueError, match="scores must be"):
         alpha_rank(np.array([[0.5, np.nan], [0.5, 0.5]]))

@@ -164,6 +164,37 @@ class Fails(Agent):
         return found
 
 
+class Numbered(Agent):
+    """Plays at random, and keeps the numbers of its games."""
+
+    name = "numbered"
+
+    def __init__(self):
+        self.numbers = []
+
+    def act(self, view):
+        self.numbers.append(view.games)
+        return agents.load("random").act(view)
+
+
+def test_numbers_of_games_are_new_in_each_chunk():
+    """A number that comes again would give one game what an agent keeps of another."""
+    game, seats = ttt_envs.load(SUPER), np.tile([0, 1], (30, 1))
+    chunks = []
+    for _ in range(2):
+        for size in (30, 10):  # the same games in one chunk and in three
+            for first in range(0, 30, size):
+                agent = Numbered()
+                lineup = [agent, agents.load("random")]
+                play_games(game, lineup, seats[first : first + size], game_seeds(3, 30)[first : first + size])
+                chunks.append(set(np.concatenate(agent.numbers).tolist()))
+    assert [len(numbers) for numbers in chunks] == [30, 10, 10, 10] * 2
+    assert len(set.union(*chunks)) == 120
+    found = np.array(sorted(set.union(*chunks)))
+    assert found.min() >= 0
+    assert 2**52 < found.max() < 2**53
+
+
 REASONS = {
     "raises": "RuntimeError: lost its mind",
     "floats": "TypeError: agent 'fails': actions must be whole numbers, not float64",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.ratings import ELO, rate, strengths
+from ttt_envs.evaluation.ratings import ELO, information, rate, strengths
 
 
 def simulated(theta, units, rng):
@@ -129,3 +129,25 @@ def test_same_seed_same_intervals():
 def test_wrong_results(wins):
     with pytest.raises(ValueError, match="wins must"):
         rate(wins)
+
+
+@pytest.mark.parametrize(
+    ("theta", "games", "words"),
+    [
+        ([], np.zeros((0, 0)), r"k of at least 1, and games \(k, k\), not \(0,\) and \(0, 0\)"),
+        (np.zeros(2), np.zeros((3, 3)), r"not \(2,\) and \(3, 3\)"),
+        (np.zeros((2, 2)), np.zeros((2, 2)), r"not \(2, 2\)"),
+        (5, 5, r"not \(\) and \(\)"),
+        ([0, 10**400], np.zeros((2, 2)), "theta must be finite numbers: int too large"),
+        ([0, np.nan], np.zeros((2, 2)), "theta must be finite"),
+        ([0, 1], -np.ones((2, 2)), "at least 0"),
+        ([0, 1], [["a", "b"], [1, 2]], "games must be finite numbers: could not convert"),
+    ],
+)
+def test_information_of_nothing_or_of_no_numbers(theta, games, words):
+    with pytest.raises(ValueError, match=words):
+        information(theta, games)
+
+
+def test_information_without_games_is_shared_evenly():
+    assert information([0, 1], np.zeros((2, 2))).tolist() == [0.5, 0.5]

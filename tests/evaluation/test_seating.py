@@ -52,6 +52,12 @@ def test_comparisons():
     assert lost.tolist() == [0, 1, 1.5]
 
 
+@pytest.mark.parametrize("held", [[True, False], [[True, False]] * 2, [[1, 0]] * 3, np.ones((3, 3), bool)])
+def test_comparisons_need_seats_for_all_rewards(held):
+    with pytest.raises(ValueError, match=r"both of shape \(n, players\), not float64 \(3, 2\) and "):
+        comparisons(np.zeros((3, 2)), held)
+
+
 def test_comparisons_estimate_strength():
     """Four players who win in proportion to their strengths 3 : 1 : 1 : 1, or 1 : 3 : 3 : 3."""
     rng = np.random.default_rng(0)

@@ -16,6 +16,7 @@ that may be drawn. A script holds:
 - bit 63: the product would have become too large. This draw and all that follow are the generator's.
 """
 
+import operator
 import secrets
 from enum import IntEnum
 
@@ -174,6 +175,14 @@ def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
         out[i] = fold(seeds[i], indices[i])
 
 
+def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> None:
+    """Raise TypeError or ValueError if it is no uint64 (n,): kernels read as far as they are told."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint64:
+        raise TypeError(f"{name} must be an array of uint64, not {getattr(array, 'dtype', type(array).__name__)}")
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        raise ValueError(f"{name} must have shape ({'n' if length is None else length},), not {array.shape}")
+
+
 class Stream(IntEnum):
     """The draws that an agent makes from a decision's seed, each with its own stream, so that no two are the same."""
 
@@ -186,7 +195,15 @@ class Stream(IntEnum):
 
 
 def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:
-    """uint64 (n,): the seeds number `index`, below 2**32, of a stream, derived from `View.seeds` uint64 (n,)."""
+    """uint64 (n,): the seeds number `index` of a stream, derived from `View.seeds` uint64 (n,).
+
+    Raises TypeError or ValueError for other seeds or streams, and for an index that is not from 0 to 2**32-1.
+    """
+    _check_uint64("seeds", seeds)
+    if not isinstance(stream, Stream):
+        raise TypeError(f"stream must be a Stream, such as Stream.CHOICE, not {stream!r}")
+    if not 0 <= (index := operator.index(index)) < 2**32:
+        raise ValueError(f"index must be from 0 to 2**32-1, not {index}")
     out = np.empty(len(seeds), np.uint64)
     fold_rows(seeds, np.full(len(seeds), (stream << 32) + index, np.uint64), out)
     return out
@@ -236,7 +253,13 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
         key: uint64 (2,), the key of the run, by `new_key`.
         games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
         episodes: uint64 (k,), numbers of episodes of each of these games.
+
+    Raises:
+        TypeError, ValueError: other dtypes or shapes.
     """
+    _check_uint64("key", key, 2)
+    _check_uint64("games", games)
+    _check_uint64("episodes", episodes, len(games))
     out = np.empty(len(games), np.uint64)
     episode_rows(key, games, episodes, out)
     return out

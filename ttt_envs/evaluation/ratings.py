@@ -71,7 +71,7 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
     Raises:
         ValueError: a wrong shape, negative or no finite numbers; or, with prior 0, ratings that do not exist.
     """
-    wins = np.asarray(wins, np.float64)
+    wins = numbers("wins", wins)
     if wins.ndim != 3 or wins.shape[1] != wins.shape[2]:
         raise ValueError(f"wins must have shape (units, agents, agents), not {wins.shape}")
     if not (np.isfinite(wins).all() and (wins >= 0).all()):
@@ -122,6 +122,14 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
     return Ratings(elo, elo_low, elo_high, score, score_low, 1 - score_low.T, weights)
 
 
+def numbers(name: str, values: Any) -> np.ndarray:
+    """`values` as float64; ValueError, with their name, if they are no numbers, or too large to be finite ones."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be finite numbers: {error}") from None
+
+
 def strengths(wins: np.ndarray) -> np.ndarray:
     """The most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k,
     k).
@@ -159,7 +167,22 @@ def strengths(wins: np.ndarray) -> np.ndarray:
 
 
 def information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """float64 (k,), sum 1: Fisher information about each rating, the others given."""
+    """float64 (k,), sum 1: Fisher information about each rating, the others given.
+
+    Args:
+        theta: float64 (k,), log-strengths of at least one agent.
+        games: float64 (k, k), the games of each pair.
+
+    Raises:
+        ValueError: other shapes, or no finite numbers.
+    """
+    theta, games = numbers("theta", theta), numbers("games", games)
+    if theta.ndim != 1 or not len(theta) or games.shape != (len(theta), len(theta)):
+        raise ValueError(
+            f"theta must have shape (k,) with k of at least 1, and games (k, k), not {theta.shape} and {games.shape}"
+        )
+    if not (np.isfinite(theta).all() and np.isfinite(games).all() and (games >= 0).all()):
+        raise ValueError("theta must be finite, and games finite numbers of at least 0")
     chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     known = (games * chance * (1 - chance)).sum(axis=1)
     return np.asarray(known / known.sum()) if known.sum() > 0 else np.full(len(theta), 1 / len(theta))
