@@ -20,6 +20,7 @@ import tyro
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
+from ttt_envs.registry import parse_options
 from ttt_envs.testing.positions import random_joint
 
 
@@ -27,6 +28,10 @@ from ttt_envs.testing.positions import random_joint
 class Interrupts:
     """Interrupt a Batch at random moments."""
 
+    game: str = "tic_tac_dice"
+    """The game to play."""
+    option: tuple[str, ...] = ("rounds=single",)
+    """Options of the game, name=value; short games end in the middle of interrupted steps."""
     interrupts: int = 20_000
     """Interrupts that reach a call."""
     games: int = 600
@@ -77,7 +82,7 @@ def copied(batch: Batch, into: Batch) -> None:
 
 def run(settings: Interrupts) -> int:
     """Interrupt, and return how many interrupts left a call half done."""
-    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    game = ttt_envs.load(settings.game, **parse_options(settings.game, settings.option))
     generator = np.random.default_rng(settings.seed)
     pairs = [
         tuple(Batch(game, settings.games, seed=1, auto_reset=True, threads=threads) for _ in range(2))
