@@ -417,3 +417,34 @@ def test_best_responders_are_asked_about_wrong_players() -> None:
             refused(kind, lambda p=players: operation.oracle().best_response(never, p), "player")
     refused(ValueError, lambda: dice.oracle().best_response_from(never, crafted, 0), "is 100, and must be from 1 to 8")
     refused(ValueError, lambda: dice.oracle().best_response_from(never, load(SUPER).new_state(0), 0), "other fields")
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "kind", "words"),
+    [
+        ("record", 81, ValueError, "actions must be from 0 to 80, not 81"),
+        ("record", 2**64 - 1, ValueError, "actions must be from 0 to 80"),
+        ("record", 10**30, TypeError, "actions must be whole numbers"),
+        ("record", -1, ValueError, "action -1 has no clicks: nobody may choose it in this state of Game"),
+        ("record", 0, ValueError, "action 0 has no clicks: nobody may choose it"),
+        ("record", 0.5, TypeError, "actions must be whole numbers, not float64"),
+        ("record", "4/4", TypeError, "actions must be whole numbers"),
+        ("record", None, TypeError, "actions must be whole numbers, not object"),
+        ("two", 40, TypeError, "state must be a record of Game"),
+        ("another game's", 40, TypeError, "state must be a record of Game"),
+        ("none", 40, TypeError, "state must be a record of Game.*not NoneType of object"),
+    ],
+)
+def test_clicks_are_those_of_legal_actions(state: str, action: Any, kind: type[Exception], words: str) -> None:
+    game = ttt_envs.load("super_tic_tac_toe")
+    other = ttt_envs.load("tic_tac_match").new_state(0)[0]
+    start = game.new_state(0)
+    given = {"record": start[0], "two": np.repeat(start, 2), "another game's": other, "none": None}[state]
+    assert game.clicks is not None
+    assert game.clicks(start[0], 40) == game.clicks(start, np.int64(40)) == ("cell 4/4",)
+    with pytest.raises(kind, match=words):
+        game.clicks(given, action)
+    replaced = replace(replace(game, title="again"), title="and again")
+    assert replaced.clicks is not None
+    assert replaced.clicks.game is replaced
+    assert replaced.clicks(start[0], 40) == ("cell 4/4",)

@@ -49,6 +49,27 @@ class Block:
         return int(np.prod(self.shape))
 
 
+@dataclass(frozen=True, eq=False)
+class _Clicks:
+    """A game's function `clicks`, which can rely on its arguments."""
+
+    game: "Game"
+    clicks: Callable[[Any, int], tuple[str, ...]]
+
+    def __call__(self, state: Any, action: int) -> tuple[str, ...]:
+        game, states = self.game, np.asarray(state)
+        if states.dtype != game.state_dtype or states.size != 1:
+            raise TypeError(f"state must be a record of {game!r}, not {type(state).__name__} of {states.dtype!s:.40}")
+        states, mask = states.reshape(1), np.empty(game.num_actions, np.bool_)
+        index = int(check_actions([action], (1,), game.num_actions)[0])
+        mover = int(states["to_move"][0])
+        for player in range(game.num_players) if mover == SIMULTANEOUS else (mover,):
+            game.loops.mask_one(states, 0, player, mask)
+            if index >= 0 and mask[index]:
+                return self.clicks(states[0], index)
+        raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {game!r}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Game:
     """One game with its options settled. Make one with `ttt_envs.load`.
@@ -79,8 +100,8 @@ class Game:
             their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
             are chosen by name.
         clicks: (state record, action) -> the names of the spots to be clicked, one after the other, to choose this
-            action, which is legal. No two legal actions of a player have the same clicks, and none's are the
-            beginning of another's.
+            action. No two legal actions of a player have the same clicks, and none's are the beginning of another's.
+            Raises TypeError or ValueError for another state, and for an action that nobody may choose now.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
@@ -150,6 +171,9 @@ class Game:
         object.__setattr__(self, "ranges", MappingProxyType(ranges))
         # One game serves all environments of a process: nobody may write to what it gives.
         object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
+        if self.clicks is not None:  # a replaced game has the function of the one before inside its own
+            clicks = self.clicks.clicks if isinstance(self.clicks, _Clicks) else self.clicks
+            object.__setattr__(self, "clicks", _Clicks(self, clicks))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         names = self.player_names or tuple(f"player {player}" for player in range(self.num_players))
         if len(names) != self.num_players or len(set(names)) != len(names):
