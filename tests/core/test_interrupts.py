@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,29 @@ def whole_step(whole: Batch, joint: np.ndarray, monkeypatch: pytest.MonkeyPatch,
     if place == "in the reset":
         monkeypatch.undo()
     whole.step(joint)
+
+
+def test_a_step_whose_kernel_was_interrupted_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the kernel has done its work, or after it: nothing but the plies tells which."""
+    for after in (False, True):
+        batch, whole = twins(1)
+        loops, hits = GAME.loops, [0]
+
+        def hit(*args: object, after: bool = after, hits: list[int] = hits, loops: Any = loops) -> None:
+            hits[0] += 1
+            if after or hits[0] > 1:
+                loops.step_rows(*args)
+            if hits[0] == 1:
+                raise Interrupted
+
+        joint = random_joint(batch)
+        monkeypatch.setitem(vars(GAME), "loops", loops._replace(step_rows=hit))
+        with pytest.raises(Interrupted):
+            batch.step(joint)
+        monkeypatch.undo()
+        whole.step(joint)
+        assert all_of(batch) == all_of(whole)
+        assert hits == [1 if after else 2]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -405,7 +405,9 @@ class Batch:
         which = slice(None) if rows is self._rows else rows
         settle = partial(self._settle, which, self.states["done"][which].copy())
         if self.threads > 1:
-            self._in_use.do(self._shares(self.game.loops.step_rows, (self.states,), rows, joint).finish, settle)
+            shares = self._shares(self.game.loops.step_rows, (self.states,), rows, joint)
+            self._in_use.do(shares.finish, settle)
+            shares.results()
             return
         plies, tried = self.states["ply"][which].copy(), list[bool]()
 
