@@ -40,7 +40,7 @@ from ttt_envs.agents.ntuples import FORMAT as NTUPLES_FORMAT
 from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
-from ttt_envs.evaluation import exploitability, regret, tournament
+from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
 from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning.seeds import folders_of
 from ttt_envs.storage.files import write_whole
@@ -189,7 +189,8 @@ def measured(
     words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game_id}"]
     words += [f"--option {given}"] if given and not on_layouts else []
     words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
-    words += [f"--{'layouts' if on_layouts else 'games'} {games}"] if games else []
+    counted = {"layouts": "layouts", "mistakes": "positions"}.get(wanted["measure"], "games")
+    words += [f"--{counted} {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m training.ship"
     if "over" in wanted:
         command = f"python -m training.ship {game_id}/{own} --measure {shlex.quote(wanted['measure'] + ':' + against)}"
@@ -227,6 +228,9 @@ def figure(
     if measure == "regret":
         (found,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
         return found.per_game, *found.per_game_interval
+    if measure == "mistakes":
+        (made,) = _whole(mistakes(game, [agent], positions=games, seed=seed, quiet=quiet)).measurements
+        return made.share, *made.interval
     if measure == "layouts":
         mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
         return mean, mean - width, mean + width
@@ -278,16 +282,17 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 _MEANING = {
     "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
     "regret": "reward lost to best play in a game, {games} games",
+    "mistakes": "share of {games} solved positions, drawn evenly by length, in which its move throws something away",
     "layouts": "reward lost to best play in a round, {games} layouts that were solved",
     "exploitability": "what a best response wins against it in a game",
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
 #: What README's table calls a measure.
-_NAMES = {"layouts": "regret on layouts"}
+_NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 
 def _value(outcome: Outcome) -> str:
-    digits = 3 if outcome.measure == "score" else 4 if outcome.measure != "milliseconds" else 1
+    digits = 3 if outcome.measure in ("score", "mistakes") else 4 if outcome.measure != "milliseconds" else 1
     text = f"{outcome.value:.{digits}f}"
     return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
 

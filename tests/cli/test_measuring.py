@@ -14,6 +14,7 @@ import pytest
 
 from ttt_envs import cli
 from ttt_envs.cli.exploitability import Exploitability
+from ttt_envs.cli.mistakes import Mistakes
 from ttt_envs.cli.regret import Regret
 from ttt_envs.cli.tournament import Tournament
 from ttt_envs.storage.files import locked_folder
@@ -34,7 +35,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("verb", [Tournament, Regret, Exploitability])
+@pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability])
 def test_a_verb_is_its_function_with_a_command_line(verb):
     module, name = verb.function.split(":")
     function = getattr(import_module(module), name)

@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
     "regret": "ttt_envs.cli.regret:Regret",
+    "mistakes": "ttt_envs.cli.mistakes:Mistakes",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "solve": "ttt_envs.cli.solve:Solve",
     "warm": "ttt_envs.cli.warm:Warm",

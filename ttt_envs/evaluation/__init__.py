@@ -1,4 +1,5 @@
-"""How good agents are: a tournament, the place on a ladder, regret to best play, exploitability; and equilibria.
+"""How good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved positions,
+exploitability; and equilibria.
 
 Each function returns a report.
 
@@ -11,6 +12,7 @@ from ttt_envs.evaluation.exploitability import exploitability
 from ttt_envs.evaluation.ladder.calibration import calibrate
 from ttt_envs.evaluation.ladder.ladders import ladders
 from ttt_envs.evaluation.ladder.placement import ladder
+from ttt_envs.evaluation.mistakes import mistakes
 from ttt_envs.evaluation.regret import regret
 from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
@@ -23,6 +25,7 @@ __all__ = [
     "ladder",
     "ladders",
     "leaderboard",
+    "mistakes",
     "play_games",
     "regret",
     "solve",

@@ -10,9 +10,9 @@ from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows
-from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, PIECES, weights_of_images
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, DIGITS, PIECES, POWERS, TURNS, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
-from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, load_table
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, draw_boards, load_table
 from ttt_envs.games.martian_tic_tac_toe.validity import invariants
 
 
@@ -72,6 +72,24 @@ class MartianOracle:
         best[cut] = worth[cut] == value[cut, None]
         best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == players))[:, None]
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+
+    def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """See `ttt_envs.core.oracle.Drawer`: turned and mirrored at random, each player to move as often."""
+        states, rng = self._checked(starts).copy(), np.random.default_rng(seed)
+        plies, boards = draw_boards(self._table, len(states), rng)
+        digits = boards[:, None] // POWERS % DIGITS
+        digits = np.take_along_axis(digits, TURNS[rng.integers(0, len(TURNS), len(states))], axis=1)
+        mover = rng.integers(0, 2, len(states))
+        owner = np.where(digits > PIECES, 1 - mover[:, None], mover[:, None])
+        size = (digits - 1) % PIECES + 1
+        states["piece"] = np.where(digits == 0, rules.EMPTY, PIECES * owner + size)
+        for player in range(2):
+            for k in range(SIZES):
+                standing = (states["piece"] == PIECES * player + k + 1).sum(axis=1)
+                states["stash"][:, player, k] = states["pieces"] - standing
+        placed = (digits > 0).sum(axis=1)
+        states["to_move"], states["ply"] = mover, placed + (placed + mover) % 2
+        return states, plies
 
     def _judge(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         plies, values = np.empty(len(states), np.int64), np.empty(len(states))

@@ -18,7 +18,7 @@ CELLS, DIGITS, PIECES = 9, 7, 3
 BOARDS = DIGITS**CELLS
 POWERS = DIGITS ** np.arange(CELLS, dtype=np.int64)
 _THROUGH = lines_through(3, 3, 3)
-_TURNS = np.array(list(dihedral(3).values()))
+TURNS = np.array(list(dihedral(3).values()))
 
 
 def check_solved(size: int, players: int) -> None:
@@ -113,4 +113,4 @@ def least_image(digits, weights):
 @cache
 def weights_of_images() -> np.ndarray:
     """The amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
-    return POWERS[np.argsort(_TURNS, axis=1)]
+    return POWERS[np.argsort(TURNS, axis=1)]

@@ -10,7 +10,7 @@ import numpy as np
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import TellPart
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
-from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import analyse
+from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN, analyse
 from ttt_envs.storage import tables
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
@@ -79,6 +79,28 @@ def find(digits, weights, table):
         return -1
     below = word & ((np.uint64(1) << bit) - np.uint64(1))
     return np.int64(table.values[table.before[board // 64] + bits_set(below)])
+
+
+def draw_boards(table: Table, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """So many boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards, int64 (n,).
+
+    Each of these lengths is as likely as another, and so is each board of one length.
+    """
+    values = np.asarray(table.values)
+    kinds = [value for value in np.flatnonzero(np.bincount(values)).tolist() if value == DRAWN or value % 2 == 0]
+    kind = rng.integers(0, len(kinds), number)
+    plies, boards = np.empty(number, np.int64), np.empty(number, np.int64)
+    for k, value in enumerate(kinds):
+        rows = np.flatnonzero(kind == k)
+        places = rng.choice(np.flatnonzero(values == value), len(rows))
+        # The word that holds a place is the last one with no more positions before it; then the bit within it.
+        words = np.searchsorted(table.before, places, side="right") - 1
+        bits = np.unpackbits(np.asarray(table.present)[words].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+        nth = (places - table.before[words]).astype(np.int64)
+        bit = (np.cumsum(bits, axis=1, dtype=np.int64) <= nth[:, None]).sum(axis=1)
+        plies[rows] = -1 if value == DRAWN else value - 1
+        boards[rows] = 64 * words + bit
+    return plies, boards
 
 
 def table_path(same_size_swap: bool) -> Path:

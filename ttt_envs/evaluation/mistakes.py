@@ -1,0 +1,290 @@
+"""Mistakes: in what share of solved positions an agent throws away what it has, wherever it would get to by itself.
+
+    from ttt_envs import evaluation
+
+    report = evaluation.mistakes("some_game", ["random", "greedy"], positions=500)
+    print(report.measurements[0].share, report.measurements[0].interval)
+
+The same on the command line: `ttt mistakes some_game --agents random greedy --positions 500`.
+
+Regret is measured where an agent itself gets to, so that an agent which wins quickly is never asked the hard questions.
+Here all agents are asked the same ones. A mistake is an action that loses more than `least` against the best one, in
+units of reward: with rewards of 1, 0 and -1 every result thrown away is one, and where values are expectations the
+limit says what counts.
+
+Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
+`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
+play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
+play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
+loses more than `least`, do not count. The positions are independent, and so is the interval of their share (95 %):
+Clopper and Pearson's, see `ttt_envs.evaluation.intervals`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, as_agent, load
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.files import new_folder
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, within
+from ttt_envs.core.oracle import Drawer
+from ttt_envs.core.progress import Work
+from ttt_envs.core.report import Settings, Table
+from ttt_envs.core.rng import settled
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.intervals import mean_interval, percent
+from ttt_envs.evaluation.page import PagedReport
+from ttt_envs.evaluation.play import ask, game_seeds
+from ttt_envs.evaluation.regret import judge, oracle_of
+from ttt_envs.evaluation.seating import line_up
+from ttt_envs.registry import resolve
+
+#: What an action must lose to be a mistake, in units of reward.
+LEAST = 0.05
+
+# Positions are drawn at most so many times before there are enough that count.
+_ROUNDS = 20
+
+# Parts of the range of lengths that the report shows by themselves.
+_PARTS = 4
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Solved positions in which a player can make a mistake.
+
+    Attributes:
+        states: structured (n,), none of them finished.
+        players: int64 (n,), who decides.
+        lengths: int64 (n,), plies that best play still takes, -1 where it takes no end; or plies played.
+        loss: float64 (n, num_actions), what each action loses against the best one; nan where illegal.
+        remaining: whether lengths are plies to the end.
+    """
+
+    states: np.ndarray
+    players: np.ndarray
+    lengths: np.ndarray
+    loss: np.ndarray
+    remaining: bool
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One agent's mistakes.
+
+    Attributes:
+        agent: its name.
+        share: of the positions in which it made a mistake.
+        interval: its 95 % interval, both ends.
+        mean_loss: mean over all positions of what its action loses, in units of reward.
+        positions: their number.
+        by_length: (least and greatest length, mistakes, positions), from short to long; -1 is a draw without end.
+    """
+
+    agent: str
+    share: float
+    interval: tuple[float, float]
+    mean_loss: float
+    positions: int
+    by_length: tuple[tuple[int, int, int, int], ...]
+
+
+def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
+    """So many positions of the game for `measure`.
+
+    Raises ValueError for a game without an oracle, with hidden information or with choices at once, and where the
+    oracle answers too few positions.
+    """
+    within(1, 10**6, positions=number)
+    within(0.0, 2.0, least=least)
+    oracle = oracle_of(game)
+    if game.simultaneous:
+        raise ValueError(f"mistakes cannot be measured in {game!r}: where players choose at once, best play is mixed")
+    drawer = oracle if isinstance(oracle, Drawer) else None
+    parts, left = [], number
+    for again in range(_ROUNDS):
+        starts = Batch(game, max(2 * left, 64), seed=seed + again)
+        states, lengths = _random_play(starts) if drawer is None else drawer.draw_positions(starts.states, seed + again)
+        players = states["to_move"].astype(np.int64)
+        masks = np.empty((len(states), game.num_actions), np.bool_)
+        game.loops.mask_rows(states, players, masks)
+        covered, _, _, values = judge(game, oracle, states, players, masks.argmax(axis=1))
+        known = covered & ~(np.isnan(values) & masks).any(axis=1)
+        rows = np.flatnonzero(known)
+        loss = np.nanmax(values[rows], axis=1, keepdims=True) - values[rows]
+        telling = np.nanmax(loss, axis=1) > least
+        rows, loss = rows[telling][:left], loss[telling][:left]
+        parts.append((states[rows], players[rows], lengths[rows], loss))
+        left -= len(rows)
+        if not left:
+            states, players, lengths, loss = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Positions(states, players, lengths, loss, drawer is not None)
+    raise ValueError(
+        f"mistakes cannot be measured in {game!r}: of the positions drawn its oracle answers too few in which an "
+        f"action loses more than {least:g}"
+    )
+
+
+def _random_play(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of random play and the plies played, evenly by these: for each number a game that lasts so long."""
+    agent, kept = load("random"), []
+    while len(going := np.flatnonzero(~batch.states["done"])):
+        kept.append(batch.states[going])
+        batch.step_rows(going, agent.act(batch.view(rows=going)))
+    rng = np.random.default_rng(int(batch.episode_seeds[0]))
+    plies = rng.integers(0, len(kept), len(batch.states))
+    return np.concatenate([kept[ply][[rng.integers(len(kept[ply]))]] for ply in plies]), plies
+
+
+def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0) -> Measurement:
+    """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
+
+    Raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
+    """
+    agent = as_agent(agent)
+    agent.check(game)
+    seeds = game_seeds(seed, len(positions))
+    actions, _ = ask(agent, View(game, positions.states, positions.players, seeds))
+    lost = positions.loss[np.arange(len(positions)), actions]
+    wrong = lost > least
+    share, interval = mean_interval(wrong.astype(float), np.ones(len(wrong), np.int64), 1.0)
+    found = []
+    for low, high in _parts(positions.lengths):
+        inside = (low <= positions.lengths) & (positions.lengths <= high)
+        if inside.any():
+            found.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
+    ends = interval[0], min(interval[1], 1.0)
+    return Measurement(agent.name, share, ends, float(lost.mean()), len(wrong), tuple(found))
+
+
+def _parts(lengths: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of lengths, and draws without end by themselves."""
+    ends = lengths[lengths >= 0]
+    edges = np.linspace(ends.min(), ends.max() + 1, _PARTS + 1).astype(int).tolist() if len(ends) else []
+    return [*zip(edges[:-1], (edge - 1 for edge in edges[1:]), strict=True), (-1, -1)]
+
+
+# --- the report ---
+
+
+@dataclass(kw_only=True)
+class MistakesReport(PagedReport):
+    """A report on the mistakes of agents in the same solved positions.
+
+    Attributes:
+        measurements: one for each agent that was finished, in the order given.
+        remaining: whether lengths are plies to the end; else they are plies played.
+    """
+
+    measurements: list[Measurement]
+    remaining: bool
+
+    verb, title, unit = "mistakes", "Mistakes", "agents"
+
+    def facts(self) -> list[str]:
+        """How the positions were drawn."""
+        how = (
+            "positions that the player to move wins or draws, drawn evenly by the plies to the end under best play"
+            if self.remaining
+            else "positions from games of random play, drawn evenly by the plies played"
+        )
+        return [f"{self.settings['positions']} {how}, the same for each agent. Seed {self.settings['seed']}."]
+
+    def tables(self) -> list[Table]:
+        """The shares, and the same by length."""
+        least = self.settings["least"]
+        rows, lengths = [], []
+        for m in self.measurements:
+            ends = f"({percent(m.interval[0])} to {percent(m.interval[1])})"
+            rows.append([m.agent, f"{percent(m.share)} {ends}", f"{m.mean_loss:.4f}", str(m.positions)])
+            lengths.append([m.agent, *(f"{wrong} of {number}" for *_, wrong, number in m.by_length)])
+        note = (
+            f"Share of the positions in which the agent's action loses more than {least:g} against the best one, with "
+            "its 95 % interval; mean loss: of all its actions. Positions in which no action loses so much are left out."
+        )
+        header = ["agent", *(_named(low, high) for low, high, *_ in self.measurements[0].by_length)]
+        unit = "to the end with best play" if self.remaining else "played"
+        return [
+            Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note),
+            Table("Mistakes by length", header, lengths, f"In positions by the plies {unit}."),
+        ]
+
+    def remarks(self) -> list[str]:
+        """The agents that were not measured."""
+        missing = self.settings["agents"][len(self.measurements) :]
+        return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+
+    def data(self) -> dict[str, Any]:
+        """The measurements."""
+        return {"measurements": [asdict(m) for m in self.measurements]}
+
+
+def mistakes(
+    game: str | Game,
+    agents: Any,
+    *,
+    options: Mapping[str, Any] | None = None,
+    positions: int = 1000,
+    least: float = LEAST,
+    seed: int | None = 0,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> MistakesReport:
+    """Measure in what share of solved positions agents make mistakes.
+
+    Args:
+        game: an id, or a Game; with an oracle, without hidden information and without choices at once.
+        agents: one or more of what `agents.load` takes: texts, objects, functions.
+        options: options of the game, if it is given by its id.
+        positions: how many are drawn.
+        least: what an action must lose more than to be a mistake, in units of reward, from 0 to 2.
+        seed: fixes the positions, which are the same for each agent, and the agents' random choices. None draws one of
+            128 bits, unknown to the agents until the report names it.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
+            another or cannot play this game. An agent's illegal action, later.
+        FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
+        FileNotFoundError: a file that an agent needs is not there.
+        KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Settings(mistakes, locals())
+    seed = settings["seed"] = settled(seed)
+    within(1, MOST, positions=positions)
+    game = resolve(game, options)
+    lineup = line_up(game, agents)
+    settings["agents"] = lineup.names
+    with new_folder(out) as folder:
+        drawn = draw_positions(game, positions, least=least, seed=seed)
+        found: list[Measurement] = []
+        with Work(found, "agents", float(len(lineup.agents)), hidden=quiet or lineup.live) as work:
+            for done, agent in enumerate(lineup.agents):
+                work.part(done, agent.name)(0.0)
+                found.append(measure(game, agent, drawn, least=least, seed=seed))
+        return MistakesReport(
+            game=game,
+            settings=settings,
+            made=lineup.made,
+            complete=work.complete,
+            seconds=work.seconds,
+            measurements=found,
+            remaining=drawn.remaining,
+        ).kept(folder)
+
+
+def _named(low: int, high: int) -> str:
+    if low < 0:
+        return "drawn"
+    return f"{low} plies" if low == high else f"{low} to {high} plies"
