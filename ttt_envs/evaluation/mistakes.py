@@ -17,7 +17,7 @@ Positions are drawn evenly by length. An oracle that has its game solved as a wh
 play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
 play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
 loses more than `least`, do not count. The positions are independent, and so is the interval of their share (95 %):
-Clopper and Pearson's, see `ttt_envs.evaluation.intervals`.
+Clopper and Pearson's, see `ttt_envs.evaluation.reports.intervals`.
 """
 
 from collections.abc import Mapping
@@ -29,20 +29,20 @@ import numpy as np
 
 from ttt_envs.agents import Agent, as_agent, load
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.files import new_folder
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Drawer
-from ttt_envs.core.progress import Work
-from ttt_envs.core.report import Settings, Table
 from ttt_envs.core.rng import settled
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.intervals import mean_interval, percent
-from ttt_envs.evaluation.page import PagedReport
-from ttt_envs.evaluation.play import ask, game_seeds
+from ttt_envs.evaluation.arena.play import ask, game_seeds
+from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.regret import judge, oracle_of
-from ttt_envs.evaluation.seating import line_up
+from ttt_envs.evaluation.reports.intervals import mean_interval, percent
+from ttt_envs.evaluation.reports.page import PagedReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Settings, Table
 from ttt_envs.registry import resolve
+from ttt_envs.storage.files import new_folder
 
 #: What an action must lose to be a mistake, in units of reward.
 LEAST = 0.05
