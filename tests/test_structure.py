@@ -241,6 +241,20 @@ def test_a_game_is_named_in_its_folder_and_the_registry_only(game_id):
         assert lines == [], path
 
 
+#: Words of actions' names that are plain English, in which prompts are written, or Python.
+PLAIN = {"and", "choose", "double", "first", "move", "no", "out", "pass", "place", "play", "to"}
+
+
+@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
+def test_prompts_know_no_words_of_a_game(game_id):
+    """They stand in the names of its actions, and in its `verbs` and `fillers`."""
+    game = ttt_envs.load(game_id)
+    words = {word for name in game.action_names for word in re.findall(r"[a-z]{2,}", name.lower())}
+    words |= {*game.verbs, *game.fillers}
+    text = (PACKAGE / "wrappers" / "prompts.py").read_text().lower()
+    assert set(re.findall(r"[a-z]+", text)) & words <= PLAIN
+
+
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
     """The default of a field, an example in a docstring, or the key of a table at the top of the file."""

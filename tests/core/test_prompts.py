@@ -49,6 +49,7 @@ def read(game_id: str, text: str, legal: list[str] | None = None, **options: obj
         (MARTIAN, "[B2=3]", "b2=3"),
         (DICE, "[i]", "I"),
         (DICE, "I play C.", "C"),
+        (DICE, "I claim C.", "C"),
         (DICE, "I'll take C", "C"),
         (DICE, "I really think B", "B"),
         (DICE, "c", "C"),

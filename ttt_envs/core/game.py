@@ -96,6 +96,9 @@ class Game:
             `core.state.SPECTATOR` only what all players know.
         read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
         draw: (state record, viewer) -> SVG text.
+        verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
+            player, and "I" is no cell.
+        fillers: words that may stand between the parts of an action's name and say nothing, beside "to" and "cell".
         spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
             their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
             are chosen by name.
@@ -151,6 +154,8 @@ class Game:
     player_names: tuple[str, ...] = ()
     text_styles: tuple[tuple[str, str], ...] = ()
     short_action_names: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    fillers: tuple[str, ...] = ()
     spots: Callable[..., Mapping[str, Box]] | None = None
     clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None

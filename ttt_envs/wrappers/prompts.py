@@ -15,16 +15,15 @@ from ttt_envs.core.game import Game, closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.outside import brief
 
-# Words between the parts of an action's name that say nothing: "red X on cell E" is "red X to E".
-_FILLERS = frozenset(("to", "and", "on", "onto", "in", "into", "at", "the", "room", "cell"))
+# Words between the parts of an action's name that say nothing, beside the game's own: "C on cell E" is "C to E".
+_FILLERS = ("to", "and", "on", "onto", "in", "into", "at", "the", "cell")
 
-# The "I" of "I play C" is no cell, nor is the "a" of "a spy".
+# The "I" of "I play C" is no cell, nor is the "a" of "a card". What is done in one game alone it says in `Game.verbs`.
 _VERBS = (
-    *("am", "believe", "can", "cannot", "choose", "claim", "could", "decide", "do", "expect", "flip", "go", "guess"),
-    *("have", "know", "lay", "move", "must", "need", "pick", "place", "play", "predict", "prefer", "push", "put"),
-    *("remove", "see", "select", "should", "take", "think", "want", "will", "would"),
+    *("am", "believe", "can", "cannot", "choose", "could", "decide", "do", "expect", "go", "guess", "have", "know"),
+    *("move", "must", "need", "pick", "place", "play", "prefer", "put", "see", "select", "should", "take", "think"),
+    *("want", "will", "would"),
 )
-_NO_CELL = re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{'|'.join(_VERBS)})\b)|\ba(?=\s+[a-z]{{2,}})")
 
 _WORD = re.compile(r"[^\W_]+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -139,7 +138,7 @@ def _in_text(game: Game, text: str) -> list[int]:
     except ValueError:
         pass
     spans = list(_spans(game, text))
-    # "predict A+I" names that action, and not "predict A".
+    # "choose A+I" names that action, and not "choose A".
     spans = [a for a in spans if not any(b[0] <= a[0] and a[1] <= b[1] and b[:2] != a[:2] for b in spans)]
     if all(game.action_names[action] != text[begin:end] and end - begin == 1 for begin, end, action, _ in spans):
         return []  # a short name of one letter may be a cell; it only makes another name doubtful
@@ -148,8 +147,9 @@ def _in_text(game: Game, text: str) -> list[int]:
 
 def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
     """The places of names in a text: start, end, action, and whether the name stands there as it is written."""
-    skipped = {match.start() for match in _NO_CELL.finditer(text)}
-    words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in _FILLERS]
+    skipped = {match.start() for match in _no_cell(game).finditer(text)}
+    fillers = (*_FILLERS, *game.fillers)
+    words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in fillers]
     names = _names_by_words(game)
     longest = max(map(len, names))
     for first, start in enumerate(words):
@@ -172,10 +172,18 @@ def _joined(text: str, begin: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=32)
+def _no_cell(game: Game) -> re.Pattern[str]:
+    """What looks like the name of a cell in a sentence, and is the player or an article."""
+    verbs = "|".join((*_VERBS, *game.verbs))
+    return re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{verbs})\b)|\ba(?=\s+[a-z]{{2,}})")
+
+
+@lru_cache(maxsize=32)
 def _names_by_words(game: Game) -> dict[tuple[str, ...], list[tuple[int, str]]]:
     """The actions by the words of their names and of their short names."""
     found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+    fillers = (*_FILLERS, *game.fillers)
     for action, name in [*enumerate(game.action_names), *enumerate(game.short_action_names)]:
-        words = tuple(word for word in _WORD.findall(name.lower()) if word not in _FILLERS)
+        words = tuple(word for word in _WORD.findall(name.lower()) if word not in fillers)
         found.setdefault(words or tuple(_WORD.findall(name.lower())), []).append((action, name))
     return found

@@ -131,6 +131,8 @@ def make(
         rules_text=manual.rules_text(**options),
         player_names=tuple(text.MARKS),
         text_styles=text.STYLES,
+        verbs=("grapple", "predict", "push", "remove", "swap"),
+        fillers=("room",),
         finished_round=text.finished_round,
         current_round=partial(_current_round, cache(partial(make, **{**options, "mode": "round"})))
         if is_match

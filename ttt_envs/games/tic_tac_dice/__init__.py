@@ -98,6 +98,7 @@ def _make(
         rules_text=manual.rules_text(**options),
         player_names=tuple(text.MARKS[1:]),
         text_styles=text.STYLES,
+        verbs=("claim",),
         finished_round=text.finished_round,
         current_round=partial(_current_round, factory, {**options, "rounds": "single"}) if target else None,
         factory=factory,

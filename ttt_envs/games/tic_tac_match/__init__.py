@@ -111,6 +111,7 @@ def make(
         rules_text=manual.rules_text(**options),
         player_names=tuple(f"seat {player}" for player in range(players)),
         text_styles=text.STYLES,
+        verbs=("flip", "lay"),
         factory=make,
         invariants=validity.invariants,
         make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
