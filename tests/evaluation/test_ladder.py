@@ -469,6 +469,37 @@ def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
     np.testing.assert_array_equal(resumed.elo, whole.elo)
 
 
+def one(name, value):
+    return lambda pair: pair.__setitem__(name, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (one("plies", -5), "greedy – random: plies is -5, and must be from 0 to 36"),
+        (one("plies", 10**9), "greedy – random: plies is 1000000000, and must be"),
+        (one("seconds", [0.0, float("inf")]), r"greedy – random: seconds has \[0.0, inf\], and must be"),
+        (one("decisions", [-1, 3]), r"greedy – random: decisions has \[-1, 3\], and must be"),
+        (one("units", [[1, 1, -3]]), r"greedy – random: units has \[1.0, 1.0, -3\]"),
+        (one("units", [[float("nan"), 1, 3]]), r"greedy – random: units has \[nan, 1.0, 3\]"),
+        (one("units", [[10**9, 0, 3]]), r"units has \[1000000000.0, 0.0, 3\]: a unit has 2 comparisons"),
+        (one("units", [[1, 1, 10**8]]), "seatings must have 100000000 games for each of 2 seatings"),
+        (one("seatings", [[3, 0, 0]]), "seatings must have 3 games for each of 2 seatings"),
+        (one("seatings", [[4, 0, -1], [3, 0, 0]]), "seatings has .*-1.*, and must be"),
+        (one("agents", ["random", "greedy"]), "agents must be two names in order"),
+        (one("agents", ["greedy", 3]), "agents must be two names in order"),
+    ],
+)
+def test_games_of_a_calibration_that_cannot_be_are_refused(change, words, toy, tmp_path):
+    evaluation.calibrate("toy_coin", ["greedy", "random"], games=6, out=tmp_path / "c", quiet=True)
+    path = tmp_path / "c" / "pairs.json"
+    data = json.loads(path.read_text())
+    change(data["pairs"][0])
+    path.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=f"pairs.json is damaged: .*{words}"):
+        evaluation.calibrate("toy_coin", ["greedy", "random"], games=6, out=tmp_path / "c", resume=True, quiet=True)
+
+
 def test_rungs_are_found_for_a_game_without_any(toy):
     report = evaluation.calibrate("toy_coin", games=16, spacing=30, quiet=True)
     assert report.ladder.rungs[0] == "random" or "random" in report.ladder.rungs

@@ -21,6 +21,7 @@ from ttt_envs.storage.files import InUse, locked_folder
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 TOY = "toy_coin:make"
+COIN = toy_coin.make()
 
 
 def play(out, agents=("random", "greedy", "mine"), **changes):
@@ -83,7 +84,7 @@ def test_what_was_not_yet_written_when_it_was_killed_is_played_again(tmp_path, p
     played.limit = len(played) + 3
     play(tmp_path / "x", chunk=8)
     (file,) = (tmp_path / "x" / "parts").iterdir()
-    _, found = read_parts(file, ["random", "greedy", "mine"], 2, 2)
+    _, found = read_parts(file, ["random", "greedy", "mine"], COIN, 40)
     # As if killed between writing one file of all and deleting the others, with the middle one never written.
     write_parts(file.with_stem("000007"), found[:1], ["random", "greedy", "mine"], 0.0)
     write_parts(file.with_stem("000009"), [found[2], found[0]], ["random", "greedy", "mine"], 0.0)
@@ -173,7 +174,7 @@ def test_the_time_of_earlier_calls_counts_once(tmp_path):
     """Each file of parts says how long it took up to then, earlier files and calls included."""
     play(tmp_path / "x", ["random", "greedy"])
     (file,) = (tmp_path / "x" / "parts").iterdir()
-    _, found = read_parts(file, ["random", "greedy"], 2, 2)
+    _, found = read_parts(file, ["random", "greedy"], COIN, 40)
     for number, seconds in ((1, 1000.0), (2, 3000.0), (3, 2000.0)):
         write_parts(file.with_stem(f"{number:06}"), found, ["random", "greedy"], seconds)
     for call in range(2):
@@ -314,7 +315,7 @@ def some(tmp_path):
 
 def test_parts_are_read_as_they_were_written(some):
     path, written = some
-    seconds, found = read_parts(path, ["random", "greedy", "later"], 2, 2)
+    seconds, found = read_parts(path, ["random", "greedy", "later"], COIN, 12)
     assert seconds == 1.5
     for one, two in zip(written, found, strict=True):
         assert one.unit == two.unit
@@ -331,33 +332,97 @@ def test_damaged_and_foreign_parts_are_named(some):
     for place in (len(whole) - 1, len(whole) // 2, 3):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(BadTensorFile, match="file is damaged"):
-            read_parts(path, ["random", "greedy"], 2, 2)
+            read_parts(path, ["random", "greedy"], COIN, 12)
     path.write_bytes(whole[:-5])
     with pytest.raises(BadTensorFile, match="file is damaged"):
-        read_parts(path, ["random", "greedy"], 2, 2)
+        read_parts(path, ["random", "greedy"], COIN, 12)
     path.write_bytes(whole)
-    for agents, seatings, players, words in (
-        (["greedy", "random"], 2, 2, "it has the agents random, greedy. Without it, its games are played again"),
-        (["random", "greedy"], 6, 2, r"rewards has shape \(8, 2\), not \(24, 2\)"),
-        (["random", "greedy"], 2, 3, r"rewards has shape \(8, 2\), not \(8, 3\)"),
+    for agents, game, most, words in (
+        (["greedy", "random"], COIN, 12, "it has the agents random, greedy. Without it, its games are played again"),
+        (["random", "greedy"], toy_coin.make(players=3), 36, r"rewards has shape \(8, 2\), not \(24, 3\)"),
+        (["random", "greedy"], COIN, 10, "it has seed number 5, and 10 games of a pairing do not"),
     ):
         with pytest.raises(BadTensorFile, match=words):
-            read_parts(path, agents, seatings, players)
-    for changes, words in (
-        ({"kept": np.arange(3)}, "its actions do not say which games"),
-        ({"kept": np.zeros((1, 3))}, "its actions do not say which games"),
-        ({"rewards": np.full((8, 2), np.nan, np.float32)}, "it holds numbers that are not finite"),
-    ):
-        facts, tensors = read_tensors(path, parts_module.FORM)
-        del facts["sha256"]
-        tensors |= changes
-        write_tensors(path, parts_module.FORM, {**facts, "sha256": parts_module._digest(facts, tensors)}, tensors)
-        with pytest.raises(BadTensorFile, match=words):
-            read_parts(path, ["random", "greedy"], 2, 2)
-        path.write_bytes(whole)
+            read_parts(path, agents, game, most)
     write_parts(path, [first, replace(second, unit=Unit(1, 2, 5, 6))], ["random", "greedy"], 0.0)
     with pytest.raises(BadTensorFile, match="its units are not those of a tournament"):
-        read_parts(path, ["random", "greedy"], 2, 2)
+        read_parts(path, ["random", "greedy"], COIN, 12)
+
+
+def changed(name, value, place=-1):
+    """The arrays with one number changed."""
+
+    def change(facts, tensors):
+        array = tensors[name].copy()
+        array.reshape(-1)[place] = value
+        tensors[name] = array
+
+    return change
+
+
+def said(**given):
+    """The facts with others; `failure` changes the one failure."""
+
+    def change(facts, tensors):
+        facts["failures"][1][0].update(given.pop("failure", {}))
+        facts.update(given)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda facts, tensors: tensors.update(kept=np.arange(3)), "its actions do not say which games"),
+        (lambda facts, tensors: tensors.update(kept=np.zeros((1, 3))), "its actions do not say which games"),
+        (changed("rewards", np.nan), "rewards has nan, and must be numbers from -1e"),
+        (changed("rewards", np.inf), "rewards has inf, and must be"),
+        (changed("lengths", -5), "lengths has -5, and must be numbers from 0 to 6"),
+        (changed("lengths", 10**9), "lengths has 1000000000, and must be"),
+        (changed("lengths", 3, 0), "the actions of game 0 of its unit 0 are not those of so many plies"),
+        (changed("spent", -1.0), "spent has -1.0, and must be"),
+        (changed("seconds", np.inf), "seconds has inf, and must be"),
+        (changed("decisions", -(2**62)), "decisions has -4611686018427387904, and must be"),
+        (changed("units", 10**9), "it has seed number 999999999, and 12 games of a pairing do not"),
+        (changed("units", 2**63 - 1), "it has seed number 9223372036854775806"),
+        (changed("actions", 10**9), "its actions must be -1, or actions 0 to 5 of toy_coin"),
+        (changed("actions", -2), "its actions must be -1, or actions"),
+        (changed("kept", 10**9, 1), "the actions of game 1000000000 of its unit 0"),
+        (lambda facts, tensors: tensors.update(lengths=tensors["lengths"] / 2), "lengths has the type float64"),
+        (lambda facts, tensors: tensors.update(units=tensors["units"] + np.inf), "damaged, or of another tournament"),
+        (said(seconds=float("inf")), "seconds must be a number from 0 to .*, not inf"),
+        (said(seconds=None), "seconds must be a number from 0 to .*, not None"),
+        (said(counts=[[{}, {}], [{}, {"tokens": float("nan")}]]), "its counts are not those of two agents"),
+        (said(failure={"game": 9}), "the game of a failure must be a whole number from 10 to 11, not 9"),
+        (said(failure={"seed": 2**64}), "the seed of a failure must be .*, not 18446744073709551616"),
+        (said(failure={"player": 2}), "the player of a failure must be a whole number from 0 to 1, not 2"),
+        (said(failure={"ply": 10**9}), "the ply of a failure must be a whole number from 0 to 6, not 1000000000"),
+        (said(failure={"reason": "\ud800"}), "damaged, or of another tournament: .*surrogates not allowed"),
+        (said(failure={"agent": 3}), "damaged, or of another tournament"),
+    ],
+)
+def test_parts_with_numbers_that_no_game_has_are_refused(change, words, some):
+    """A checksum is no proof: whoever wrote the file could write that, too."""
+    path, _ = some
+    facts, tensors = read_tensors(path, parts_module.FORM)
+    del facts["sha256"]
+    assert len(tensors["kept"])
+    change(facts, tensors)
+    write_tensors(path, parts_module.FORM, {**facts, "sha256": parts_module._digest(facts, tensors)}, tensors)
+    with pytest.raises(BadTensorFile, match=words) as raised:
+        read_parts(path, ["random", "greedy"], COIN, 12)
+    assert str(path) in str(raised.value)
+
+
+def test_an_illegal_action_in_parts_is_named(tmp_path):
+    play(tmp_path, ["random", "greedy"])
+    (path,) = (tmp_path / "parts").iterdir()
+    facts, tensors = read_tensors(path, parts_module.FORM)
+    del facts["sha256"]
+    changed("actions", COIN.action_names.index("stay"), 0)(facts, tensors)
+    write_tensors(path, parts_module.FORM, {**facts, "sha256": parts_module._digest(facts, tensors)}, tensors)
+    with pytest.raises(ValueError, match=r"parts, game 0 of (random – greedy|greedy – random), ply 0: .* cannot play"):
+        play(tmp_path, ["random", "greedy"], resume=True)
 
 
 # --- what is left to be played ---

@@ -103,11 +103,14 @@ def test_training(tmp_path: Path) -> None:
 
 def test_a_tournament(tmp_path: Path) -> None:
     out, draw, kept = tmp_path / "x", random.Random(SEED), 0
+    game = ttt_envs.load(GAME)
     begin = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "1000000"]
     for kill in range(KILLS):
         words = ["-m", "ttt_envs", "tournament", "--resume"] if (out / "config.json").exists() else begin
         assert killed([*words, "--workers", str(1 + kill % 2), "--out", str(out)], draw.uniform(0, 4), out)
-        parts = [part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], 2, 2)[1]]
+        parts = [
+            part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], game, 10**6)[1]
+        ]
         left = sum(map(len, uncovered([part.unit for part in parts], 500_000)))
         assert kept <= 500_000 - left < 500_000
         kept = 500_000 - left

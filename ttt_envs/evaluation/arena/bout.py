@@ -7,9 +7,13 @@ import numpy as np
 
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.evaluation.arena.play import Games, Progress, iter_games, join
-from ttt_envs.evaluation.arena.seating import Arrangement, comparisons
+from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, comparisons, per_unit
+
+# What no number of games, decisions or seconds comes to.
+_LARGEST = 1e12
 
 
 def bout_seeds(seed: int, names: str, first: int, units: int) -> np.ndarray:
@@ -98,3 +102,51 @@ class Bout:
             new = join(parts, self.game, 2)
             new.failures = [replace(each, game=each.game + before) for each in new.failures]
             self.games = join([self.games, new], self.game, 2)
+
+
+@dataclass
+class Played:
+    """The games of two agents so far, `first` and `second` in alphabetical order; see `Pair`.
+
+    Attributes:
+        seconds, decisions: processor time of both agents, and how often they chose.
+    """
+
+    units: dict[tuple[float, float], int] = field(default_factory=dict)
+    seatings: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    plies: int = 0
+    seconds: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    decisions: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
+
+    @property
+    def count(self) -> int:
+        """Number of units."""
+        return sum(self.units.values())
+
+    def add(self, bout: Bout) -> None:
+        """Add games."""
+        for won, lost in zip(*bout.by_unit(), strict=True):
+            kind = float(won), float(lost)
+            self.units[kind] = self.units.get(kind, 0) + 1
+        seatings = np.array(bout.by_seating(), np.int64)
+        self.seatings = self.seatings + seatings if len(self.seatings) else seatings
+        self.plies += int(bout.games.lengths.sum())
+        self.seconds = self.seconds + bout.games.seconds
+        self.decisions = self.decisions + bout.games.decisions
+
+    def fault(self, game: Game) -> str:
+        """What cannot be in games of two agents, for numbers that come from a file; empty if all can."""
+        for name in ("seatings", "decisions", "seconds"):
+            value = getattr(self, name)
+            if not ((value >= 0) & (value < _LARGEST)).all():
+                return f"{name} has {value.tolist()}, and must be numbers from 0 to {_LARGEST:g}"
+        seatings = arrangements(game)
+        games, most = self.count * len(seatings), per_unit(seatings)
+        for (won, lost), units in self.units.items():
+            if not (won >= 0 and lost >= 0 and won + lost <= most and 0 < units < MOST):
+                return f"units has {[won, lost, units]}: a unit has {most:g} comparisons, and there is one or more"
+        if len(self.seatings) != len(seatings) or (self.seatings.sum(axis=1) != self.count).any():
+            return f"seatings must have {self.count} games for each of {len(seatings)} seatings"
+        if not 0 <= self.plies <= games * game.max_plies:
+            return f"plies is {self.plies}, and must be from 0 to {games * game.max_plies}"
+        return ""

@@ -102,6 +102,12 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
     return tuple(found)
 
 
+def per_unit(seatings: Sequence[Arrangement]) -> float:
+    """The most comparisons of two agents in the games of one seed, see `comparisons`."""
+    held = np.stack([each.seats for each in seatings])
+    return float((held.sum(axis=1) * (~held).sum(axis=1)).sum())
+
+
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The wins and losses of one agent against another in n games, each float64 (n,).
 

@@ -17,7 +17,7 @@ pair has the same seed in every calibration with one `seed`, so that more games 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ import numpy as np
 from ttt_envs.agents import load, search_for
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, as_text, within
+from ttt_envs.core.options import MOST, as_text, brief, within
 from ttt_envs.core.rng import settled
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.bout import Bout, Played
 from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, line_up
 from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, find, fit, plain_options, versions
 from ttt_envs.evaluation.reports.progress import Work
@@ -60,37 +60,6 @@ _MIXED = 0.1
 
 # A step of a ladder that is so much wider than wanted is reported.
 _WIDE = 1.75
-
-
-@dataclass
-class Played:
-    """The games of two agents so far, `first` and `second` in alphabetical order; see `Pair`.
-
-    Attributes:
-        seconds, decisions: processor time of both agents, and how often they chose.
-    """
-
-    units: dict[tuple[float, float], int] = field(default_factory=dict)
-    seatings: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    plies: int = 0
-    seconds: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    decisions: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
-
-    @property
-    def count(self) -> int:
-        """Number of units."""
-        return sum(self.units.values())
-
-    def add(self, bout: Bout) -> None:
-        """Add games."""
-        for won, lost in zip(*bout.by_unit(), strict=True):
-            kind = float(won), float(lost)
-            self.units[kind] = self.units.get(kind, 0) + 1
-        seatings = np.array(bout.by_seating(), np.int64)
-        self.seatings = self.seatings + seatings if len(self.seatings) else seatings
-        self.plies += int(bout.games.lengths.sum())
-        self.seconds = self.seconds + bout.games.seconds
-        self.decisions = self.decisions + bout.games.decisions
 
 
 class Games:
@@ -185,13 +154,18 @@ class Games:
                 facts["options"] = plain_options(game_of_file(self.game, facts["options"]))
             for each in data["pairs"]:
                 first, second = each["agents"]
-                self.played[first, second] = Played(
+                played = Played(
                     {(float(won), float(lost)): int(n) for won, lost, n in each["units"]},
                     np.array(each["seatings"], np.int64).reshape(-1, 3),
                     int(each["plies"]),
                     np.array(each["seconds"], np.float64).reshape(2),
                     np.array(each["decisions"], np.int64).reshape(2),
                 )
+                if not isinstance(first, str) or not isinstance(second, str) or first >= second:
+                    raise ValueError(f"agents must be two names in order, not {brief(repr(each['agents']))}")
+                if reason := played.fault(self.game):
+                    raise ValueError(f"{brief(first)} – {brief(second)}: {reason}")
+                self.played[first, second] = played
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         for name, value in self._facts().items():

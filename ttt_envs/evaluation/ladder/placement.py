@@ -30,7 +30,7 @@ from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.bout import Bout
 from ttt_envs.evaluation.arena.play import Failure, ask, join
-from ttt_envs.evaluation.arena.seating import arrangements, line_up
+from ttt_envs.evaluation.arena.seating import arrangements, line_up, per_unit
 from ttt_envs.evaluation.ladder.estimate import Placement, spread_of
 from ttt_envs.evaluation.ladder.ladder import Ladder, find, read, versions
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
@@ -285,9 +285,7 @@ def ladder(
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:
         settings["table"] = str(table)
-    held = np.stack([each.seats for each in seated])
-    per_unit = float((held.sum(axis=1) * (~held).sum(axis=1)).sum())
-    placement, bouts = Placement(found, per_unit), dict[int, Bout]()
+    placement, bouts = Placement(found, per_unit(seated)), dict[int, Bout]()
     # An agent that is a rung learns nothing from itself.
     allowed = np.array([name != lineup.names[0] for name in found.rungs])
     chunk = 1 if lineup.live and chunk is None else chunk

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import Failure, Games
+from ttt_envs.evaluation.arena.seating import arrangements
 from ttt_envs.evaluation.reports.report import Settings
 from ttt_envs.evaluation.tournament.units import Part, Unit, without_repeats
 from ttt_envs.registry import GAMES, game_of_file, parse_options
@@ -38,6 +39,9 @@ MAY_CHANGE = ("game", "games", "resamples", "chunk", "measured")
 # The arrays with one row a game, and those with one row a unit.
 _OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64, "spent": np.float64}
 _OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
+
+# What no time, reward and count comes to.
+_LONGEST = 1e12
 
 # A file is written when so many seconds have passed since the last one; in a long tournament this share of its time,
 # so that there are not too many files.
@@ -67,15 +71,15 @@ class Store:
         parts: all of them, in no order.
     """
 
-    def __init__(self, folder: Path | None, settings: Mapping[str, Any], players: int) -> None:
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any], game: Game) -> None:
         """Nothing is written before the first part is there.
 
         Args:
             folder: of the tournament, locked by the caller.
             settings: what `config.json` is to hold, see `as_settings`.
-            players: number of players of the game.
+            game: the game.
         """
-        self.folder, self.settings, self.players = folder, dict(settings), players
+        self.folder, self.settings, self.game = folder, dict(settings), game
         self.parts: list[Part] = []
         self._waiting: list[Part] = []
         self._files: list[Path] = []
@@ -88,8 +92,8 @@ class Store:
         """Wall time spent on the tournament, earlier calls included."""
         return self._before + time.monotonic() - self._began
 
-    def read(self, seatings: int) -> None:
-        """Take in the parts of earlier calls, with `seatings` games a seed.
+    def read(self) -> None:
+        """Take in the parts of earlier calls.
 
         Raises BadTensorFile, naming the file, for one that is damaged or of another tournament.
         """
@@ -97,7 +101,7 @@ class Store:
         self._files = sorted((self.folder / PARTS).glob("*.safetensors"))
         found: list[Part] = []
         for path in self._files:
-            seconds, parts = read_parts(path, self.settings["agents"], seatings, self.players)
+            seconds, parts = read_parts(path, self.settings["agents"], self.game, self.settings["games"])
             self._before = max(self._before, seconds)
             found += parts
         self.parts = without_repeats(found)
@@ -228,11 +232,13 @@ def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], second
     write_tensors(path, FORM, {**facts, "sha256": _digest(facts, tensors)}, tensors)
 
 
-def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -> tuple[float, list[Part]]:
-    """The seconds and parts of a file by `write_parts`.
+def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tuple[float, list[Part]]:
+    """The seconds and parts of a file by `write_parts`, of a tournament with at most so many games of a pairing.
 
-    Raises BadTensorFile, naming it, if it is damaged, or does not belong to these agents or this game.
+    Raises BadTensorFile, naming it and the fault, if it is damaged, or does not belong to these agents or this game. A
+    checksum says only that the file is as somebody wrote it: all numbers in it are checked.
     """
+    seatings, players = len(arrangements(game)), game.num_players
     facts, found = read_tensors(path, FORM)
     try:
         if facts.pop("sha256") != _digest(facts, found):
@@ -242,27 +248,32 @@ def read_parts(path: Path, agents: Sequence[str], seatings: int, players: int) -
         units = [Unit(*map(int, row)) for row in found["units"]]
         if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in units):
             raise ValueError("its units are not those of a tournament")
+        last = max((unit.stop for unit in units), default=0)
+        if last > -(-most // seatings):
+            raise ValueError(f"it has seed number {last - 1}, and {most} games of a pairing do not")
         ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
         n = ends[-1] if ends else 0
         shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,), "spent": (n, players)}
         for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
             if found[name].shape != shape:
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
-        if not all(np.isfinite(found[name]).all() for name in (*shapes, *_OF_UNITS)):
-            raise ValueError("it holds numbers that are not finite")
-        actions = _actions(found, len(units), players)
+        for name in (*shapes, *_OF_UNITS):
+            _check_numbers(name, found[name], game)
+        within(0.0, _LONGEST, seconds=facts["seconds"])
+        actions = _actions(found, units, game)
         parts = []
         for k, (unit, failures, counts) in enumerate(zip(units, facts["failures"], facts["counts"], strict=True)):
-            if len(counts) != 2 or any(type(number) not in (int, float) for each in counts for number in each.values()):
+            numbers = [number for each in counts for number in each.values()]
+            if len(counts) != 2 or not all(type(each) in (int, float) and abs(each) < _LONGEST for each in numbers):
                 raise ValueError("its counts are not those of two agents")
             rows = slice(ends[k - 1] if k else 0, ends[k])
             arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
             arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
-            failed = [Failure(**each) for each in failures]
+            failed = [_failure(each, range(unit.start * seatings, unit.stop * seatings), game) for each in failures]
             games = Games(**arrays, actions=actions[k], failures=failed, counts=counts)
             parts.append(Part(unit, games))
         return float(facts["seconds"]), parts
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise BadTensorFile(
             f"{path} is damaged, or of another tournament: {error}. Without it, its games are played again"
         ) from None
@@ -278,17 +289,46 @@ def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
     }
 
 
-def _actions(found: Mapping[str, np.ndarray], units: int, players: int) -> list[dict[int, np.ndarray]]:
+def _check_numbers(name: str, array: np.ndarray, game: Game) -> None:
+    """Raise ValueError, naming the wrong one, unless the numbers of an array of a file can be those of games."""
+    kind = {**_OF_GAMES, **_OF_UNITS}[name]
+    if not np.can_cast(array.dtype, kind, "same_kind"):
+        raise ValueError(f"{name} has the type {array.dtype}")
+    low, high = {"rewards": (-_LONGEST, _LONGEST), "lengths": (0, game.max_plies)}.get(name, (0, _LONGEST))
+    wrong = ~((array >= low) & (array <= high)) if name != "moves" else np.zeros(0, np.bool_)
+    if wrong.any():
+        raise ValueError(f"{name} has {array[wrong][0]}, and must be numbers from {low:g} to {high:g}")
+
+
+def _failure(found: Mapping[str, Any], numbers: range, game: Game) -> Failure:
+    """A failure of a file; TypeError or ValueError if it is none in games of these numbers."""
+    failure = Failure(**found)
+    for text in (failure.agent, failure.reason, failure.position, failure.stderr):
+        text.encode()  # UnicodeEncodeError for what no report can hold
+    within(numbers.start, numbers.stop - 1, **{"the game of a failure": failure.game})
+    within(0, 2**64 - 1, **{"the seed of a failure": failure.seed})
+    within(0, game.num_players - 1, **{"the player of a failure": failure.player})
+    within(0, game.max_plies, **{"the ply of a failure": failure.ply})
+    return failure
+
+
+def _actions(found: Mapping[str, np.ndarray], units: Sequence[Unit], game: Game) -> list[dict[int, np.ndarray]]:
     """The actions by game, for each of the units, as `_kept` wrote them; ValueError if they do not fit."""
-    kept, rows = found["kept"], found["actions"]
+    kept, rows, players = found["kept"], found["actions"], game.num_players
     if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
         raise ValueError("its actions do not say which games they belong to")
     ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
     whole = len(rows) == (ends[-1] if len(ends) else 0) and (not len(rows) or rows.shape[1:] == (players,))
-    if not whole or (kept < 0).any() or (kept[:, 0] >= units).any():
+    if not whole or (kept < 0).any() or (kept[:, 0] >= len(units)).any():
         raise ValueError("its actions do not fit its games")
-    actions: list[dict[int, np.ndarray]] = [{} for _ in range(units)]
+    if not np.issubdtype(rows.dtype, np.integer) or (rows < -1).any() or (rows >= game.num_actions).any():
+        raise ValueError(f"its actions must be -1, or actions 0 to {game.num_actions - 1} of {game.id}")
+    sizes = [(unit.stop - unit.start) * len(arrangements(game)) for unit in units]
+    starts = np.cumsum([0, *sizes])
+    actions: list[dict[int, np.ndarray]] = [{} for _ in units]
     for (unit, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
+        if k >= sizes[unit] or k in actions[unit] or plies != found["lengths"][starts[unit] + k]:
+            raise ValueError(f"the actions of game {k} of its unit {unit} are not those of so many plies")
         actions[unit][k] = rows[end - plies : end].astype(np.int64)
     return actions
 

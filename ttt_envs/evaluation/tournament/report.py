@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -333,7 +333,12 @@ class TournamentReport(PagedReport):
         """The first game of some pairings, those of the strongest agents first."""
         place = {agent: k for k, agent in enumerate(self.order)}
         order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
-        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
+        return [
+            # They may come from the files of earlier calls: what does not fit there is named.
+            replace(record, place=f"parts, game {record.number} of {' – '.join(dict.fromkeys(record.agents))}")
+            for k in order[:SAMPLES].tolist()
+            for record in islice(self._records(k), 1)
+        ]
 
     def game_records(self) -> Iterator[GameRecord]:
         """The games whose actions were kept, all with `record=True`; numbered as the rows of games.npz."""

@@ -118,10 +118,10 @@ def tournament(
         lineup = stack.enter_context(closing(line_up(game, everybody, least=2, isolate=isolate)))
         seed = settings["seed"] = settled(seed)
         settings["agents"] = names = lineup.names
-        store = Store(folder, as_settings(game, settings), game.num_players)
+        store = Store(folder, as_settings(game, settings), game)
         if before is not None:
             check_same(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
-            store.read(len(seats))
+            store.read()
         chunk = 1 if lineup.live and chunk is None else chunk
         contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict, record=record)
         crew = engine_for(
