@@ -27,7 +27,7 @@ import numpy as np
 from ttt_envs.agents import load, search_for
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, as_text, brief, within
+from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.core.rng import settled
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.bout import Bout, Played
@@ -37,7 +37,7 @@ from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Report, Settings, Table, write_json
 from ttt_envs.registry import game_of_file, resolve
 from ttt_envs.storage.files import existing, locked_folder, new_folder, write_whole
-from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.outside import brief, read_json
 
 #: Elo between two rungs.
 SPACING = 100.0
