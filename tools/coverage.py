@@ -13,8 +13,8 @@ import numpy as np
 import tyro
 
 from tools.planted import bout, chance, placed, planted_ladder, truth
-from ttt_envs.evaluation.ratings import ELO, rate
 from ttt_envs.evaluation.reports.intervals import mean_interval
+from ttt_envs.evaluation.reports.ratings import ELO, rate
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

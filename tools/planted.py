@@ -7,7 +7,7 @@ import numpy as np
 import ttt_envs
 from ttt_envs.evaluation.ladder.estimate import Placement
 from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, fit, unit_counts
-from ttt_envs.evaluation.ratings import ELO
+from ttt_envs.evaluation.reports.ratings import ELO
 
 
 def chance(elo: np.ndarray | float, other: np.ndarray | float) -> np.ndarray:

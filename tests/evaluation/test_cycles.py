@@ -8,7 +8,7 @@ import toy_coin
 from scipy.optimize import minimize
 
 from ttt_envs import evaluation
-from ttt_envs.evaluation.ratings import ELO, rate
+from ttt_envs.evaluation.reports.ratings import ELO, rate
 from ttt_envs.evaluation.reports.seats import seats
 from ttt_envs.evaluation.tournament.cycles import alpha_rank, circles, cycles, log_odds, nash_average
 

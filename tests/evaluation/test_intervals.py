@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tools import coverage
-from ttt_envs.evaluation.ratings import ELO
 from ttt_envs.evaluation.reports.intervals import mean_interval, student
+from ttt_envs.evaluation.reports.ratings import ELO
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
 

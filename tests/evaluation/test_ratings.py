@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.ratings import ELO, information, rate, strengths
+from ttt_envs.evaluation.reports.ratings import ELO, information, rate, strengths
 
 
 def simulated(theta, units, rng):

@@ -36,7 +36,7 @@ from ttt_envs.core.rng import settled
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import ask, game_seeds
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.regret import judge, oracle_of
+from ttt_envs.evaluation.judging import judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work

@@ -17,7 +17,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.asking import probabilities
-from ttt_envs.evaluation.regret import judge
+from ttt_envs.evaluation.judging import judge
 from ttt_envs.storage.tables import TableMissing, without_building
 
 #: Simulations for a position that the oracle does not cover.

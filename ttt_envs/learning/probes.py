@@ -25,8 +25,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.exploitability import STARTS, tree_for
 from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.evaluation.judging import oracle_of
 from ttt_envs.evaluation.regret import measure as measure_regret
-from ttt_envs.evaluation.regret import oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval
 from ttt_envs.learning import curves
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ttt_envs.evaluation.ladder.ladder import Ladder, dispersion, unit_counts
-from ttt_envs.evaluation.ratings import ELO
 from ttt_envs.evaluation.reports.intervals import student
+from ttt_envs.evaluation.reports.ratings import ELO
 
 #: Standard deviation of the prior, in Elo.
 PRIOR = 1000.0

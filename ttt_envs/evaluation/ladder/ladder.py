@@ -4,7 +4,7 @@ A game's ladders are the JSON files in the folder `ladders` beside its module, o
 `ttt ladder GAME --calibrate` makes such a file. A ladder's version fixes its rungs, their ratings and the covariance of
 these, so that ratings of different people are on one scale.
 
-The model is that of `ttt_envs.evaluation.ratings`: rung i scores against rung j with probability
+The model is that of `ttt_envs.evaluation.reports.ratings`: rung i scores against rung j with probability
 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), a draw counting as half a win. What counts are units, all games of one seed.
 Draws, and games of one seed that depend on each other, make scores vary less or more than coins would: variances are
 multiplied by a dispersion that is estimated from the units (quasi-likelihood: R. W. M. Wedderburn, Biometrika 61,
@@ -30,7 +30,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text
-from ttt_envs.evaluation.ratings import ELO, information, strengths
+from ttt_envs.evaluation.reports.ratings import ELO, information, strengths
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.registry import game_of_file
 from ttt_envs.storage.files import existing

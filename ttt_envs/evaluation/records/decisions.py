@@ -10,8 +10,8 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.evaluation.judging import judge, oracle_of
 from ttt_envs.evaluation.records.replaying import Replayed
-from ttt_envs.evaluation.regret import judge, oracle_of
 
 
 @dataclass(frozen=True)

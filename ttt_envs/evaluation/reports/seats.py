@@ -2,7 +2,7 @@
 
 The score of a side in a game is the mean over the other sides of 1 if its reward is higher, 1/2 if equal: one half on
 average over all sides. Every agent plays every seat with the same seeds, so that a score beside one half belongs to the
-seat. Intervals come from the Bayesian bootstrap over seeds, with the prior of `ttt_envs.evaluation.ratings`.
+seat. Intervals come from the Bayesian bootstrap over seeds, with the prior of `ttt_envs.evaluation.reports.ratings`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.evaluation.ratings import AGAINST
+from ttt_envs.evaluation.reports.ratings import AGAINST
 from ttt_envs.evaluation.reports.report import Table
 
 _BLOCK = 4_000_000  # floats of bootstrap weights held at once

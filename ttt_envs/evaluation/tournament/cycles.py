@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.evaluation.ratings import ELO, Ratings, numbers
+from ttt_envs.evaluation.reports.ratings import ELO, Ratings, numbers
 from ttt_envs.evaluation.reports.report import Table
 
 #: Selection strength and size of the population of `alpha_rank`, as usual.

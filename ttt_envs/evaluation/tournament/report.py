@@ -17,10 +17,10 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
 from ttt_envs.evaluation.arena.seating import Arrangement
-from ttt_envs.evaluation.ratings import Ratings
 from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.reports.charts import DRAWN, Shares, Whisker, Whiskers
 from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
+from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.evaluation.tournament.cycles import Circles, circles
@@ -74,7 +74,7 @@ class TournamentReport(PagedReport):
         agents: names, in the order given.
         arrangements: the seatings of a pairing.
         pairings: pairings with at least one unit of games.
-        ratings: Elo and scores with intervals; see `ttt_envs.evaluation.ratings`.
+        ratings: Elo and scores with intervals; see `ttt_envs.evaluation.reports.ratings`.
         measured: tables of other measurements, with their charts.
     """
 

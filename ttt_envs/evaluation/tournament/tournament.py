@@ -30,9 +30,9 @@ from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.play import Games, join
 from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, comparisons, line_up
-from ttt_envs.evaluation.ratings import rate
 from ttt_envs.evaluation.reports.leaderboard import measured_tables
 from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.ratings import rate
 from ttt_envs.evaluation.reports.report import NotSaved, Settings
 from ttt_envs.evaluation.tournament.engines import engine_for
 from ttt_envs.evaluation.tournament.parts import Store, as_settings, check_same, results_folder

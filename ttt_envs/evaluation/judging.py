@@ -1,0 +1,57 @@
+"""Judging: what decisions have lost against best play, as the game's oracle knows it."""
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.oracle import Oracle
+
+#: A regret above this is a mistake; below it are differences of rounding.
+MISTAKE = 1e-9
+
+
+def oracle_of(game: Game) -> Oracle:
+    """The oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
+    if game.hidden_information:
+        raise ValueError(
+            f"regret cannot be measured in {game!r}: its players do not know the whole position, and what is best in "
+            "a position is not what is best for a player who does not know it"
+        )
+    try:
+        return game.oracle()
+    except NotImplementedError as error:
+        raise ValueError(f"regret cannot be measured in {game!r}: {error}") from None
+
+
+def judge(
+    game: Game, oracle: Oracle, states: np.ndarray, players: np.ndarray, actions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The regret of n decisions.
+
+    Args:
+        game: the game of the states.
+        oracle: the game's oracle.
+        states: structured (n,), none of them finished.
+        players: int64 (n,), the player who decides.
+        actions: int64 (n,), legal ones.
+
+    Returns:
+        covered bool (n,); regret float64 (n,), nan where it is not known; a best action int64 (n,), -1 if not known;
+        the oracle's values of the actions float64 (n, num_actions), nan where illegal or not known.
+    """
+    n = len(states)
+    if not n:
+        return np.zeros(0, np.bool_), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, game.num_actions))
+    masks = np.empty((n, game.num_actions), np.bool_)
+    game.loops.mask_rows(states, players, masks)
+    covered = np.asarray(oracle.covers(states))
+    values = np.where(masks & covered[:, None], oracle.action_values(states, players), np.nan)
+    known = np.where(np.isnan(values), -np.inf, values)
+    best, top = known.argmax(axis=1), known.max(axis=1)
+    # An action of unknown value may be better than all others: then the position's own value says what was lost.
+    partly = np.flatnonzero(covered & (masks & np.isnan(values)).any(axis=1))
+    if len(partly):
+        value = np.asarray(oracle.value(states[partly], players[partly]))
+        best[partly[~(top[partly] >= value - MISTAKE)]] = -1
+        top[partly] = np.fmax(top[partly], value)
+    best[~covered] = -1
+    return covered, top - values[np.arange(n), actions], best, values
