@@ -1,35 +1,18 @@
 """PettingZoo AEC: one environment class for all games."""
 
-from typing import Any
+from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 from pettingzoo import AECEnv
 
-from ttt_envs.core.game import Game, explain
+from ttt_envs.core.game import explain
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.options import choice
-from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import View
-from ttt_envs.wrappers.common import (
-    ILLEGAL,
-    RENDER_FPS,
-    RENDER_MODES,
-    Encoder,
-    Renderer,
-    as_action,
-    check_max_cycles,
-    everything,
-    forfeit,
-    pack_state,
-    state_space,
-    unpack_state,
-    warn_of_options,
-)
+from ttt_envs.wrappers.board import Board
+from ttt_envs.wrappers.common import as_action, forfeit, unpack_state
 
 
-class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
+class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
     """A game whose players, `player_0`, `player_1`, ..., act one after the other.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `infos` too, as
@@ -38,80 +21,18 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
     all have chosen. Checks everything itself and needs no PettingZoo wrapper.
     """
 
-    def __init__(
-        self,
-        game: Game,
-        *,
-        render_mode: str | None = None,
-        encoding: str = "flat",
-        illegal: str = "lose",
-        mask: str = "both",
-        max_cycles: int | None = None,
-    ) -> None:
-        """An environment for `game`; call `reset` first.
-
-        Args:
-            game: from `ttt_envs.load`.
-            render_mode: "human" (a window), "rgb_array", "ansi" or None.
-            encoding: "flat" or "planes".
-            illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
-            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
-                that the observation is a plain array.
-            max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
-                game to its end.
-        """
-        super().__init__()
-        self.game = game
-        self.illegal = choice("illegal", illegal, ILLEGAL)
-        self.render_mode = render_mode
-        self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask)
-        self.max_cycles = check_max_cycles(max_cycles)
-        self.state_space = state_space(game)
-        self.metadata = {
-            "name": game.id,
-            "render_modes": list(RENDER_MODES),
-            "render_fps": RENDER_FPS,
-            "is_parallelizable": False,
-        }
-        self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
-        self._number = {name: p for p, name in enumerate(self.possible_agents)}
-        space = self._encode.shown_space(game.num_actions)
-        self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
-        self.action_spaces: dict[str, Any] = {
-            name: gymnasium.spaces.Discrete(game.num_actions) for name in self.possible_agents
-        }
-        self.agents: list[str] = []
-        self._key = new_key(None)
-        self._episode = 0
-        self._states = game.prototype.copy()
-        self._committed = np.full(game.num_players, -1)
-        self._legal = np.zeros(game.num_actions, np.bool_)
-        self._live = False
-
-    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """The same object at each call."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """The same object at each call."""
-        return self.action_spaces[agent]
+    _FACTS: ClassVar[dict[str, Any]] = {"is_parallelizable": False}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
-        warn_of_options(options)
-        if seed is not None:
-            self._key, self._episode = new_key(seed), 0
-        self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
-        self._episode += 1
-        self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
-        self._committed[:] = -1
+        self._next_game(seed, options)
         self._begin()
 
     def _begin(self) -> None:
         """Set PettingZoo's attributes for the position in `_states`."""
         names = self.possible_agents
         self._live = True
+        self._legal = np.zeros(self.game.num_actions, np.bool_)
         self.agents = names[:]
         self.rewards = dict.fromkeys(names, 0.0)
         self._cumulative_rewards = dict.fromkeys(names, 0.0)
@@ -139,7 +60,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             self._accumulate_rewards()
             self._deads_step_first()
             return
-        if self.max_cycles is not None and state["ply"] >= self.max_cycles:
+        if self._cut_off():
             self.truncations = dict.fromkeys(names, True)
             self._legal[:] = False
             self._deads_step_first()
@@ -168,11 +89,6 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
         # An agent that has left after the end of the game has nothing to choose.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
         return self._encode.shown(out, mask)
-
-    def state(self) -> np.ndarray:
-        """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""
-        self._check_live("state")
-        return everything(self.game, self._states)
 
     def step(self, action: int | None) -> None:
         """Play `action` for `agent_selection`; None for an agent whose game is over.
@@ -214,51 +130,7 @@ class AECGame(AECEnv[str, dict[str, np.ndarray], int]):
             self._committed[p] < 0 and self._may_act(p) for p in range(len(self._committed))
         )
 
-    def view(self, agent: str) -> View:
-        """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
-        self._check_live("view")
-        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
-
-    def get_state(self) -> bytes:
-        """The whole position, hidden things and choices already committed included, for `set_state` of any such
-        environment."""
-        self._check_live("get_state")
-        return pack_state(self.game, self._states[0], self._committed, self._episode_seed)
-
     def set_state(self, data: bytes) -> None:
         """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""
         self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
         self._begin()
-
-    def render(self, viewer: str | None = None) -> np.ndarray | str | None:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
-
-        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
-        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
-        environment itself calls it after each step, without a viewer.
-        """
-        self._check_live("render")
-        return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
-
-    def text(self, agent: str) -> str:
-        """The position as text, as `agent` may see it, in any render mode."""
-        self._check_live("text")
-        return self.game.format_state(self._states[0], self._player(agent))
-
-    def _repr_svg_(self) -> str | None:
-        """The position with all that is hidden, for notebooks; None before the first reset."""
-        return self.game.draw(self._states[0], None) if self._live else None
-
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        self._renderer.close()
-
-    def _player(self, agent: str) -> int:
-        player = self._number.get(agent) if isinstance(agent, str) else None
-        if player is None:
-            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
-        return player
-
-    def _check_live(self, what: str) -> None:
-        if not self._live:
-            raise RuntimeError(f"call reset() before {what}()")

@@ -1,0 +1,155 @@
+"""What PettingZoo's two environments share: a game on its own, its spaces, seeds, pictures and saved positions."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import (
+    ILLEGAL,
+    RENDER_FPS,
+    RENDER_MODES,
+    Encoder,
+    Renderer,
+    check_max_cycles,
+    everything,
+    pack_state,
+    state_space,
+    warn_of_options,
+)
+
+
+class Board:
+    """One game whose agents are `player_0`, `player_1`, ...; a subclass says how they take part.
+
+    It stands before PettingZoo's class among the bases.
+    """
+
+    #: Actions of an agent beside the game's, such as waiting.
+    _MORE_ACTIONS: ClassVar[int] = 0
+    #: What a subclass adds to `metadata`.
+    _FACTS: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        render_mode: str | None = None,
+        encoding: str = "flat",
+        illegal: str = "lose",
+        mask: str = "both",
+        max_cycles: int | None = None,
+    ) -> None:
+        """An environment for `game`; call `reset` first.
+
+        Args:
+            game: from `ttt_envs.load`.
+            render_mode: "human" (a window), "rgb_array", "ansi" or None.
+            encoding: "flat" or "planes".
+            illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
+                that the observation is a plain array.
+            max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
+                game to its end.
+        """
+        self.game = game
+        self.illegal = choice("illegal", illegal, ILLEGAL)
+        self.render_mode = render_mode
+        self._renderer = Renderer(game, render_mode)
+        self._encode = Encoder(game, encoding, mask)
+        self.max_cycles = check_max_cycles(max_cycles)
+        self.state_space = state_space(game)
+        self.metadata = {
+            "name": game.id,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": RENDER_FPS,
+            **self._FACTS,
+        }
+        self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
+        self._number = {name: p for p, name in enumerate(self.possible_agents)}
+        actions = game.num_actions + self._MORE_ACTIONS
+        space = self._encode.shown_space(actions)
+        self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces: dict[str, Any] = {name: gymnasium.spaces.Discrete(actions) for name in self.possible_agents}
+        self.agents: list[str] = []
+        self._key = new_key(None)
+        self._episode = 0
+        self._states = game.prototype.copy()
+        self._committed = np.full(game.num_players, -1)
+        self._live = False
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.action_spaces[agent]
+
+    def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Put the next episode's first position into `_states`: that of `seed`, or the one that follows."""
+        warn_of_options(options)
+        if seed is not None:
+            self._key, self._episode = new_key(seed), 0
+        self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
+        self._episode += 1
+        self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
+        self._committed[:] = -1
+
+    def _cut_off(self) -> bool:
+        """Whether the game is cut off before its end."""
+        state = self._states[0]
+        return bool(self.max_cycles is not None and not state["done"] and state["ply"] >= self.max_cycles)
+
+    def state(self) -> np.ndarray:
+        """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""
+        self._check_live("state")
+        return everything(self.game, self._states)
+
+    def view(self, agent: str) -> View:
+        """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
+        self._check_live("view")
+        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+
+    def get_state(self) -> bytes:
+        """The whole position, hidden things and choices already committed included, for `set_state` of any such
+        environment."""
+        self._check_live("get_state")
+        return pack_state(self.game, self._states[0], self._committed, self._episode_seed)
+
+    def render(self, viewer: str | None = None) -> np.ndarray | str | None:
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+
+        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
+        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
+        environment itself calls it after each step, without a viewer.
+        """
+        self._check_live("render")
+        return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
+
+    def text(self, agent: str) -> str:
+        """The position as text, as `agent` may see it, in any render mode."""
+        self._check_live("text")
+        return self.game.format_state(self._states[0], self._player(agent))
+
+    def _repr_svg_(self) -> str | None:
+        """The position with all that is hidden, for notebooks; None before the first reset."""
+        return self.game.draw(self._states[0], None) if self._live else None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _player(self, agent: str) -> int:
+        player = self._number.get(agent) if isinstance(agent, str) else None
+        if player is None:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        return player
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")
