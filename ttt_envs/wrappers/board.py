@@ -102,8 +102,10 @@ class Board:
 
     def _cut_off(self) -> bool:
         """Whether the game is cut off before its end."""
+        if self.max_cycles is None:
+            return False
         state = self._states[0]
-        return bool(self.max_cycles is not None and not state["done"] and state["ply"] >= self.max_cycles)
+        return bool(not state["done"] and state["ply"] >= self.max_cycles)
 
     def state(self) -> np.ndarray:
         """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""

@@ -70,7 +70,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         if not isinstance(actions, dict) or set(actions) != set(self.agents):
             given = ", ".join(map(str, actions)) if isinstance(actions, dict) else repr(actions)
             raise ValueError(f"step() needs a dict with one action each for {', '.join(self.agents)}; given: {given}")
-        joint = np.array([as_action(actions[name], self.wait + 1, name) for name in self.agents])
+        wait = self.wait
+        joint = np.array([as_action(actions[name], wait + 1, name) for name in self.agents])
         offences = {}
         for player, name in enumerate(self.possible_agents):
             if not self._masks[player, joint[player]]:
@@ -80,7 +81,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         if offences:
             forfeit(self.game, self._states, 0, list(offences))
         else:
-            joint[joint == self.wait] = -1
+            joint[joint == wait] = -1
             self.game.loops.step_one(self._states, 0, joint)
         observations, infos = self._look()
         for player, (_, played, legal) in offences.items():
