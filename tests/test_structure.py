@@ -72,7 +72,7 @@ def within(name: str, *allowed: str) -> bool:
 def test_there_is_something_to_look_at():
     assert len(modules("ttt_envs")) > 20
     assert set(GAME_FOLDERS) == {folder_of(game_id) for game_id in ttt_envs.GAMES}
-    assert "ttt_envs.core.game.Game" in ours(PACKAGE / "wrappers" / "aec.py")
+    assert "ttt_envs.core.game.Game" in ours(PACKAGE / "wrappers" / "board.py")
 
 
 _GROUND = ("ttt_envs.storage", "ttt_envs.core")
