@@ -26,6 +26,7 @@ from ttt_envs.storage.tensors import read_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS, SEED = 20, 0
+TRAIN = ["-m", "ttt_envs", "train", "ppo"]
 
 pytestmark = pytest.mark.slow
 
@@ -67,8 +68,7 @@ def killed(words: list[str], seconds: float, folder: Path, until: Path | None = 
 def test_training(tmp_path: Path) -> None:
     out, draw, steps = tmp_path / "x", random.Random(SEED), -1
     words = [
-        "-m",
-        "ttt_envs.learning.ppo",
+        *TRAIN,
         GAME,
         "--out",
         str(out),
@@ -82,7 +82,7 @@ def test_training(tmp_path: Path) -> None:
     words += ["--hidden", "16", "--eval-games", "2", "--eval-every", "256", "--snapshot-every", "256"]
     for kill in range(KILLS):
         resumes = (out / RESUME).exists()
-        now = ["-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out)] if resumes else words
+        now = [*TRAIN, "--resume", "--out", str(out)] if resumes else words
         # In turn while it starts, and while it trains and writes.
         assert killed(now, draw.uniform(0, 2), out, out / "network.safetensors" if kill % 2 else None)
         for path in out.rglob("[!.]*.safetensors"):
@@ -95,7 +95,7 @@ def test_training(tmp_path: Path) -> None:
             steps = facts["steps"]
             assert json.loads((out / CONFIG).read_text())["settings"]["game"] == GAME
     assert steps > 0
-    resume = ["-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out), "--steps", str(steps + 256)]
+    resume = [*TRAIN, "--resume", "--out", str(out), "--steps", str(steps + 256)]
     assert not killed(resume, 100, out)
     assert load_network(out).info.steps == steps + 256
     assert not [path for path in out.rglob(".*") if path.is_file()], "neither locks nor unfinished files"

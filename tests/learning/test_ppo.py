@@ -29,6 +29,7 @@ from ttt_envs.learning import ppo
 from ttt_envs.learning.curves import read_rows
 from ttt_envs.learning.ppo import Config, train
 from ttt_envs.learning.probes import RegretRow, Score, ScoreRow
+from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import command_line
 from ttt_envs.storage.tensors import read_tensors
 
@@ -167,8 +168,8 @@ def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: py
         seen.append(bool(within))
         return 0.5, 0.25
 
-    timed = ppo.Bar.training
-    monkeypatch.setattr(ppo.Bar, "training", training)
+    timed = Bar.training
+    monkeypatch.setattr(Bar, "training", training)
     monkeypatch.setattr("ttt_envs.learning.probes.Exploitability._of", measured)
     watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
     assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
@@ -239,8 +240,29 @@ def test_an_interrupted_measurement_is_made_up_for(tmp_path: Path, monkeypatch: 
     assert [each.steps for each in result.rows["exploitability"]] == [0, 256]
 
 
+def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends at the next decision, and what was saved before is whole: nothing of the rollout counts."""
+    calls, step = [], ppo.SB3SeatEnv.step_wait
+
+    def interrupted(env):
+        calls.append(env)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return step(env)
+
+    monkeypatch.setattr(ppo.SB3SeatEnv, "step_wait", interrupted)
+    config = tiny(tmp_path / "x", steps=128)
+    result = train(config)
+    assert (result.finished, result.steps, len(calls)) == (False, 0, 3)
+    monkeypatch.undo()
+    train(replace(config, resume=True))
+    train(tiny(tmp_path / "whole", steps=128))
+    files = [(tmp_path / name / "network.safetensors").read_bytes() for name in ("x", "whole")]
+    assert files[0] == files[1]
+
+
 def _start(out: Path) -> subprocess.Popen:
-    words = [sys.executable, "-m", "ttt_envs.learning.ppo", GAME, "--out", str(out), "--steps", "100000000"]
+    words = [sys.executable, "-m", "ttt_envs", "train", "ppo", GAME, "--out", str(out), "--steps", "100000000"]
     words += ["--num-envs", "64", "--rollout", "8", "--hidden", "16", "--eval-games", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -270,7 +292,7 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
     assert "Traceback" not in printed
 
     before = _steps(out)
-    words = [sys.executable, "-m", "ttt_envs.learning.ppo", "--resume", "--out", str(out)]
+    words = [sys.executable, "-m", "ttt_envs", "train", "ppo", "--resume", "--out", str(out)]
     process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 90
     while _steps(out) == before:

@@ -35,7 +35,7 @@ from torch.nn import functional
 
 import ttt_envs
 from ttt_envs.agents import Agent
-from ttt_envs.agents.networks import FILE, Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
+from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
 from ttt_envs.agents.search.gumbel_trees import Found
@@ -43,7 +43,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
-from ttt_envs.learning.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.settings import Result, check_sizes
@@ -322,17 +322,17 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """The average of the networks, as `Network` and `save_network` take it."""
         return replace(info, steps=steps), average.tensors()
 
-    def save(steps: int) -> None:
-        """Bring the folder up to date."""
-        this.write_config()
-        save_network(folder / FILE, *network(steps))
-        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
-
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         return Guided(Network(*network(steps)), config.eval_simulations, considered=config.considered)
 
     with actors.crew_of(players, config) as crew:
-        return train_rounds(
-            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="guided", numbers=lambda: latest
+        learner = Learner(
+            one_round=one_round,
+            write=lambda path, steps: save_network(path, *network(steps)),
+            agent=agent,
+            parts=parts,
+            plays_as=f"guided:{config.out}",
+            numbers=latest,
         )
+        return train_rounds(this, game, start, learner)

@@ -35,14 +35,13 @@ from torch.nn import functional
 from ttt_envs.agents import Agent, View
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.network import NetworkAgent
-from ttt_envs.agents.networks import FILE, SNAPSHOTS, Network, NetworkInfo, save_network
+from ttt_envs.agents.networks import SNAPSHOTS, Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import gradient_step, train_rounds
+from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
 from ttt_envs.learning.nets import Net, load_net
 from ttt_envs.learning.opponents import Opponents
 from ttt_envs.learning.optimizers import adam
-from ttt_envs.learning.probes import due
 from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
 from ttt_envs.wrappers.self_play import SeatGames
 
@@ -218,7 +217,6 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     games.set_opponents(*opponents.pool())
     games.reset()
     numbers: dict[str, float] = {}
-    saved = start if config.resume else -1
 
     def one_round(steps: int) -> int:
         """One decision in each game, and the gradient steps that are due."""
@@ -249,23 +247,17 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """The online network, as `Network` and `save_network` take it."""
         return replace(info, steps=steps), net.tensors()
 
-    def save(steps: int) -> None:
-        """Bring the folder up to date; take a snapshot, if one is due, and exchange opponents."""
-        nonlocal saved
-        this.write_config()
-        snapshot = due(steps, saved, config.snapshot_every)
-        if snapshot:
-            save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network(steps))
-        save_network(folder / FILE, *network(steps))
-        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
-        saved = steps
-        if snapshot:
-            games.set_opponents(*opponents.pool())
-
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         return NetworkAgent(Network(*network(steps)))
 
-    return train_rounds(
-        this, game, start, one_round=one_round, save=save, agent=agent, plays_as="network", numbers=lambda: numbers
+    learner = Learner(
+        one_round=one_round,
+        write=lambda path, steps: save_network(path, *network(steps)),
+        agent=agent,
+        parts=parts,
+        plays_as=f"network:{folder}",
+        numbers=numbers,
+        exchange=lambda: games.set_opponents(*opponents.pool()),
     )
+    return train_rounds(this, game, start, learner)

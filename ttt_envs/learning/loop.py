@@ -1,18 +1,21 @@
-"""The parts that learners on rules share: a buffer, a gradient step with an average of the networks, the outer loop."""
+"""The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from ttt_envs.agents import Agent
+from ttt_envs.agents.networks import FILE, SNAPSHOTS
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.logs import Log
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
-from ttt_envs.learning.probes import Probes
+from ttt_envs.learning.probes import Probes, due
 from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import Result
 from ttt_envs.storage.files import reason_of
@@ -71,37 +74,52 @@ def gradient_step(
     return {"train/loss": float(loss.detach()), "train/learning_rate": rate}
 
 
-def train_rounds(
-    this: checkpoint.Run,
-    game: Game,
-    start: int,
-    *,
-    one_round: Callable[[int], int],
-    save: Callable[[int], None],
-    agent: Callable[[int], Agent],
-    plays_as: str,
-    numbers: Callable[[], Mapping[str, float]] = dict,
-) -> Result:
+@dataclass(kw_only=True)
+class Learner:
+    """What a method gives the outer loop.
+
+    Attributes:
+        one_round: (steps so far) -> steps more, after a round of training.
+        write: (file, steps) writes what has been learned, for an agent to play.
+        agent: (steps) -> the agent that is measured.
+        parts: what a resumed run needs beside that, see `ttt_envs.learning.checkpoint`.
+        plays_as: name of the agent that plays the run folder, for the closing words.
+        file: name of the file in the run folder.
+        numbers: numbers by name for the log, such as the loss; the loop takes them at each save.
+        average: the average of the past, as `ttt_envs.learning.probes.Exploitability` takes it.
+        exchange: replaces the opponents, after a snapshot; None for a learner that takes no snapshots.
+        interrupts: a round that lasts long may check them, if it has changed nothing yet that is saved.
+    """
+
+    one_round: Callable[[int], int]
+    write: Callable[[Path, int], None]
+    agent: Callable[[int], Agent]
+    parts: checkpoint.Parts
+    plays_as: str
+    file: str = FILE
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    average: Callable[[], tuple[Agent, int]] | None = None
+    exchange: Callable[[], None] | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
+
+
+def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner) -> Result:
     """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
 
     Args:
-        this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.settings.Settings`.
+        this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.settings.Settings`, and
+            `snapshot_every` if the learner takes snapshots.
         game: the game that is played.
         start: steps trained on in earlier calls.
-        one_round: (steps so far) -> steps more, after a round of training.
-        save: brings the run folder up to date; called with the steps so far.
-        agent: the agent to be measured, after so many steps.
-        plays_as: name of the agent that plays the run folder, for the closing words.
-        numbers: gives numbers by name for the log, such as the loss; called at each save.
+        learner: the method.
 
     Raises OSError if a file cannot be written, saying what was saved before.
     """
-    config, folder, unit = this.config, this.folder, this.config.UNIT
-    interrupts = Interrupts()
+    config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
     bar = Bar(config.steps, start, unit=unit, quiet=config.quiet)
     log = Log(this, start)
     probes = Probes(
-        config.probes(game),
+        config.probes(game, learner.average),
         folder,
         resume=config.resume,
         unit=unit,
@@ -109,50 +127,57 @@ def train_rounds(
         log=log.record,
         check=interrupts.check,
     )
-    steps = saved = start
+    steps, saved = start, start if config.resume else -1
 
     def measure(last: bool = False) -> None:
         try:
-            probes.measure(agent(steps), steps, last=last)
+            probes.measure(learner.agent(steps), steps, last=last)
         finally:  # also what was measured before an interrupt
             log.write(steps)
 
-    def keep() -> None:
-        save(steps)
-        for name, value in {**numbers(), "time/steps_per_second": bar.speed}.items():
-            log.record(name, value)
-        log.write(steps)
+    def save() -> None:
+        """Bring the folder up to date; take a snapshot, if one is due, and exchange opponents."""
+        nonlocal saved
+        this.write_config()
+        snapshot = learner.exchange is not None and due(steps, saved, config.snapshot_every)
+        if snapshot:
+            learner.write(folder / SNAPSHOTS / f"{steps:012d}.safetensors", steps)
+        learner.write(folder / learner.file, steps)
+        checkpoint.save(folder, steps, learner.parts)  # last: a resumed run makes again what is missing before it
+        saved = steps
+        if snapshot and learner.exchange is not None:
+            learner.exchange()
 
     try:
         with interrupts, bar:
             if not config.resume:
-                save(0)
+                save()
             while steps < config.steps:
                 measure()
-                until = min(probes.next(steps), config.steps)
+                until = min(probes.next(steps), saved + config.save_every, config.steps)
                 with bar.training():
                     while steps < until:
                         interrupts.check()
-                        steps += one_round(steps)
-                        if steps - saved >= config.save_every:
-                            keep()
-                            saved = steps
+                        steps += learner.one_round(steps)
                         bar.update(steps)
-                if steps > saved:
-                    keep()
-                    saved = steps
+                save()
+                for name, value in {**learner.numbers, "time/steps_per_second": bar.speed}.items():
+                    log.record(name, value)
+                log.write(steps)
             measure(last=True)
             this.write_config()  # with the time that the last measurements took
     except KeyboardInterrupt:
-        save(steps)
+        if steps > saved:
+            save()
+        this.write_config()
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
         return Result(folder, steps, bar.speed, False, probes.rows)
     except OSError as error:
         if not (folder / checkpoint.RESUME).exists():
             raise
-        kept = f"{saved:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}"
+        kept = f"{max(saved, 0):,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}"
         raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
     finally:
         log.close()
-    bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {plays_as}:{folder}")
+    bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {learner.plays_as}")
     return Result(folder, steps, bar.speed, True, probes.rows)

@@ -34,14 +34,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
 from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import train_rounds
+from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.settings import Result, Settings
 
 NAME = "ntuple"
@@ -295,15 +294,16 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         info = NTuplesInfo(game.id, dict(game.options), patterns.size, patterns.number, steps)
         return NTuples(info, arrays[0].copy())
 
-    def save(steps: int) -> None:
-        """Bring the folder up to date."""
-        this.write_config()
+    def write(path: Path, steps: int) -> None:
+        """Write the weights."""
         found = network(steps)
-        save_ntuples(folder / FILE, found.info, found.weights)
-        checkpoint.save(folder, steps, {"table": table})  # last: a resumed run makes again whatever is missing before
+        save_ntuples(path, found.info, found.weights)
 
     def agent(steps: int) -> AlphaBeta:
         """The agent that is measured."""
         return AlphaBeta(network(steps), depth=config.depth)
 
-    return train_rounds(this, game, start, one_round=one_round, save=save, agent=agent, plays_as="alphabeta")
+    learner = Learner(
+        one_round=one_round, write=write, agent=agent, parts={"table": table}, plays_as=f"alphabeta:{folder}"
+    )
+    return train_rounds(this, game, start, learner)

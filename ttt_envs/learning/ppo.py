@@ -44,7 +44,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 
 from ttt_envs.agents import Agent
 from ttt_envs.agents.network import NetworkAgent
-from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
+from ttt_envs.agents.networks import SNAPSHOTS, NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.game import Game
@@ -53,14 +53,11 @@ from ttt_envs.core.rng import fold
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.interrupts import Interrupts
-from ttt_envs.learning.logs import Log
+from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.magnets import MagnetPolicy
 from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
 from ttt_envs.learning.opponents import Opponents
-from ttt_envs.learning.probes import Probes, due
-from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
-from ttt_envs.storage.files import reason_of
 from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
 NAME = "ppo"
@@ -87,6 +84,9 @@ class Config(SelfPlay):
         "magnet": (0.0, 1e6),
         "magnet_rate": (0.0, 1.0),
     }
+
+    #: Every rollout.
+    save_every: ClassVar[int] = 1
 
     out: Path = Path("runs/ppo")
     """Run folder."""
@@ -198,21 +198,17 @@ def set_entropy(model: MaskablePPO, weight: float) -> None:
         model.ent_coef = weight
 
 
-class ToLog(KVWriter):
-    """Writer that passes the numbers that SB3 logs on to the log of the run."""
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
+class Numbers(KVWriter, dict[str, float]):
+    """The latest numbers that SB3 logs, by name."""
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Write the numbers among the values."""
+        """Keep the numbers among the values; the speed is the loop's."""
         for name, value in key_values.items():
-            if isinstance(value, (int, float, np.number)) and "tensorboard" not in (key_excluded[name] or ()):
-                self.log.record(name, float(value))
-        self.log.write(step)
+            if isinstance(value, (int, float, np.number)) and not name.startswith("time/"):
+                self[name] = float(value)
 
     def close(self) -> None:
-        """Nothing: the run closes its log."""
+        """Nothing is open."""
 
 
 def parts_of(model: MaskablePPO) -> checkpoint.Parts:
@@ -298,81 +294,41 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         past_weight=config.past_weight,
         past=config.past,
     )
-    interrupts = Interrupts()
-    bar = Bar(config.steps, start, quiet=config.quiet)
-    log = Log(this, start)
-    probes = Probes(
-        config.probes(game, average),
-        folder,
-        resume=config.resume,
-        say=bar.say,
-        log=log.record,
-        check=interrupts.check,
-    )
-    model.set_logger(Logger(None, [ToLog(log)]))
+
+    def exchange() -> None:
+        if not config.both_sides:
+            model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+
+    if config.resume:
+        exchange()
+    interrupts, numbers, rollout = Interrupts(), Numbers(), config.num_envs * config.rollout
+    model.set_logger(Logger(None, [numbers]))
 
     def go_on(*_: Any) -> bool:
+        """In the middle of a rollout: the policy is still as it was saved."""
         interrupts.check()
         return True
 
-    def save(before: int) -> None:
-        """Bring the folder up to date; take a snapshot, if one is due since `before`, and exchange opponents."""
-        steps, network = model.num_timesteps, network_of(model, config, game)
-        snapshot = due(steps, before, config.snapshot_every)
-        this.write_config()
-        if snapshot:
-            save_network(folder / SNAPSHOTS / f"{steps:012d}.safetensors", *network)
-        save_network(folder / FILE, *network)
-        checkpoint.save(folder, steps, parts_of(model))  # last: a resumed run makes again whatever is missing before it
-        if snapshot and not config.both_sides:
-            model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+    def one_round(steps: int) -> int:
+        """One rollout and the updates from it."""
+        if config.entropy_final is not None:
+            share = min((steps + rollout) / config.steps, 1.0)
+            set_entropy(model, config.entropy + share * (config.entropy_final - config.entropy))
+        model.learn(rollout, callback=go_on, reset_num_timesteps=False)
+        if isinstance(model.policy, MagnetPolicy):
+            model.policy.follow(config.magnet_rate)
+        model.logger.dump()  # SB3 keeps the numbers of an update until the next one
+        return rollout
 
-    def measure(steps: int, last: bool = False) -> None:
-        try:
-            probes.measure(measured, steps, last=last)
-        finally:  # also what was measured before an interrupt
-            log.write(steps)
-
-    saved, finished = start, start >= config.steps
-    try:
-        with interrupts, bar:
-            if not config.resume:
-                save(before=-1)
-            elif not (finished or config.both_sides):
-                model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
-            while not finished:
-                measure(model.num_timesteps)
-                with bar.training():
-                    after = model.num_timesteps + config.num_envs * config.rollout
-                    if config.entropy_final is not None:
-                        share = min(after / config.steps, 1.0)
-                        set_entropy(model, config.entropy + share * (config.entropy_final - config.entropy))
-                    model.learn(
-                        config.num_envs * config.rollout,  # one rollout and the updates from it
-                        callback=go_on,
-                        reset_num_timesteps=False,
-                    )
-                    if isinstance(model.policy, MagnetPolicy):
-                        model.policy.follow(config.magnet_rate)
-                save(before=saved)
-                saved = model.num_timesteps
-                bar.update(saved)
-                finished = saved >= config.steps
-            measure(saved, last=True)
-            model.logger.dump(saved)  # SB3 writes before an update: the last numbers would be lost
-            this.write_config()  # with the time that the last measurements took
-    except KeyboardInterrupt:
-        finished = False
-    except OSError as error:
-        if not (folder / checkpoint.RESUME).exists():
-            raise
-        kept = f"{saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}"
-        raise OSError(error.errno, f"{reason_of(error)}\n{kept}") from error
-    finally:
-        log.close()
-    if finished:
-        name = f"network:{folder}{',symmetric=true' if config.symmetric else ''}"
-        bar.say(f"Trained on {saved:,} decisions. The run is in {folder}; play against it as {name}")
-    else:
-        bar.say(f"Interrupted; {saved:,} decisions are saved in {folder}. Continue with:\n  {this.resume_command}")
-    return Result(folder, saved, bar.speed, finished, probes.rows)
+    learner = Learner(
+        one_round=one_round,
+        write=lambda path, steps: save_network(path, *network_of(model, config, game)),
+        agent=lambda steps: measured,
+        parts=parts_of(model),
+        plays_as=f"network:{folder}{',symmetric=true' if config.symmetric else ''}",
+        numbers=numbers,
+        average=average,
+        exchange=exchange,
+        interrupts=interrupts,
+    )
+    return train_rounds(this, game, start, learner)

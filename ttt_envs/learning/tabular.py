@@ -35,7 +35,7 @@ from ttt_envs.agents.full_width import check_full_width
 from ttt_envs.agents.tabular import FILE, Table, TabularAgent, features_of, load_table
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import train_rounds
+from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.settings import Result, Settings
 
 NAME = "tabular"
@@ -126,7 +126,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     side = np.empty(game.num_players, np.int64)
     for number, members in enumerate(game.teams):
         side[list(members)] = number
-    games = np.arange(config.num_envs)
+    games, numbers = np.arange(config.num_envs), dict[str, float]()
 
     def one_round(steps: int) -> int:
         """One move in each game, and what it teaches."""
@@ -151,28 +151,26 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
             raise ValueError(_too_many(game, config.limit, f"{len(table):,} in the first {steps:,} positions"))
         return config.num_envs
 
-    def save(steps: int) -> None:
-        """Bring the folder up to date."""
+    def write(path: Path, steps: int) -> None:
+        """Write the table."""
         facts = {"game": game.id, "options": dict(game.options), "inputs": game.observation_size}
-        facts |= {"blocks": list(config.blocks), "steps": steps}
-        this.write_config()
-        table.save(folder / FILE, facts)
-        checkpoint.save(folder, steps, {})  # last: a resumed run makes again whatever is missing before it
+        table.save(path, {**facts, "blocks": list(config.blocks), "steps": steps})
+        numbers["train/rows"] = len(table)
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         return TabularAgent(table)
 
-    return train_rounds(
-        this,
-        game,
-        start,
+    learner = Learner(
         one_round=one_round,
-        save=save,
+        write=write,
         agent=agent,
-        plays_as="tabular",
-        numbers=lambda: {"train/rows": len(table)},
+        parts={},
+        plays_as=f"tabular:{folder}",
+        file=FILE,
+        numbers=numbers,
     )
+    return train_rounds(this, game, start, learner)
 
 
 def _too_many(game: Game, limit: int, found: str) -> str:

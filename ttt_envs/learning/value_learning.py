@@ -44,12 +44,12 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
-from ttt_envs.agents.networks import FILE, Network, NetworkInfo, for_all_players, save_network
+from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
-from ttt_envs.learning.loop import Buffer, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.settings import Result, check_sizes
@@ -303,18 +303,18 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """The average of the networks, as `Network` and `save_network` take it."""
         return replace(backup.info, steps=steps), average.tensors()
 
-    def save(steps: int) -> None:
-        """Bring the folder up to date."""
-        this.write_config()
-        save_network(folder / FILE, *network(steps))
-        checkpoint.save(folder, steps, parts)  # last: a resumed run makes again whatever is missing before it
-
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         found = Network(*network(steps))
         return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
 
     with actors.crew_of(players, config, config.precision) as crew:
-        return train_rounds(
-            this, game, start, one_round=one_round, save=save, agent=agent, plays_as="lookahead", numbers=lambda: latest
+        learner = Learner(
+            one_round=one_round,
+            write=lambda path, steps: save_network(path, *network(steps)),
+            agent=agent,
+            parts=parts,
+            plays_as=f"lookahead:{config.out}",
+            numbers=latest,
         )
+        return train_rounds(this, game, start, learner)
