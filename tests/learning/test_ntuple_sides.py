@@ -11,7 +11,7 @@ import toy_race
 
 from ttt_envs.core import jit
 from ttt_envs.core.jit import kernel
-from ttt_envs.learning.ntuple import kernel_for
+from ttt_envs.learning.ntuple import Learning, Weights, kernel_for, room_for
 
 PLAYERS = 3
 
@@ -27,18 +27,11 @@ def learned(
 ) -> tuple[np.ndarray, list[int]]:
     """The weights after a game without estimates before it, and its actions; rewards are learned as they are."""
     game = toy_race.make(lucky=False)
-    weights, errors, totals = np.zeros((3, 8), np.float32)
-    found, history, values, movers, free = (
-        np.zeros(1, np.int64), np.zeros((7, 1), np.int64), np.zeros(7), np.zeros(7, np.int64), np.zeros(7, np.bool_)
-    )  # fmt: skip
-    settings = np.array([0.1, gamma, 1.0, exploration, 0.0, 0.0, simple_share])
-    room = np.zeros(2, np.bool_), np.zeros(PLAYERS, np.int64), found, history, values, movers, free
-    states = np.repeat(game.prototype, 2)
-    plies = kernel_for(game.rules, find)(
-        game.prototype, states, np.uint64(seed), 1, weights, errors, totals, settings, *room
-    )
-    stones = [7, *history[: plies - 1, 0].tolist(), 0]
-    return weights, [before - after for before, after in pairwise(stones)]
+    learned, room = Weights(*np.zeros((3, 8), np.float32)), room_for(game, 1)
+    learning = Learning(0.1, gamma, 1.0, exploration, 0.0, 0, simple_share)
+    plies = kernel_for(game.rules, find)(game.prototype, 1, np.uint64(seed), learning, learned, room)
+    stones = [7, *room.history[: plies - 1, 0].tolist(), 0]
+    return learned.weights, [before - after for before, after in pairwise(stones)]
 
 
 @pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from ttt_envs.evaluation.tournament.ray_cluster import connected
 from ttt_envs.evaluation.tournament.workers import check_sources, sources
 from ttt_envs.learning.loop import Rows
 from ttt_envs.learning.nets import Net
-from ttt_envs.learning.settings import Settings
+from ttt_envs.learning.settings import Settings, Within
 from ttt_envs.storage.extras import require
 
 #: Weights by name.
@@ -34,11 +34,10 @@ class WithActors(Settings):
     """Settings of a learner whose games actors can play; it has a setting `num_envs`, their number."""
 
     MAY_CHANGE: ClassVar[tuple[str, ...]] = (*Settings.MAY_CHANGE, "engine", "address")
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {**Settings.RANGES, "actors": (0, 10_000)}
 
-    num_envs: int = 512
+    num_envs: Annotated[int, Within(1, 2**20)] = 512
     """Games that run side by side; each round comes to a position of each."""
-    actors: int = 0
+    actors: Annotated[int, Within(0, 10_000)] = 0
     """Actors that share the games and play while the network learns from the round before; 0 plays and learns in
     turn."""
     engine: str = "threads"

@@ -24,10 +24,9 @@ self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning
 Barto, "Reinforcement learning: an introduction", 2018, section 12.1 (the lambda-return).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -46,7 +45,7 @@ from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
-from ttt_envs.learning.settings import Result, check_sizes
+from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
 
 NAME = "alphazero"
 
@@ -58,69 +57,47 @@ _ILLEGAL = -1.0
 class Config(WithActors):
     """Settings of a run of AlphaZero; the defaults are tuned for one core."""
 
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **WithActors.RANGES,
-        "num_envs": (1, 2**20),
-        "simulations": (1, MOST_SIMULATIONS),
-        "simulations_final": (1, MOST_SIMULATIONS),
-        "considered": (1, 10**6),
-        "c_scale": (0.0, 1e6),
-        "buffer": (1, 10**9),
-        "warm_up": (1, 10**9),
-        "batch": (1, 2**24),
-        "reuse": (0.0, 1e6),
-        "learning_rate": (0.0, 1e6),
-        "weight_decay": (0.0, 1e6),
-        "td_lambda": (0.0, 1.0),
-        "horizon": (2, 10**6),
-        "opening_plies": (0, 10**6),
-        "opening_share": (0.0, 1.0),
-        "average": (0.0, 1.0),
-        "eval_simulations": (1, MOST_SIMULATIONS),
-        "save_every": (1, 10**15),
-    }
-
     UNIT: ClassVar[str] = "positions"
 
     out: Path = Path("runs/alphazero")
     """Run folder."""
-    simulations: int = 16
+    simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 16
     """Simulations of a search, to learn from."""
-    simulations_final: int | None = None
+    simulations_final: Annotated[int | None, Within(1, MOST_SIMULATIONS)] = None
     """Simulations at the end of the training, reached linearly; none keeps their number."""
-    considered: int = 16
+    considered: Annotated[int, Within(1, 10**6)] = 16
     """Actions that a search begins with."""
-    c_scale: float = 0.3
+    c_scale: Annotated[float, Within(0.0, 1e6)] = 0.3
     """The more, the more the improved policy follows the values found by the search; as of the agent `guided`."""
-    buffer: int = 600_000
+    buffer: Annotated[int, Within(1, 10**9)] = 600_000
     """Latest positions that are learned from."""
-    warm_up: int = 20_000
+    warm_up: Annotated[int, Within(1, 10**9)] = 20_000
     """Positions to collect before learning begins."""
-    batch: int = 1024
+    batch: Annotated[int, Within(1, 2**24)] = 1024
     """Positions in a gradient step."""
-    reuse: float = 2.0
+    reuse: Annotated[float, Within(0.0, 1e6)] = 2.0
     """Times that each position is learned from, on average."""
-    learning_rate: float = 2e-3
+    learning_rate: Annotated[float, Within(0.0, 1e6)] = 2e-3
     """Learning rate of AdamW, decreased linearly over --steps to a hundredth."""
-    weight_decay: float = 1e-4
+    weight_decay: Annotated[float, Within(0.0, 1e6)] = 1e-4
     """Weight decay of AdamW."""
-    td_lambda: float = 0.9
+    td_lambda: Share = 0.9
     """The value head's targets: 1 learns from how games end, 0 from the search's value of the next position."""
-    horizon: int = 64
+    horizon: Annotated[int, Within(2, 10**6)] = 64
     """Plies of a game that are kept; a longer game is learned from before its end, by the search's value then."""
-    opening_plies: int = 8
+    opening_plies: Annotated[int, Within(0, 10**6)] = 8
     """The most random plies that a game starts with; their number is drawn uniformly."""
-    opening_share: float = 0.6
+    opening_share: Share = 0.6
     """Share of the games that start with random plies."""
-    average: float = 0.005
+    average: Share = 0.005
     """Share by which the average of the networks, which plays, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
     residual: bool = True
     """A hidden layer as large as its input adds its input to its output."""
-    eval_simulations: int = 32
+    eval_simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 32
     """Simulations of the searches that are measured."""
-    save_every: int = 100_000
+    save_every: Steps = 100_000
     """Positions between two updates of the run folder."""
 
     def check(self) -> None:

@@ -23,10 +23,10 @@ reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hesse
 target network: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
 from ttt_envs.learning.nets import Net, load_net
 from ttt_envs.learning.opponents import Opponents
 from ttt_envs.learning.optimizers import adam
-from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
+from ttt_envs.learning.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
 from ttt_envs.wrappers.self_play import SeatGames
 
 NAME = "dqn"
@@ -52,51 +52,35 @@ NAME = "dqn"
 class Config(SelfPlay):
     """Settings of a DQN run; the defaults are tuned for one core."""
 
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **SelfPlay.RANGES,
-        "num_envs": (1, 2**20),
-        "buffer": (1, 10**9),
-        "warm_up": (1, 10**9),
-        "batch": (1, 2**24),
-        "updates": (1, 10**6),
-        "learning_rate": (0.0, 1e3),
-        "exploration": (0.0, 1.0),
-        "exploration_share": (0.0, 1.0),
-        "gamma": (0.0, 1.0),
-        "n_step": (1, 1000),
-        "target_share": (0.0, 1.0),
-        "save_every": (1, 10**15),
-    }
-
     out: Path = Path("runs/dqn")
     """Run folder."""
-    num_envs: int = 256
+    num_envs: Annotated[int, Within(1, 2**20)] = 256
     """Games that run side by side."""
-    buffer: int = 300_000
+    buffer: Annotated[int, Within(1, 10**9)] = 300_000
     """Latest decisions that are learned from."""
-    warm_up: int = 10_000
+    warm_up: Annotated[int, Within(1, 10**9)] = 10_000
     """Decisions to collect before learning begins."""
-    batch: int = 512
+    batch: Annotated[int, Within(1, 2**24)] = 512
     """Decisions in a gradient step."""
-    updates: int = 1
+    updates: Annotated[int, Within(1, 10**6)] = 1
     """Gradient steps for each decision in all games."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
     """Learning rate of Adam, decreased linearly over --steps to a tenth."""
-    exploration: float = 0.05
+    exploration: Share = 0.05
     """Share of random actions at the end; it decreases linearly from 1."""
-    exploration_share: float = 0.1
+    exploration_share: Share = 0.1
     """Share of --steps over which exploration decreases."""
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount factor for each decision."""
-    n_step: int = 3
+    n_step: Annotated[int, Within(1, 1000)] = 3
     """Decisions whose rewards a target sums up before it relies on the target network."""
-    target_share: float = 0.01
+    target_share: Share = 0.01
     """Share by which the target network moves to the online network at each gradient step."""
     double: bool = True
     """Let the online network choose the action that the target network values; else the target network does both."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
-    save_every: int = 100_000
+    save_every: Steps = 100_000
     """Decisions between two updates of the run folder."""
 
     def check(self) -> None:

@@ -25,11 +25,11 @@ multistage weight promotion, redundant encoding, and carousel shaping", IEEE Tra
 # mypy: disable-error-code="name-defined, no-untyped-def"
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -41,7 +41,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.settings import Result, Settings
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within
 
 NAME = "ntuple"
 
@@ -53,81 +53,123 @@ _GAMES = 500
 class Config(Settings):
     """Settings of a run; the defaults are tuned for one core."""
 
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
-        "learning_rate": (0.0, 1e3),
-        "gamma": (0.0, 1.0),
-        "decay": (0.0, 1.0),
-        "exploration": (0.0, 1.0),
-        "openings": (0, 10**6),
-        "opening_share": (0.0, 1.0),
-        "simple_share": (0.0, 1.0),
-        "depth": (1, MOST_PLIES),
-        "save_every": (1, 10**15),
-    }
-
     UNIT: ClassVar[str] = "plies"
 
     out: Path = Path("runs/ntuple")
     """Run folder."""
-    steps: int = 20_000_000
+    steps: Steps = 20_000_000
     """Plies to train on, those before --resume included."""
-    eval_every: int = 5_000_000
+    eval_every: Steps = 5_000_000
     """Plies between two measurements of score and regret."""
     prior: bool = False
     """Begin with the weights that the game's patterns suggest, not with zeros: it is as if their sum shaped the rewards
     (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""
-    learning_rate: float = 0.055
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 0.055
     """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
-    gamma: float = 1.0
+    gamma: Share = 1.0
     """Discount factor for each position that is learned from: below 1, sooner wins are worth more."""
-    decay: float = 0.5
+    decay: Share = 0.5
     """Lambda of TD(lambda): 0 learns from the next position alone, 1 from the end of the game alone."""
-    exploration: float = 0.1
+    exploration: Share = 0.1
     """Share of random moves."""
-    openings: int = 8
+    openings: Annotated[int, Within(0, 10**6)] = 8
     """Games begin with up to so many random plies."""
-    opening_share: float = 0.6
+    opening_share: Share = 0.6
     """Share of the games that begin with random plies."""
-    simple_share: float = 0.0
+    simple_share: Share = 0.0
     """Share of the games with one learner: the others win at once where they can, else move at random. Where several
     opponents keep a learner from winning it never learns how one wins."""
-    depth: int = 1
+    depth: Annotated[int, Within(1, MOST_PLIES)] = 1
     """Plies of alpha-beta search with which it is measured."""
-    save_every: int = 2_000_000
+    save_every: Steps = 2_000_000
     """Plies between two updates of the run folder."""
 
 
-def play(
-    prototype, room, seed, games, weights, errors, totals, settings, legal, joint, found, history, values, movers, free
-):
+class Learning(NamedTuple):
+    """How games are played and learned from; the fields are those settings of a run."""
+
+    learning_rate: float
+    gamma: float
+    decay: float
+    exploration: float
+    opening_share: float
+    openings: int
+    simple_share: float
+
+
+class Weights(NamedTuple):
+    """What is learned, float32 (patterns,) each: weights, sums of their errors and of the errors' sizes."""
+
+    weights: np.ndarray
+    errors: np.ndarray
+    totals: np.ndarray
+
+
+class Room(NamedTuple):
+    """Memory to play a game in.
+
+    Attributes:
+        states: (2,), the game, and what it would be after a move.
+        legal: bool (num_actions,).
+        joint: int64 (players,).
+        found: int64 (number,), patterns of a position.
+        history: int64 (plies, number), the patterns of each position of a game.
+        values: float64 (plies,), their values.
+        movers: int64 (plies,), who had moved.
+        free: bool (plies,), whether at random.
+    """
+
+    states: np.ndarray
+    legal: np.ndarray
+    joint: np.ndarray
+    found: np.ndarray
+    history: np.ndarray
+    values: np.ndarray
+    movers: np.ndarray
+    free: np.ndarray
+
+
+def room_for(game: Game, number: int) -> Room:
+    """Room for games with so many patterns in a position."""
+    longest = game.max_plies
+    return Room(
+        states=np.repeat(game.prototype, 2),
+        legal=np.zeros(game.num_actions, np.bool_),
+        joint=np.zeros(game.num_players, np.int64),
+        found=np.zeros(number, np.int64),
+        history=np.zeros((longest, number), np.int64),
+        values=np.zeros(longest),
+        movers=np.zeros(longest, np.int64),
+        free=np.zeros(longest, np.bool_),
+    )
+
+
+def play(prototype, games, seed, learning, learned, room):
     """Play games and learn from each; returns the number of plies.
 
     Args:
         prototype: states (1,), the record before a reset.
-        room: states (2,), to play in.
+        games: their number.
         seed: uint64, of all that is random.
-        games: number of games.
-        weights, errors, totals: float32 (patterns,): weights, sums of their errors and of the errors' sizes.
-        settings: float64 (7,): learning rate, gamma, lambda, share of random moves, share of games with an opening, the
-            most plies of that, and share of games with one learner.
-        legal: bool (num_actions,), joint: int64 (players,), found: int64 (number,), room to work.
-        history: int64 (plies, number), values: float64 (plies,), movers: int64 (plies,), free: bool (plies,): room for
-            a game's positions: patterns, values, who had moved, and whether at random.
+        learning: `Learning`.
+        learned: `Weights`, which change.
+        room: `Room`.
     """
-    rate, gamma, decay, exploration, share, openings, simple_share = settings
-    state, after = room[0], room[1]
+    rate, gamma, decay, exploration, share, openings, simple_share = learning
+    weights, errors, totals = learned
+    states, legal, joint, found, history, values, movers, free = room
+    state, after = states[0], states[1]
     players = joint.shape[0]
     # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
     back, stale = np.zeros(players), np.zeros(players, np.bool_)
     plies = 0
     for game in range(games):
         start = rng.fold(seed, game)
-        room[0] = prototype[0]
+        states[0] = prototype[0]
         reset(state, start)
         opening = np.int64(state["ply"])
         if unit(rng.fold(start, 1)) < share:
-            opening += rng.scale(rng.fold(start, 2), np.int64(openings) + 1)
+            opening += rng.scale(rng.fold(start, 2), openings + 1)
         learner = -1  # all are
         if unit(rng.fold(start, 0)) < simple_share:
             learner = rng.scale(rng.mix(rng.fold(start, 0)), players)
@@ -144,7 +186,7 @@ def play(
             else:
                 for action in range(legal.shape[0]):
                     if legal[action]:
-                        room[1] = room[0]
+                        states[1] = states[0]
                         joint[mover] = action
                         step(after, joint)
                         if after["done"]:
@@ -222,12 +264,12 @@ class Table(torch.nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        for name in ("weights", "errors", "totals"):
+        for name in Weights._fields:
             self.register_buffer(name, torch.zeros(size))
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The same memory as NumPy arrays, float32 (size,) each."""
-        return tuple(buffer.numpy() for buffer in self.buffers())
+    def arrays(self) -> Weights:
+        """The same memory as NumPy arrays."""
+        return Weights(**{name: buffer.numpy() for name, buffer in self.named_buffers()})
 
 
 def check_game(game: Game, prior: bool = False) -> None:
@@ -255,44 +297,24 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     patterns = game.patterns
     assert patterns is not None
     table = Table(patterns.size)
-    arrays = table.arrays()
+    learned = table.arrays()
     if config.prior:
         assert patterns.prior is not None
-        arrays[0][:] = patterns.prior()
+        learned.weights[:] = patterns.prior()
     start = checkpoint.restore(folder, {"table": table}) if config.resume else 0
     kernel = kernel_for(game.rules, patterns.find)
-    settings = np.array(
-        [
-            config.learning_rate,
-            config.gamma,
-            config.decay,
-            config.exploration,
-            config.opening_share,
-            config.openings,
-            config.simple_share,
-        ],
-        np.float64,
-    )
-    longest = game.max_plies
-    room = (
-        np.zeros(game.num_actions, np.bool_),
-        np.zeros(game.num_players, np.int64),
-        np.zeros(patterns.number, np.int64),
-        np.zeros((longest, patterns.number), np.int64),
-        np.zeros(longest),
-        np.zeros(longest, np.int64),
-        np.zeros(longest, np.bool_),
-    )
-    states = np.repeat(game.prototype, 2)
+    # Always of the same types, for which it is compiled: a setting such as 1.0 may be given as 1.
+    learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
+    room = room_for(game, patterns.number)
 
     def one_round(steps: int) -> int:
         """Play some games and learn from them; returns the plies. Their seeds depend on the steps before them."""
         seed = np.uint64(rng.fold(np.uint64(config.seed), np.uint64(steps)))
-        return int(kernel(game.prototype, states, seed, _GAMES, *arrays, settings, *room))
+        return int(kernel(game.prototype, _GAMES, seed, learning, learned, room))
 
     def network(steps: int) -> NTuples:
         info = NTuplesInfo(game.id, dict(game.options), patterns.size, patterns.number, steps)
-        return NTuples(info, arrays[0].copy())
+        return NTuples(info, learned.weights.copy())
 
     def write(path: Path, steps: int) -> None:
         """Write the weights."""

@@ -32,10 +32,9 @@ approach to reinforcement learning, quantal response equilibria, and two-player 
 theirs, the algorithm is not.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,7 +56,7 @@ from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.magnets import MagnetPolicy
 from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
 from ttt_envs.learning.opponents import Opponents
-from ttt_envs.learning.settings import Result, SelfPlay, check_sizes
+from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
 from ttt_envs.wrappers.sb3 import SB3SeatEnv
 
 NAME = "ppo"
@@ -70,49 +69,34 @@ MOST_DECISIONS = 10**7
 class Config(SelfPlay):
     """Settings of a PPO run; the defaults are tuned for one core."""
 
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **SelfPlay.RANGES,
-        "num_envs": (1, 10**6),
-        "rollout": (1, 10**6),
-        "batch": (2, 10**9),
-        "epochs": (1, 10**6),
-        "learning_rate": (0.0, 1e3),
-        "entropy": (0.0, 1e6),
-        "entropy_final": (0.0, 1e6),
-        "gamma": (0.0, 1.0),
-        "gae_lambda": (0.0, 1.0),
-        "magnet": (0.0, 1e6),
-        "magnet_rate": (0.0, 1.0),
-    }
-
     #: Every rollout.
     save_every: ClassVar[int] = 1
 
     out: Path = Path("runs/ppo")
     """Run folder."""
-    num_envs: int = 512
+    num_envs: Annotated[int, Within(1, 10**6)] = 512
     """Games that run side by side."""
-    rollout: int = 16
+    rollout: Annotated[int, Within(1, 10**6)] = 16
     """Decisions of the learner in each game between two updates."""
-    batch: int = 1024
+    batch: Annotated[int, Within(2, 10**9)] = 1024
     """Decisions in a gradient step."""
-    epochs: int = 2
+    epochs: Annotated[int, Within(1, 10**6)] = 2
     """Passes over each rollout."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
     """Learning rate of Adam."""
     anneal: bool = False
     """Decrease the learning rate to zero, linearly over --steps."""
-    entropy: float = 0.002
+    entropy: Annotated[float, Within(0.0, 1e6)] = 0.002
     """Weight of the entropy bonus. Where optimal play is mixed, self-play needs a large one, such as 0.2."""
-    entropy_final: float | None = None
+    entropy_final: Annotated[float | None, Within(0.0, 1e6)] = None
     """Weight of the entropy bonus at the end, approached linearly over --steps; None keeps it constant."""
-    magnet: float = 0.0
+    magnet: Annotated[float, Within(0.0, 1e6)] = 0.0
     """Weight of the divergence from the magnet, a slowly moving copy of the policy; 0 for none."""
-    magnet_rate: float = 0.05
+    magnet_rate: Share = 0.05
     """Share of the way to the policy that the magnet moves after each rollout."""
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount factor for each decision."""
-    gae_lambda: float = 0.95
+    gae_lambda: Share = 0.95
     """Lambda of generalised advantage estimation."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, of the policy and of the value network alike."""

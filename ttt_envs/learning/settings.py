@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import tyro
@@ -46,6 +46,17 @@ Options = Annotated[
 """Options of a game: name=value on the command line; a dict in Python."""
 
 
+class Within(NamedTuple):
+    """The lowest and the highest value of a setting, as metadata of its type; whole numbers if both are."""
+
+    low: float
+    high: float
+
+
+Share = Annotated[float, Within(0.0, 1.0)]
+Steps = Annotated[int, Within(1, 10**15)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Settings of a training run that do not depend on the method."""
@@ -56,44 +67,33 @@ class Settings:
     )
     #: What the method counts as a step.
     UNIT: ClassVar[str] = "decisions"
-    #: The lowest and the highest value of a setting.
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "steps": (1, 10**15),
-        "seed": (0, 2**32 - 1),
-        "seeds": (1, 1000),
-        "eval_every": (1, 10**15),
-        "eval_games": (2, 10**7),
-        "regret_games": (0, 10**7),
-        "exploitability_every": (0, 10**15),
-        "exploitability_starts": (2, 10**7),
-    }
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
     options: Options = field(default_factory=dict)
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
-    steps: int = 3_000_000
+    steps: Steps = 3_000_000
     """Steps to train for, those before --resume included; the learner's decisions, or positions where it says so."""
     out: Path = Path("runs/training")
     """Run folder."""
     resume: bool = False
     """Continue the run in the folder. Settings that are not given are those of the run."""
-    seed: int = 0
+    seed: Annotated[int, Within(0, 2**32 - 1)] = 0
     """Seed of all random numbers."""
-    seeds: int = 1
+    seeds: Annotated[int, Within(1, 1000)] = 1
     """Number of seeds to train with, from --seed on, one after the other, each in OUT/seed-K; ends with a summary."""
-    eval_every: int = 500_000
+    eval_every: Steps = 500_000
     """Steps between two measurements of score and regret."""
     eval_agents: Agents = ("random", "greedy")
     """Agents that the score is measured against."""
-    eval_games: int = 200
+    eval_games: Annotated[int, Within(2, 10**7)] = 200
     """Games played against each of them for a score, shared out over the seats."""
-    regret_games: int = 0
+    regret_games: Annotated[int, Within(0, 10**7)] = 0
     """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle."""
-    exploitability_every: int = 0
+    exploitability_every: Annotated[int, Within(0, 10**15)] = 0
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
-    exploitability_starts: int = 20
+    exploitability_starts: Annotated[int, Within(2, 10**7)] = 20
     """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
@@ -102,12 +102,16 @@ class Settings:
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        noted = get_type_hints(type(self), include_extras=True)
         for name, kind in get_type_hints(type(self)).items():
-            if get_origin(kind) is not ClassVar and not _is_a(getattr(self, name), kind):
-                raise TypeError(f"{name} must be of type {inspect.formatannotation(kind)}, not {getattr(self, name)!r}")
-        for name, (low, high) in self.RANGES.items():
-            if getattr(self, name) is not None:
-                within(low, high, **{name: getattr(self, name)})
+            if get_origin(kind) is ClassVar:
+                continue
+            value = getattr(self, name)
+            if not _is_a(value, kind):
+                raise TypeError(f"{name} must be of type {inspect.formatannotation(kind)}, not {value!r}")
+            for each in getattr(noted[name], "__metadata__", ()):
+                if isinstance(each, Within) and value is not None:
+                    within(*each, **{name: value})
         if self.seed + self.seeds > 2**32:
             raise ValueError(f"seed + seeds must be at most {2**32:,}")
         if self.wandb is not None and find_spec("wandb") is None:
@@ -157,21 +161,13 @@ class Settings:
 class SelfPlay(Settings):
     """Settings of a learner that has one seat of each game, against opponents that are drawn for the others."""
 
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
-        "self_weight": (0.0, 1.0),
-        "past_weight": (0.0, 1.0),
-        "past": (1, 10**6),
-        "snapshot_every": (1, 10**15),
-    }
-
-    self_weight: float = 0.6
+    self_weight: Share = 0.6
     """Share of games against the current self."""
-    past_weight: float = 0.2
+    past_weight: Share = 0.2
     """Share of games against past snapshots, once there are any."""
-    past: int = 6
+    past: Annotated[int, Within(1, 10**6)] = 6
     """Number of snapshots to play against at a time, spread evenly over the past."""
-    snapshot_every: int = 200_000
+    snapshot_every: Steps = 200_000
     """Decisions between two snapshots."""
     opponents: Agents = ("random",)
     """Agents that play the remaining share of the games."""

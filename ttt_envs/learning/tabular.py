@@ -22,10 +22,9 @@ Source: Watkins and Dayan, "Q-learning", Machine Learning 1992; with the sign of
 a framework for multi-agent reinforcement learning", ICML 1994.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from ttt_envs.agents.tabular import FILE, Table, TabularAgent, features_of, load
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.settings import Result, Settings
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within
 
 NAME = "tabular"
 
@@ -46,31 +45,21 @@ class Config(Settings):
     """Settings of tabular Q-learning."""
 
     UNIT: ClassVar[str] = "positions"
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **Settings.RANGES,
-        "num_envs": (1, 2**20),
-        "learning_rate": (0.0, 1.0),
-        "exploration": (0.0, 1.0),
-        "gamma": (0.0, 1.0),
-        "limit": (1, 10**8),
-        "save_every": (1, 10**15),
-    }
-
     out: Path = Path("runs/tabular")
     """Run folder."""
-    num_envs: int = 64
+    num_envs: Annotated[int, Within(1, 2**20)] = 64
     """Games that run side by side."""
-    learning_rate: float = 0.2
+    learning_rate: Share = 0.2
     """Share by which a number moves to what came of the action, decreased linearly over --steps to a hundredth."""
-    exploration: float = 0.2
+    exploration: Share = 0.2
     """Share of random actions."""
-    gamma: float = 1.0
+    gamma: Share = 1.0
     """Discount factor for each ply."""
     blocks: tuple[str, ...] = ()
     """Blocks of the observation that the table tells apart; all by default."""
-    limit: int = 1_000_000
+    limit: Annotated[int, Within(1, 10**8)] = 1_000_000
     """Rows that the table may have; a game that has more observations is refused."""
-    save_every: int = 500_000
+    save_every: Steps = 500_000
     """Positions between two updates of the run folder."""
 
 

@@ -30,10 +30,9 @@ et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choi
 1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -52,7 +51,7 @@ from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import OPTIMIZERS
-from ttt_envs.learning.settings import Result, check_sizes
+from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
 
 NAME = "value_learning"
 
@@ -62,42 +61,25 @@ class Config(WithActors):
     """Settings of a run of value learning; the defaults are tuned for one core."""
 
     UNIT: ClassVar[str] = "positions"
-    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
-        **WithActors.RANGES,
-        "num_envs": (1, 2**20),
-        "buffer": (1, 10**9),
-        "warm_up": (1, 10**9),
-        "batch": (1, 2**24),
-        "updates": (1, 10**6),
-        "learning_rate": (0.0, 1e6),
-        "exploration": (0.0, 1.0),
-        "gamma": (0.0, 1.0),
-        "average": (0.0, 1.0),
-        "policy_weight": (0.0, 1e6),
-        "iterations": (1, 10**6),
-        "worlds": (0, 10**6),
-        "save_every": (1, 10**15),
-    }
-
     out: Path = Path("runs/value")
     """Run folder."""
-    buffer: int = 200_000
+    buffer: Annotated[int, Within(1, 10**9)] = 200_000
     """Latest positions that are learned from; where players choose at once, each player's view counts."""
-    warm_up: int = 10_000
+    warm_up: Annotated[int, Within(1, 10**9)] = 10_000
     """Positions to collect before learning begins."""
-    batch: int = 1024
+    batch: Annotated[int, Within(1, 2**24)] = 1024
     """Positions in a gradient step."""
-    updates: int | None = None
+    updates: Annotated[int | None, Within(1, 10**6)] = None
     """Gradient steps a round; None: 1, or 8 where players choose at once."""
-    learning_rate: float = 2e-3
+    learning_rate: Annotated[float, Within(0.0, 1e6)] = 2e-3
     """Learning rate, decreased linearly over --steps to a hundredth."""
     optimizer: str = "adam"
     """adam or muon; a step of muon takes longer, and learns more where the network is large."""
-    exploration: float | None = None
+    exploration: Annotated[float | None, Within(0.0, 1.0)] = None
     """Share of random actions in the games that are learned from; None: 0.1, or 0.5 where players choose at once."""
-    gamma: float = 1.0
+    gamma: Share = 1.0
     """Discount factor for each ply."""
-    average: float = 0.005
+    average: Share = 0.005
     """Share by which the average of the networks, which plays and makes the targets, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
@@ -106,16 +88,16 @@ class Config(WithActors):
     precision: str = "highest"
     """Precision of matrix products: highest (float32), or medium, by bfloat16 where the processor has such instructions
     (AMX): twice as fast."""
-    policy_weight: float = 0.1
+    policy_weight: Annotated[float, Within(0.0, 1e6)] = 0.1
     """Where players choose at once: weight of the policy's loss, beside 1 for the value's."""
-    iterations: int = 150
+    iterations: Annotated[int, Within(1, 10**6)] = 150
     """Where players choose at once: iterations of regret matching+ in each matrix game."""
     extend: bool = False
     """Where players choose at once: look one ply further where after them one player decides alone; without a discount
     for that ply."""
-    worlds: int = 0
+    worlds: Annotated[int, Within(0, 10**6)] = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
-    save_every: int = 100_000
+    save_every: Steps = 100_000
     """Positions between two updates of the run folder."""
 
     def check(self) -> None:
