@@ -163,11 +163,18 @@ def _import(entry: str) -> Callable[..., "Game"]:
 def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
     try:
         # With the types, because True, 1 and 1.0 are one key, and not one option.
-        return _made(make, tuple((name, type(value), value) for name, value in sorted(options.items())))
+        given = {**_defaults(make), **options}
+        return _made(make, tuple((name, type(value), value) for name, value in sorted(given.items())))
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         return make(**options)
+
+
+def _defaults(make: Callable[..., "Game"]) -> dict[str, Any]:
+    """What the options are that are not given."""
+    parameters = inspect.signature(make).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
@@ -49,11 +49,11 @@ class Block:
         return int(np.prod(self.shape))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Clicks:
     """A game's function `clicks`, which can rely on its arguments."""
 
-    game: "Game"
+    game: "Game" = field(compare=False)
     clicks: Callable[[Any, int], tuple[str, ...]]
 
     def __call__(self, state: Any, action: int) -> tuple[str, ...]:
@@ -70,9 +70,12 @@ class _Clicks:
         raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {game!r}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Game:
     """One game with its options settled. Make one with `ttt_envs.load`.
+
+    Games are equal that have the same id, version, options and kernels. `dataclasses.replace` gives a game with other
+    facts, which is equal to none without them. A game is pickled as its factory, its options and what was replaced.
 
     Attributes:
         id: its name in the registry.
@@ -113,6 +116,8 @@ class Game:
             itself, with the same players, actions and masks. In the other positions something of the match is decided,
             such as who begins the next round. None where a game is no match.
         factory: called with the options, gives this game again.
+        version: raised when the rules change so that results are no longer comparable.
+        ranges: the range of each field by name, as the prototype's dtype declares it.
         same_play: options that make no difference to agents: they choose how a game starts, or its length, which
             an observation tells, or nothing reads them here. Each with `...` if an agent made with any value plays with
             every other, or else with the value whose games have all starts, with which it must be made.
@@ -122,7 +127,6 @@ class Game:
         text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
         invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
-        ranges: the range of each field by name; None for those declared with the prototype's dtype.
         make_symmetries: gives the board's symmetries, the identity left out or not.
         rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
@@ -160,7 +164,6 @@ class Game:
     clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
     invariants: Invariants | None = None
-    ranges: Mapping[str, Range] | None = None
     current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
     make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
@@ -170,12 +173,25 @@ class Game:
     chance_at_start_only: bool = False
     make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
     same_play: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+    _source: "Game | None" = None
+    ranges: Mapping[str, Range] = field(init=False)
+    _replaced: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        ranges = ranges_of(self.prototype.dtype) if self.ranges is None else dict(self.ranges)
-        object.__setattr__(self, "ranges", MappingProxyType(ranges))
+        # `replace` hands on the game that the factory made.
+        source = self._source or self
+        given = [each.name for each in fields(self) if each.init and each.name != "_source"]
+        names = tuple(name for name in given if not _same(getattr(self, name), getattr(source, name)))
+        object.__setattr__(self, "_source", source)
+        object.__setattr__(self, "_replaced", names)
+        # A dtype declares the ranges of its fields until it is made plain.
+        ranges = ranges_of(self.prototype.dtype)
+        declared = MappingProxyType(dict(ranges)) if ranges or source is self else source.ranges
+        object.__setattr__(self, "ranges", declared)
         # One game serves all environments of a process: nobody may write to what it gives.
-        object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
+        if source is self or self.prototype is not source.prototype:
+            object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
         if self.clicks is not None:  # a replaced game has the function of the one before inside its own
             clicks = self.clicks.clicks if isinstance(self.clicks, _Clicks) else self.clicks
             object.__setattr__(self, "clicks", _Clicks(self, clicks))
@@ -189,9 +205,31 @@ class Game:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
+    @property
+    def replaced(self) -> dict[str, Any]:
+        """What differs from the game that the factory made, by the names of attributes."""
+        values = {name: getattr(self, name) for name in self._replaced}
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Game):
+            return self is other
+        mine, theirs = self.replaced, other.replaced
+        return (
+            (self.id, self.version, self.rules) == (other.id, other.version, other.rules)
+            and self.options == other.options
+            and mine.keys() == theirs.keys()
+            and all(_same(value, theirs[name]) for name, value in mine.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.version, self.rules, *self.options, *self._replaced))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # A game is its factory and its options: kernels and tables do not travel.
-        return _remake, (self.factory, dict(self.options))
+        # Kernels and tables do not travel, but what was replaced.
+        source = self._source
+        assert source is not None
+        return _remake, (source.factory, dict(source.options), self.replaced)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
@@ -457,8 +495,14 @@ def _plain(name: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in ("to", "and")) or tuple(words)
 
 
-def _remake(factory: Callable[..., Game], options: dict[str, Any]) -> Game:
-    return factory(**options)
+def _same(one: Any, other: Any) -> bool:
+    """Whether two attributes are the same; an array is the same as itself alone."""
+    return one is other or (type(one) is type(other) and not isinstance(one, np.ndarray) and one == other)
+
+
+def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dict[str, Any]) -> Game:
+    game = factory(**options)
+    return replace(game, **replaced) if replaced else game
 
 
 def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:

@@ -102,7 +102,7 @@ def in_groups(games: Iterable[Replayed], plies: int) -> Iterator[list[Replayed]]
     room = plies
     for each in games:
         first = first or each.game
-        if each.game is not first and (each.game.id, each.game.options) != (first.id, first.options):
+        if each.game != first:
             raise ValueError(
                 f"{each.record.place}: a game of {each.game!r} among those of {first!r}: a data set is of one game "
                 "with one set of options"
