@@ -29,7 +29,7 @@ HOSTILE = (
     "hostile_package.hostile:Name:a=b",
     "registered",
     "registered:a=b",
-    *(f"{name}:{{folder}}" for name in ("network", "lookahead", "guided", "tabular", "alphabeta")),
+    *(f"{name}:{{folder}}" for name in ("network", "lookahead", "guided", "tabular", "solved", "alphabeta")),
     "network:path={folder},average=true",
     "network:",
     "network:path=",
@@ -163,7 +163,7 @@ def test_every_agent_states_what_it_reaches():
         }
         assert texts - {"name" if name == "trained" else ""} == set(reaches), name
         stated.add(name)
-    assert stated == {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:16])}
+    assert stated == {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:17])}
 
 
 def test_a_class_does_not_inherit_that_it_is_harmless(monkeypatch):

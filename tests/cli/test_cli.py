@@ -546,6 +546,7 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "lookahead",
         "guided",
         "tabular",
+        "solved",
         "program",
         "isolated",
         "llm",

@@ -13,7 +13,8 @@ from policies import random_policy
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core import jit
+from ttt_envs.agents.solved import read_policy
+from ttt_envs.core import jit, known
 from ttt_envs.evaluation import solve
 from ttt_envs.solvers import cfr, sequence, tree
 
@@ -372,7 +373,7 @@ def test_report_and_files(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "Exploitability" in shown
     assert str(tmp_path / "out") in shown.replace("\n", "")
-    names = ["exploitability.csv", "exploitability.png", "policy.npz", "report.md", "results.json"]
+    names = ["exploitability.csv", "exploitability.png", "policy.safetensors", "report.md", "results.json"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     header, *rows = (tmp_path / "out" / "exploitability.csv").read_text().splitlines()
     assert header == "iteration,seconds,exploitability,nash_conv,best_response_0,best_response_1,expected"
@@ -392,30 +393,6 @@ def test_report_and_files(tmp_path, capsys):
     assert "![exploitability.png](exploitability.png)" in text
     with pytest.raises(FileExistsError):
         solve(KUHN, iterations=1, out=tmp_path / "out")
-
-
-def test_a_saved_policy_is_the_same(kuhn, solved, tmp_path):
-    path = tmp_path / "policy.npz"
-    sequence.save_policy(path, kuhn, solved.average(), iterations=2000)
-    again = sequence.load_policy(path, kuhn)
-    assert all((a == b).all() for a, b in zip(again, solved.average(), strict=True))
-    with np.load(path, allow_pickle=False) as file:
-        assert json.loads(str(file["facts"])) == {"game": "toy_kuhn", "options": {}, "iterations": 2000}
-    with pytest.raises(ValueError, match=r"is no policy for Game\('toy_coin'"):
-        sequence.load_policy(path, tree.walk(toy_coin.make(tosses=0)))
-    with pytest.raises(FileNotFoundError):
-        sequence.load_policy(tmp_path / "missing.npz", kuhn)
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file.items())
-    for wrong in (np.nan, 2.0, -0.5):
-        changed = np.full_like(arrays["probabilities_0"], wrong)
-        np.savez_compressed(path, **{**arrays, "probabilities_0": changed})
-        with pytest.raises(ValueError, match=r"policy\.npz is damaged: it must have a probability for each action"):
-            sequence.load_policy(path, kuhn)
-    for content in (b"", b"no zip", path.read_bytes()[:200]):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"policy\.npz is damaged, or"):
-            sequence.load_policy(path, kuhn)
 
 
 def test_it_stops_at_the_target():
@@ -482,11 +459,11 @@ def test_an_interrupt_keeps_what_is_done(monkeypatch, tmp_path):
     solver = cfr.Solver(tree.walk(ttt_envs.load("tic_tac_match", **SMALL)))
     solver.run(24)
     assert result["points"][-1]["exploitability"] == solver.exploitability().value
-    kept = sequence.load_policy(tmp_path / "policy.npz", solver.tree)
-    assert all((a == b).all() for a, b in zip(kept, solver.average(), strict=True))
+    kept, _ = read_policy(tmp_path)
+    assert all((a.probabilities == b[1:]).all() for a, b in zip(kept, solver.average(), strict=True))
 
 
-@pytest.mark.parametrize(("owner", "name", "number"), [(cfr._Learner, "learn", 2), (tree, "_look", 2)])
+@pytest.mark.parametrize(("owner", "name", "number"), [(cfr._Learner, "learn", 2), (known, "show", 2)])
 def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name, number):
     interrupt_at(monkeypatch, owner, name, number)
     with pytest.raises(KeyboardInterrupt, match="nothing is written"):

@@ -62,6 +62,7 @@ AGENTS: dict[str, str] = {
     "lookahead": "ttt_envs.agents.network:Lookahead",
     "guided": "ttt_envs.agents.search.guided:Guided",
     "tabular": "ttt_envs.agents.tabular:TabularAgent",
+    "solved": "ttt_envs.agents.solved:Solved",
     "program": "ttt_envs.agents.external.program:Program",
     "isolated": "ttt_envs.agents.external.isolated:Isolated",
     "llm": "ttt_envs.agents.external.llm:LanguageModel",

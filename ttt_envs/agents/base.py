@@ -74,6 +74,7 @@ class Agent:
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
             rounding: what holds for one such position holds for all.
+        remembers: True if it answers by `View.known`, so that whoever plays with it must keep account of that.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
         takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
         reaches: parameters that name an agent or a file, "agent" or "file". Such a class says with it that apart from
@@ -84,6 +85,7 @@ class Agent:
     name: str = "agent"
     plays: ClassVar[Mapping[str, bool]] = {}
     equivariant: bool = False
+    remembers: bool = False
     interactive: ClassVar[bool] = False
     takes_rest: ClassVar[str] = ""
     reaches: ClassVar[Mapping[str, Literal["agent", "file"]] | None] = None
@@ -165,6 +167,7 @@ class Around(Agent):
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
             )
         self.agent = agent
+        self.remembers = agent.remembers
 
     def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
         """Tell the other agent: int64 (k,), float32 (k,)."""

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ttt_envs.core import known
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game, explain
 from ttt_envs.core.illegal import IllegalAction
@@ -48,6 +49,7 @@ class LiveGame:
         start = game.prototype.copy()
         game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)
         self.states = [start]
+        self._shown: list[np.ndarray] = []
         self.actions: list[tuple[int, ...]] = []
         self.waiting: dict[int, int] = {}
         self.rounds: list[int] = []
@@ -124,7 +126,7 @@ class LiveGame:
     def take_back(self, ply: int) -> None:
         """Return to the position after `ply` plies; what was chosen since is forgotten. IndexError for other plies."""
         self._position(ply)
-        del self.states[ply + 1 :], self.actions[ply:]
+        del self.states[ply + 1 :], self.actions[ply:], self._shown[ply + 1 :]
         self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
 
     def last_decision(self, players: Sequence[int]) -> int | None:
@@ -140,7 +142,9 @@ class LiveGame:
         Raises TypeError or ValueError for what is no player, IndexError for other plies.
         """
         players = check_players(player, 1, self.game.num_players)
-        return View.unchecked(self.game, self._position(ply), players, self._seeds)
+        position = self._position(ply)
+        digests = self._digests(self.ply if ply is None else ply)
+        return View.unchecked(self.game, position, players, self._seeds, known=digests[:, players[0]])
 
     def ended_round(self, ply: int) -> np.ndarray | None:
         """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""
@@ -148,6 +152,17 @@ class LiveGame:
             return None
         joint = np.array(self.actions[ply - 1])
         return self.game.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
+
+    def _digests(self, ply: int) -> np.ndarray:
+        """What the players know in the position after `ply` plies: uint64 (1, players, 2), see `core.known`."""
+        while len(self._shown) <= ply:
+            before = len(self._shown)
+            digests = self._shown[-1].copy() if before else known.begin(1, self.game.num_players)
+            if before:
+                known.note(digests, np.array([self.actions[before - 1]], np.int64))
+            known.show(self.game, self.states[before], digests)
+            self._shown.append(digests)
+        return self._shown[ply]
 
     @property
     def _seeds(self) -> np.ndarray:

@@ -26,12 +26,15 @@ class View:
         games: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at random,
             for agents that keep something from one decision to the next; None if these positions are no such games.
             See `Agent.games_over`.
+        known: uint64 (n, 2), digests of all that the players were shown and have done, see `ttt_envs.core.known`; None
+            where nobody kept account of it. It is kept for agents that ask for it, see `Agent.remembers`.
     """
 
     game: Game
     players: np.ndarray
     seeds: np.ndarray
     games: np.ndarray | None
+    known: np.ndarray | None
     _states: np.ndarray
     _watching: bytes
 
@@ -59,6 +62,7 @@ class View:
         seeds: np.ndarray,
         *,
         games: np.ndarray | None = None,
+        known: np.ndarray | None = None,
         copy: bool = True,
     ) -> "View":
         """A view of states and players that are known to be good: others may crash the process.
@@ -68,6 +72,8 @@ class View:
         view: View = object.__new__(cls)
         copied = states.copy() if copy else np.ascontiguousarray(states)
         view._fill(game, copied, np.array(players, np.int64), seeds, games)
+        if known is not None:
+            vars(view).update(known=read_only(known))
         return view
 
     def _fill(
@@ -90,6 +96,7 @@ class View:
             players=np.ndarray(players.shape, np.int64, watching),
             seeds=read_only(seeds),
             games=None if games is None else read_only(games),
+            known=None,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -149,7 +156,10 @@ class View:
         Raises TypeError or ValueError for anything else.
         """
         rows = check_rows(rows, np.arange(len(self)))
-        return self._part(self.game, self._states[rows], rows)
+        part = self._part(self.game, self._states[rows], rows)
+        if self.known is not None:
+            vars(part).update(known=read_only(self.known[rows]))
+        return part
 
     def current_round(self) -> tuple[np.ndarray, "View"]:
         """The positions in which a round is being played, int64 (k,), and these rounds, each as a game by itself.

@@ -11,7 +11,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.solvers.tree import absorb_rows
+from ttt_envs.core.known import absorb_rows
 
 # Nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000

@@ -10,10 +10,6 @@ A *policy* here is a pair of float64 (sequences,), the probability of the last a
 information set, 1 for sequence 0. A *plan* is the product of these along each sequence.
 """
 
-import io
-import json
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.agents.solved import Side, write_policy
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
-from ttt_envs.storage.files import write_whole
 
 #: One information set: the sequence that leads to it, and its own sequences, first, first + 1, ... in order of actions.
 SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])
@@ -94,14 +90,15 @@ class Tree:
 
     def views(self, player: int, seed: int = 0, chunk: int = CHUNK) -> Iterator[View]:
         """Views of all information sets of `player`, in order, some at a time; `seed` is for the agents' draws."""
-        states = self.players[player].states
+        states, digests = self.players[player].states, self.players[player].digests
         for first in range(0, len(states), chunk):
             some = states[first : first + chunk]
             seeds = np.empty(len(some), np.uint64)
             rng.fold_rows(
                 np.full(len(some), seed, np.uint64), np.arange(first, first + len(some), dtype=np.uint64), seeds
             )
-            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, copy=False)
+            known = digests[first : first + chunk]
+            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, known=known, copy=False)
 
     def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """A policy from each player's table, float64 (information sets, num_actions)."""
@@ -224,51 +221,9 @@ def _spread(mine: Decisions, values: np.ndarray) -> np.ndarray:
 
 
 def save_policy(path: Path, found: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
-    """Write a policy as .npz, whole or not at all: numbers and text alone, nothing that could run when it is loaded.
-
-    For each player p the file has, one row an information set, `digests_p` (what the player knows there, see
-    `ttt_envs.solvers.tree`), `plies_p` and `counts_p` (of its actions), and, one entry an action of a set, `actions_p`
-    and `probabilities_p`. `facts` is JSON: the game, its options, and the facts given here.
-    """
-    given = {"game": found.game.id, "options": dict(found.game.options), **facts}
-    arrays: dict[str, Any] = {"facts": np.array(json.dumps(given))}
-    for player, (mine, part) in enumerate(zip(found.players, policy, strict=True)):
-        arrays |= {
-            f"digests_{player}": mine.digests,
-            f"plies_{player}": mine.plies,
-            f"counts_{player}": mine.sets["count"],
-            f"actions_{player}": mine.actions[1:],
-            f"probabilities_{player}": part[1:],
-        }
-    data = io.BytesIO()
-    np.savez_compressed(data, **arrays)
-    write_whole(path, data.getvalue())
-
-
-def load_policy(path: Path, found: Tree) -> tuple[np.ndarray, np.ndarray]:
-    """A policy of the same game by `save_policy`; raises FileNotFoundError, or ValueError for a wrong file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        both = [[arrays[f"{name}_{player}"] for name in ("digests", "actions", "probabilities")] for player in (0, 1)]
-    except FileNotFoundError:
-        raise
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise ValueError(f"{path} is damaged, or holds no policy ({error})") from None
-    parts = []
-    for mine, (digests, actions, probabilities) in zip(found.players, both, strict=True):
-        if not (np.array_equal(digests, mine.digests) and np.array_equal(actions, mine.actions[1:])):
-            raise ValueError(f"{path} is no policy for {found.game!r}: its information sets are others")
-        if probabilities.shape != actions.shape or not ((probabilities >= 0) & (probabilities <= 1)).all():
-            raise ValueError(f"{path} is damaged: it must have a probability for each action")
-        parts.append(np.concatenate([[1.0], probabilities]))
-    return parts[0], parts[1]
+    """Write a policy as `solved:PATH` plays it, whole or not at all; `facts`: for JSON, such as its exploitability."""
+    sides = [
+        Side(mine.digests, mine.sets["count"], mine.actions[1:], part[1:])
+        for mine, part in zip(found.players, policy, strict=True)
+    ]
+    write_policy(path, found.game, sides, facts)

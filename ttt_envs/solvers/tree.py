@@ -10,10 +10,9 @@
 Only the current ply is kept while the tree is walked; the result is the sequence form (see
 `ttt_envs.solvers.sequence`).
 
-**Information sets** are those of perfect recall: two positions are in the same one if all observations and masks that
-the player was shown, at every ply, whoever acted, and all their own actions were the same. A digest of 128 bits stands
-for these; that two different histories share one is as unlikely as one in 2**128 for each pair. Players who act at once
-choose one after the other, without seeing the other's choice.
+**Information sets** are those of perfect recall: two positions are in the same one if the player was shown and has done
+the same in both, see `ttt_envs.core.known`. Players who act at once choose one after the other, without seeing the
+other's choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core import jit, rng
+from ttt_envs.core import jit, known
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
@@ -33,8 +32,6 @@ LIMIT = 10_000_000
 
 # A pair of players' rewards that adds up to more is no rounding of float32.
 _ROUNDING = 1e-6
-
-_OTHER = np.uint64(0xD6E8FEB86659FD93)
 
 
 class TooLarge(ValueError):
@@ -120,12 +117,11 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
         raise ValueError(f"only games of two players can be solved by their tree; {game!r} has {game.num_players}")
     within(1, MOST, limit=limit)
     probabilities, states = chance_of(game).starts()
-    start = np.broadcast_to(rng.fold(0, 0), (len(states), 2, 2)).copy()
-    here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), start)
+    here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), known.begin(len(states), 2))
     players, ends = (_Sets(), _Sets()), _Ends(game)
     here, ply, positions = ends.take(here), 0, len(states)
     while len(here):
-        masks = _look(game, here)
+        masks = known.show(game, here.states, here.digest)
         choices = np.maximum(masks.sum(axis=2), 1)
         coming = int(choices.prod(axis=0).sum())
         if positions + coming > limit:
@@ -153,22 +149,6 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
     return Tree(game, ends.settle(players), positions, ends.count, ply)
 
 
-def _look(game: Game, here: _Ply) -> np.ndarray:
-    """Add what both players observe in all positions; returns the masks of both, bool (2, n, num_actions)."""
-    masks = np.empty((2, len(here), game.num_actions), np.bool_)
-    seen = np.empty((min(len(here), CHUNK), game.observation_size), np.int8)
-    for first in range(0, len(here), CHUNK):
-        states = here.states[first : first + CHUNK]
-        for player in (0, 1):
-            who, mask = np.full(len(states), player), masks[player, first : first + CHUNK]
-            game.loops.mask_rows(states, who, mask)
-            game.loops.observe_rows(states, who, seen[: len(states)])
-            digest = here.digest[first : first + CHUNK, player]
-            absorb_rows(digest, seen[: len(states)].view(np.uint8))
-            absorb_rows(digest, mask.view(np.uint8))
-    return masks
-
-
 def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> Iterator[_Ply]:
     """The successors of the positions, a part at a time."""
     masks = masks[:, some]
@@ -184,8 +164,7 @@ def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequ
         for player in (0, 1):
             acts = actions[:, player] >= 0
             sequence[acts, player] = (firsts[player][row] + ranks[part, player])[acts]
-            done = np.ascontiguousarray(actions[:, player : player + 1]).view(np.uint8)
-            absorb_rows(digest[:, player], done)
+        known.note(digest, actions)
         owner, chance, states = chance_of(game).outcomes(here.states[row], np.maximum(actions, 0))
         yield _Ply(states, here.chance[row[owner]] * chance, sequence[owner], digest[owner])
 
@@ -241,20 +220,6 @@ class _Ends:
 
 def _joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, dtype)
-
-
-@jit.kernel
-def absorb_rows(digests, rows):  # type: ignore[no-untyped-def]
-    """Let each digest, uint64 (n, 2), take in a row of `rows`, uint8 (n, k)."""
-    for i in range(rows.shape[0]):
-        first, second, word = digests[i, 0], digests[i, 1], np.uint64(0)
-        for k in range(rows.shape[1]):
-            word = word << np.uint64(8) | np.uint64(rows[i, k])
-            if k % 8 == 7 or k == rows.shape[1] - 1:
-                first = rng.mix(first ^ word)
-                second = rng.mix(second ^ rng.mix(word ^ _OTHER))
-                word = np.uint64(0)
-        digests[i, 0], digests[i, 1] = first, second
 
 
 @jit.kernel

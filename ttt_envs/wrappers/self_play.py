@@ -8,6 +8,7 @@ import numpy as np
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game, explain
 from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, derive_rows, scale
 from ttt_envs.core.state import SIMULTANEOUS
@@ -70,6 +71,7 @@ class SeatGames:
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._agents: dict[int, Actor] = {}
+        self._known: Known | None = None  # what the players know, for opponents who go by it
         self._next_key = 0
         self.seats = np.zeros(self.n, np.int64)
         self._opponents = np.full(self.n, -1)
@@ -115,6 +117,9 @@ class SeatGames:
                 self._next_key += 1
             keys.append(known[0])
         self._pool = np.array(keys)
+        if self._known is None and any(getattr(agent, "remembers", False) for agent in pool):
+            # Games under way keep their opponents, who do not ask for it.
+            self._known = Known(self.game, self.n)
         self._chances = np.cumsum(chances / chances.sum())
 
     def opponent_of(self, i: int) -> Actor:
@@ -170,6 +175,8 @@ class SeatGames:
                 self.seats[rows] = self.seat
             self._started[rows] += 1
             self.lengths[rows] = 0
+            if self._known is not None:
+                self._known.begin(rows)
             draws = np.empty(len(rows), np.uint64)
             derive_rows(self.batch.episode_seeds[rows], int(Purpose.OPPONENT), draws)
             drawn = np.searchsorted(self._chances, draws / 2.0**64, side="right")
@@ -245,13 +252,18 @@ class SeatGames:
         joint[seat] = action
         acting = self._acting_one()
         while True:
+            if self._known is not None:
+                self._known.show(self._rows, states)
             others = [player for player in acting if player != seat]
             if others:
                 given, own = states, seeds
                 if len(others) > 1:  # asked together, as in `_complete`
                     given, own = states.repeat(len(others)), seeds.repeat(len(others))
-                view = View.unchecked(self.game, given, np.array(others), own, copy=False)
+                known = None if self._known is None else self._known.digests[0, others]
+                view = View.unchecked(self.game, given, np.array(others), own, known=known, copy=False)
                 joint[others] = self._checked(opponent, view)
+            if self._known is not None:
+                self._known.note(self._rows, joint[None])
             self.game.loops.step_one(states, 0, joint)
             if states["done"][0]:
                 break
@@ -300,14 +312,20 @@ class SeatGames:
 
     def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Add the others' choices to `joint` int64 (n, players), and step these games."""
+        if self._known is not None:
+            self._known.show(rows, self.batch.states[rows])
         games, players = acting_players(self.game, self.batch.states, rows)
         others = players != self.seats[games]
         games, players = games[others], players[others]
         for key in np.unique(self._opponents[games]):
             mine = self._opponents[games] == key
             at, by = games[mine], players[mine]
-            view = View.unchecked(self.game, self.batch.states[at], by, self.batch.episode_seeds[at], copy=False)
+            states, seeds = self.batch.states[at], self.batch.episode_seeds[at]
+            known = None if self._known is None else self._known.digests[at, by]
+            view = View.unchecked(self.game, states, by, seeds, known=known, copy=False)
             joint[at, by] = self._checked(self._agents[int(key)], view)
+        if self._known is not None:
+            self._known.note(rows, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
 
 

@@ -20,14 +20,17 @@ import numpy as np
 
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.view import Actor
+from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import forfeit
 from ttt_envs.wrappers.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.wrappers.self_play import first_seat
 
 #: What happens to a player whose answers name no legal action.
 INVALID = ("forfeit", "random")
+
+_FIRST = np.zeros(1, np.int64)
 
 
 class TextGame:
@@ -70,6 +73,7 @@ class TextGame:
         self._opponent, self._seat = opponent, seat
         self._rules = bool(rules)
         self._batch = Batch(game, 1)
+        self._known = Known(game, 1) if getattr(self._opponent, "remembers", False) else None
         self._live = False
         self._turn = 0  # the seat of this game, if they alternate: counted on from the first one
         # The players who are still to choose in this position, the choices, and the answers that were refused.
@@ -88,6 +92,8 @@ class TextGame:
         self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
         self._live = True
+        if self._known is not None:
+            self._known.begin(_FIRST)
         self._begin()
 
     def observe(self) -> tuple[int, str]:
@@ -135,7 +141,7 @@ class TextGame:
         self._pending.pop(0)
         self._refused, self._tries = "", 0
         if not self._pending:
-            self._batch.step(self._joint)
+            self._step()
             self._begin()
         return not self._pending, info
 
@@ -185,14 +191,24 @@ class TextGame:
             self._pending = []
             if self._batch.states["done"][0]:
                 return
-            acting = acting_players(self.game, self._batch.states, np.zeros(1, np.int64))[1].tolist()
+            if self._known is not None:
+                self._known.show(_FIRST, self._batch.states)
+            acting = acting_players(self.game, self._batch.states, _FIRST)[1].tolist()
             self._pending = [player for player in acting if self.seat in (None, player)]
             for player in acting:
                 if player not in self._pending and self._opponent is not None:
-                    self._joint[0, player] = self._opponent.act(self._batch.view(player))[0]
+                    by, known = np.array([player]), None if self._known is None else self._known.digests[:, player]
+                    view = View.unchecked(self.game, self._batch.states, by, self._batch.episode_seeds, known=known)
+                    self._joint[0, player] = self._opponent.act(view)[0]
             if self._pending:
                 return
-            self._batch.step(self._joint)
+            self._step()
+
+    def _step(self) -> None:
+        """Play what all have chosen."""
+        if self._known is not None:
+            self._known.note(_FIRST, self._joint)
+        self._batch.step(self._joint)
 
     def _asked(self) -> int:
         """The player who is to answer; RuntimeError if there is none."""

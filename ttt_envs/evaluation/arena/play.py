@@ -17,6 +17,7 @@ from ttt_envs.agents.base import AgentFailed, Fault
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game, explain
 from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.known import Known
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import forfeit
@@ -290,6 +291,7 @@ def _play_chunk(
     failures: list[Failure] = []
     before = [dict(agent.counts()) for agent in agents]
     numbers = np.random.default_rng().integers(2**53, size=(n, players))  # of each player's game: they show nothing
+    known = Known(game, n) if any(agent.remembers for agent in agents) else None
     told = [a for a, agent in enumerate(agents) if type(agent).games_over is not Agent.games_over]
     for _ in range(game.max_plies + 1):
         rows = np.flatnonzero(~states["done"])
@@ -300,10 +302,15 @@ def _play_chunk(
         joint = np.full((n, players), -1)
         offenders: dict[int, list[int]] = {}
         at, by = acting_players(game, states, rows)
+        if known is not None:
+            known.show(rows, states[rows])
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
             games = numbers[at[mine], by[mine]]
-            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], games=games, copy=False)
+            knows = None if known is None else known.digests[at[mine], by[mine]]
+            view = View.unchecked(
+                game, states[at[mine]], by[mine], seeds[at[mine]], games=games, known=knows, copy=False
+            )
             started = time.perf_counter()
             joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
             took = time.perf_counter() - started
@@ -326,6 +333,8 @@ def _play_chunk(
         rows = rows[~states["done"][rows]]
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
+        if known is not None:
+            known.note(rows, played)
         moves[rows] = digest(moves[rows], played)
         steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
         for k in set(kept_states) & set(rows.tolist()):

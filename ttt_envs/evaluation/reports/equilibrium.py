@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.agents.solved import FILE
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.reports.progress import Work
@@ -58,7 +59,7 @@ class SolveReport(Report):
 
     verb, title, unit = "solve", "Equilibrium by CFR+", "iterations"
     files = (
-        *("report.md", "results.json", "exploitability.csv", "policy.npz"),
+        *("report.md", "results.json", "exploitability.csv", FILE),
         *(("exploitability.png",) if find_spec("matplotlib") else ()),
     )
 
@@ -120,7 +121,7 @@ class SolveReport(Report):
         """Write the policy, the curve, and report.md."""
         last = self.points[-1]
         facts = {"iterations": last.iteration, "exploitability": last.exploitability}
-        sequence.save_policy(folder / "policy.npz", self.tree, self.policy, **facts)
+        sequence.save_policy(folder / FILE, self.tree, self.policy, **facts)
         names = [each.name for each in fields(Point)]
         rows = [",".join(str(getattr(each, name)) for name in names) for each in self.points]
         write_whole(folder / "exploitability.csv", "\n".join([",".join(names), *rows]) + "\n")
@@ -171,7 +172,7 @@ def solve(
         target: stop once the exploitability, in units of reward, is not above this.
         limit: positions of the game's tree at most.
         out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and
-            policy.npz; nothing is written without one.
+            policy.safetensors; nothing is written without one.
         quiet: no progress bar.
 
     Raises:

@@ -1,0 +1,148 @@
+"""The agent that plays what `ttt solve` has found: it is measured, plays whole games, and refuses other games."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_coin
+import toy_kuhn
+from safetensors.numpy import load_file
+
+import ttt_envs
+from ttt_envs import agents, evaluation
+from ttt_envs.agents.solved import Solved
+from ttt_envs.core.live import LiveGame
+from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+KUHN = toy_kuhn.make()
+
+#: Choices at once and chance in mid-game; the teller has 128 times as many information sets as different observations.
+COIN = toy_coin.make(tosses=2)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """Game -> the report of its solver, whose folder has the policy."""
+    folder = tmp_path_factory.mktemp("solved")
+    return {
+        game.id: evaluation.solve(game, iterations=each, out=folder / game.id, quiet=True)
+        for game, each in ((KUHN, 300), (COIN, 30))
+    }
+
+
+def load(report):
+    """The agent of a report."""
+    return agents.load(f"solved:{report.folder}")
+
+
+@pytest.mark.parametrize("game", [KUHN, COIN], ids=["kuhn", "coin"])
+def test_its_exploitability_is_that_of_the_solver(solved, game):
+    report = solved[game.id]
+    found = evaluation.exploitability(game, [load(report)], quiet=True).measurements[0]
+    last = report.points[-1]
+    assert 1e-6 < last.exploitability < 0.1
+    assert found.exploitability == pytest.approx(last.exploitability, rel=1e-9)
+    assert found.best_responses == pytest.approx((last.best_response_0, last.best_response_1), rel=1e-9)
+    assert found.expected == pytest.approx(last.expected, rel=1e-9)
+    assert found.samples == 0
+
+
+@pytest.mark.parametrize("game", [KUHN, COIN], ids=["kuhn", "coin"])
+def test_it_plays_whole_games_in_both_seats(solved, game):
+    """What it answers in the middle of a game is the policy of the information set that the tree has there."""
+    report = solved[game.id]
+    agent, tree = load(report), report.tree
+    sets = [{key.tobytes(): k for k, key in enumerate(mine.digests)} for mine in tree.players]
+    tables = [tree.table(player, report.policy[player]) for player in (0, 1)]
+    asked = []
+
+    class Watched(Solved):
+        def act(self, view):
+            for i, player in enumerate(view.players):
+                asked.append((tables[player][sets[player][view.known[i].tobytes()]], self.policy(view.take([i]))[0]))
+            return super().act(view)
+
+    watched = Watched(agent.path)
+    played = play_games(game, [watched, agents.load("random")], [0, 1], game_seeds(0, 50))
+    assert played.rewards.shape == (50, 2)
+    play_games(game, [agents.load("random"), watched], [0, 1], game_seeds(1, 50))
+    assert len(asked) > 100
+    assert all((a == b).all() for a, b in asked)
+
+
+def test_it_is_an_opponent_everywhere(solved):
+    agent = load(solved["toy_coin"])
+    for other in (agent, agents.load(f"mixed:solved:{agent.path},random=0.5")):
+        env = ttt_envs.make_single(COIN, opponent=other)
+        for seed in range(10):
+            observation, _ = env.reset(seed=seed)
+            over = False
+            while not over:
+                observation, _, over, _, _ = env.step(int(np.flatnonzero(observation["action_mask"])[0]))
+        several = ttt_envs.make_vec(COIN, 8, opponent=[other, agents.load("random")])
+        observation, _ = several.reset(seed=0)
+        for _ in range(20):
+            observation, *_ = several.step(observation["action_mask"].argmax(axis=1))
+        text = ttt_envs.make_text(COIN, opponent=other)
+        for seed in range(4):
+            text.reset(seed=seed)
+            over = False
+            while not over:
+                over, _ = text.step(text.legal[0])
+
+
+def test_a_live_game_tells_it_what_was_seen(solved):
+    agent = load(solved["toy_coin"])
+    live = LiveGame.begin(COIN, seed=3)
+    while not live.over:
+        for player in live.asked():
+            live.choose(player, int(agent.act(live.view(player))[0]))
+    first = [live.view(player, 0).known for player in range(2)]
+    again = LiveGame(COIN, live.episode_seed, live.actions)
+    assert (again.view(0, 1).known == live.view(0, 1).known).all()
+    live.take_back(0)
+    assert all((live.view(player).known == before).all() for player, before in enumerate(first))
+    live.choose(0, live.legal(0)[1])
+    live.choose(1, live.legal(1)[1])
+    assert live.over or agent.act(live.view(live.asked()[0])) is not None
+
+
+def test_it_refuses_other_games_and_views_without_a_memory(solved):
+    agent = load(solved["toy_coin"])
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*'tosses': 2.*, not of .*tosses=1"):
+        agent.check(toy_coin.make(tosses=1))
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of Game\('toy_kuhn'"):
+        evaluation.exploitability(KUHN, [agent], quiet=True)
+    with pytest.raises(ValueError, match=r"which this view does not tell: it plays whole games"):
+        agent.act(ttt_envs.Batch(COIN, 2, seed=0).view(0))
+
+
+def test_wrong_files_are_refused(solved, tmp_path):
+    good = Path(solved["toy_kuhn"].folder) / "policy.safetensors"
+    with pytest.raises(FileNotFoundError, match=r"no policy at .*nowhere"):
+        Solved(tmp_path / "nowhere")
+    path = tmp_path / "p.safetensors"
+    facts, arrays = read_tensors(good, "ttt-envs policy 1")
+    assert arrays["probabilities_0"].dtype == load_file(good)["probabilities_0"].dtype == np.float64
+    assert (facts["game"], facts["options"], facts["iterations"]) == ("toy_kuhn", {}, 300)
+    wrong = {
+        "a probability for each": {"probabilities_0": np.full_like(arrays["probabilities_0"], np.nan)},
+        "add up to 1": {"probabilities_1": arrays["probabilities_1"] / 2},
+        "shapes and types": {"actions_0": arrays["actions_0"].astype(np.int64)},
+        "not those of its actions": {"counts_0": arrays["counts_0"] + np.int32(1)},
+        "two entries": {"digests_0": arrays["digests_0"] * np.uint64(0)},
+    }
+    for words, changed in wrong.items():
+        write_tensors(path, "ttt-envs policy 1", facts, {**arrays, **changed})
+        with pytest.raises(BadTensorFile, match=rf"p\.safetensors is damaged .*{words}"):
+            Solved(path)
+    np.savez(tmp_path / "policy.npz", **arrays)
+    for content in (b"", b"no file", good.read_bytes()[:200], (tmp_path / "policy.npz").read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(BadTensorFile, match="damaged, or was not written by this library"):
+            Solved(path)
+    changed = {**arrays, "digests_0": arrays["digests_0"] + np.uint64(1)}
+    write_tensors(path, "ttt-envs policy 1", facts, changed)
+    with pytest.raises(BadTensorFile, match="it was made by other rules"):
+        play_games(KUHN, [Solved(path)], [0, 0], game_seeds(0, 1))

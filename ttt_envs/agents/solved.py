@@ -1,0 +1,154 @@
+"""Policies of solved games, their files, and the agent that plays by one."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import options_then
+from ttt_envs.core.view import View
+from ttt_envs.storage.files import existing
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+FORMAT = "ttt-envs policy 1"
+
+#: Name of the policy's file in the folder that `ttt solve` writes.
+FILE = "policy.safetensors"
+
+# Probabilities of one information set that add up to 1 but for rounding.
+_ROUNDING = 1e-6
+
+
+class Side(NamedTuple):
+    """One player's policy in m information sets.
+
+    Attributes:
+        digests: uint64 (m, 2), what the player knows in each; see `ttt_envs.core.known`.
+        counts: int32 (m,), how many actions each has, at least 1.
+        actions: int32 (counts.sum(),), the actions of the first set, then those of the second, ...
+        probabilities: float64 (counts.sum(),), of these actions.
+    """
+
+    digests: np.ndarray
+    counts: np.ndarray
+    actions: np.ndarray
+    probabilities: np.ndarray
+
+
+def write_policy(path: Path, game: Game, sides: Sequence[Side], facts: Mapping[str, Any]) -> None:
+    """Write the policy of both players, whole or not at all; `facts`: for JSON, beside the game and its options."""
+    given = {"game": game.id, "options": dict(game.options), **facts}
+    arrays = {f"{name}_{player}": each for player, side in enumerate(sides) for name, each in side._asdict().items()}
+    write_tensors(path, FORMAT, given, arrays)
+
+
+def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
+    """The policy of a file by `write_policy`, and its facts; raises FileNotFoundError or BadTensorFile."""
+    path = existing(path, "policy")
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(f"no policy at {path}; `ttt solve` writes one")
+    facts, arrays = read_tensors(path, FORMAT)
+    try:
+        if not isinstance(facts["game"], str) or not isinstance(facts["options"], dict):
+            raise TypeError("game must be a text, and options names with values")
+        sides = [Side(*(arrays[f"{name}_{player}"] for name in Side._fields)) for player in range(2)]
+        for side in sides:
+            _check(side)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise BadTensorFile(f"{path} is damaged ({type(error).__name__}: {error})") from None
+    return sides, facts
+
+
+def _check(side: Side) -> None:
+    """Raise ValueError for arrays that are no policy."""
+    sets, entries = len(side.digests), len(side.actions)
+    shapes = ((sets, 2), (sets,), (entries,), (entries,))
+    dtypes = (np.uint64, np.int32, np.int32, np.float64)
+    if tuple(each.shape for each in side) != shapes or any(a.dtype != b for a, b in zip(side, dtypes, strict=True)):
+        raise ValueError("its arrays are not of the shapes and types of a policy")
+    if (side.counts < 1).any() or side.counts.sum(dtype=np.int64) != entries or (side.actions < 0).any():
+        raise ValueError("its information sets are not those of its actions")
+    if not ((side.probabilities >= 0) & (side.probabilities <= 1)).all():
+        raise ValueError("it must have a probability for each action")
+    if sets and np.abs(np.add.reduceat(side.probabilities, _starts(side.counts)) - 1).max() > _ROUNDING:
+        raise ValueError("the probabilities of an information set must add up to 1")
+    if len(np.unique(side.digests[:, 0])) < sets:
+        raise ValueError("it has two entries for one information set")
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    """Where the entries of each set begin, int64 (m,)."""
+    return np.cumsum(counts, dtype=np.int64) - counts
+
+
+class Solved(Agent):
+    """Plays the policy that `ttt solve` has written: near an equilibrium of a small game, in both seats.
+
+    It answers by all that the player was shown and has done since the game began, so it plays whole games: in
+    tournaments, as an opponent in environments, and on the page.
+    """
+
+    name = "solved"
+    reaches = {"path": "file"}
+    remembers = True
+
+    def __init__(self, path: str | Path) -> None:
+        """Load the policy.
+
+        Args:
+            path: the folder that `ttt solve` has written, or its file policy.safetensors.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadTensorFile: the file is damaged, or no policy.
+        """
+        self.path = path
+        sides, self.facts = read_policy(Path(path))
+        self._sides = []
+        for side in sides:
+            order = np.argsort(side.digests[:, 0])
+            self._sides.append((side, side.digests[order], order, _starts(side.counts)))
+        self._fits: Game | None = None
+
+    def check(self, game: Game) -> None:
+        """Raise BadTensorFile unless the policy is of this game with these options."""
+        super().check(game)
+        made: Mapping[str, Any] = self.facts["options"]
+        if self.facts["game"] == game.id:
+            try:
+                made = options_then(game.factory, made)
+            except (TypeError, ValueError) as error:
+                raise BadTensorFile(f"{self.path} is of no {game.id} of this version: {error}") from None
+        if self.facts["game"] != game.id or dict(made) != dict(game.options):
+            raise BadTensorFile(
+                f"{self.path} is a policy of {self.facts['game']} with options {dict(made)}, not of {game!r}"
+            )
+        if any((side.actions >= game.num_actions).any() for side, *_ in self._sides):
+            raise BadTensorFile(f"{self.path} is damaged: it has actions that {game!r} has not")
+        self._fits = game
+
+    def policy(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions). Raises BadTensorFile for another game, ValueError for a view without `known`."""
+        if self._fits is not view.game:
+            self.check(view.game)
+        if view.known is None:
+            raise ValueError(
+                f"agent {self.name} answers by all that its player was shown since the game began, which this view "
+                "does not tell: it plays whole games, in tournaments and as an opponent"
+            )
+        out = np.zeros((len(view), view.game.num_actions))
+        for player, (side, digests, order, starts) in enumerate(self._sides):
+            rows = np.flatnonzero((view.players == player) & view.masks.any(axis=1))
+            asked = view.known[rows]
+            place = np.searchsorted(digests[:, 0], asked[:, 0])
+            if (place == len(digests)).any() or (digests[place] != asked).any():
+                raise BadTensorFile(f"{self.path} lacks a position of {view.game!r}: it was made by other rules")
+            sets = order[place]
+            counts = side.counts[sets]
+            entries = np.arange(counts.sum()) + np.repeat(starts[sets] - _starts(counts), counts)
+            out[np.repeat(rows, counts), side.actions[entries]] = side.probabilities[entries]
+        return out
