@@ -1,6 +1,7 @@
-"""`ttt ladder`: one verb that shows a ladder, places an agent on it, and calibrates it."""
+"""`ttt ladder`, `ttt rungs` and `ttt calibrate`: an agent is placed on a ladder, which is shown, and made."""
 
 import json
+import re
 
 import pytest
 
@@ -15,28 +16,28 @@ def toy(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
 
 
-CALIBRATE = ["ladder", "toy_coin", "--calibrate", "--games", "24"]
-TABLE = ["--table", "runs/ladder/ladder.json"]
+CALIBRATE = ["calibrate", "toy_coin", "--games", "24"]
+TABLE = ["--table", "runs/calibrate/ladder.json"]
 
 
 def test_calibrate_place_and_show(tmp_path, capsys):
     assert cli.main([*CALIBRATE, "--rungs", "random", "greedy"]) == 0
     assert cli.main(["ladder", "toy_coin", "--agent", "greedy:samples=2", *TABLE, "--games", "30"]) == 0
-    data = json.loads((tmp_path / "runs" / "ladder-2" / "results.json").read_text())
+    data = json.loads((tmp_path / "runs" / "ladder" / "results.json").read_text())
     assert (data["games_played"], data["agent"], data["reached"]) == (30, "greedy:samples=2", False)
     assert data["command"].startswith(
-        "ttt ladder toy_coin --agent greedy:samples=2 --table runs/ladder/ladder.json --games 30"
+        "ttt ladder toy_coin --agent greedy:samples=2 --table runs/calibrate/ladder.json --games 30"
     )
     capsys.readouterr()
-    assert cli.main(["ladder", "toy_coin", *TABLE]) == 0
+    assert cli.main(["rungs", *TABLE]) == 0
     printed = capsys.readouterr().out
-    made = json.loads((tmp_path / "runs" / "ladder" / "ladder.json").read_text())["made"]
+    made = json.loads((tmp_path / "runs" / "calibrate" / "ladder.json").read_text())["made"]
     assert made["command"] in printed
     assert "1  greedy" in printed
     assert "2  random" in printed
     # The command that a ladder names makes it again.
     assert cli.main([*made["command"].split()[1:], "--out", "again"]) == 0
-    first, again = ((tmp_path / name / "ladder.json").read_text() for name in ("runs/ladder", "again"))
+    first, again = ((tmp_path / name / "ladder.json").read_text() for name in ("runs/calibrate", "again"))
     assert json.loads(first)["pairs"] == json.loads(again)["pairs"]
 
 
@@ -53,13 +54,13 @@ def test_more_games_go_on_from_fewer(tmp_path):
 
 def test_rungs_of_a_table_are_run_only_if_they_are_named(tmp_path, capsys):
     assert cli.main([*CALIBRATE, "--rungs", "random", "greedy"]) == 0
-    path, ran = tmp_path / "runs" / "ladder" / "ladder.json", tmp_path / "ran"
+    path, ran = tmp_path / "runs" / "calibrate" / "ladder.json", tmp_path / "ran"
     (tmp_path / "mine.py").write_text("open('ran', 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n")
     table = json.loads(path.read_text())
     for agent in ("mine.py:Mine", "mixed:mine.py:Mine,random=0.1"):
         table["rungs"][0]["agent"] = agent
         path.write_text(json.dumps(table))
-        assert cli.main(["ladder", "toy_coin", *TABLE]) == 0  # it is shown
+        assert cli.main(["rungs", *TABLE]) == 0  # it is shown
         words = ["ladder", "toy_coin", "--agent", "greedy:samples=2", *TABLE, "--games", "8"]
         assert cli.main(words) == 2
         said = capsys.readouterr().err
@@ -82,18 +83,28 @@ def test_names_in_the_pairs_of_a_calibration_are_not_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--calibrate", "--agent", "random"], "--calibrate makes a ladder and --agent uses one"),
-        (["--calibrate", "--target", "30"], "--target does not go with --calibrate"),
-        (["--agent", "random", "--rungs", "greedy"], "--rungs does not go with --agent, unless there is a --table"),
-        (["--calibrate", "--resume"], "--resume needs --out"),
-        (["--calibrate", "--resume", "--out", "nothing"], "no calibration to resume at nothing"),
-        (["--calibrate", "--rungs", "random"], "at least 2 agents must be given, not 1"),
-        (["--agent", "random"], "comes with no ladder; `ttt ladder toy_coin --calibrate` makes one"),
-        (["--agent", "random", "--table", "missing.json"], "no ladder at missing.json"),
-        (["--agent", "random", "--target", "0"], "target must be a number from 1 to 10,000, not 0"),
-        ([], "comes with no ladder"),
+        (["calibrate", "toy_coin", "--resume"], "--resume needs --out"),
+        (["calibrate", "toy_coin", "--resume", "--out", "nothing"], "no calibration to resume at nothing"),
+        (["calibrate", "toy_coin", "--rungs", "random"], "at least 2 agents must be given, not 1"),
+        (["ladder", "toy_coin", "--agent", "random"], "comes with no ladder; `ttt calibrate toy_coin` makes one"),
+        (["ladder", "toy_coin", "--agent", "random", "--table", "missing.json"], "no ladder at missing.json"),
+        (
+            ["ladder", "toy_coin", "--agent", "random", "--target", "0"],
+            "target must be a number from 1 to 10,000, not 0",
+        ),
+        (["ladder", "toy_coin", "--agent", "random", "--rungs", "greedy"], "rungs are named again for a table"),
+        (["rungs", "toy_coin"], "comes with no ladder"),
+        (["rungs", "toy_coin", *TABLE], "a --table names its game and its options itself"),
+        (["rungs", "--option", "tosses=1"], "--option belongs to a game"),
     ],
 )
 def test_wrong_lines(words, message, capsys):
-    assert cli.main(["ladder", "toy_coin", *words]) == 2
+    assert cli.main(words) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["ladder", "ladders", "rungs", "calibrate"])
+def test_no_option_belongs_to_one_use_of_a_verb(verb, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([verb, "--help"])
+    assert re.search(r"\b(With|Without) --", capsys.readouterr().out) is None

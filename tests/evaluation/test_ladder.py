@@ -208,7 +208,7 @@ def test_a_ladder_is_read_as_it_was_written(table, toy):
     ladder = rungs.read(table)
     assert json.loads(table.read_text()) == ladder.json()
     assert rungs.read(table).digest == ladder.digest
-    assert ladder.made["command"].startswith("ttt ladder toy_coin --rungs random")
+    assert ladder.made["command"].startswith("ttt calibrate toy_coin --rungs random")
     assert set(ladder.rungs) == set(RUNGS)
     assert ladder.elo[ladder.rungs.index("random")] == 0
     assert (np.diff(ladder.elo) >= 0).all()
@@ -254,7 +254,7 @@ def test_a_ladder_of_another_game_is_refused(table):
 
 
 def test_a_game_without_a_ladder(toy):
-    with pytest.raises(ValueError, match="comes with no ladder; `ttt ladder toy_coin --calibrate` makes one"):
+    with pytest.raises(ValueError, match="comes with no ladder; `ttt calibrate toy_coin` makes one"):
         evaluation.ladder("toy_coin", "random")
 
 
@@ -288,7 +288,7 @@ def test_shipped_ladders(path):
     assert len(ladder.pairs) == len(ladder) * (len(ladder) - 1) // 2, "all rungs have played each other"
     for name in ladder.rungs:
         ttt_envs.agents.load(name)
-    assert ladder.made["command"].startswith(f"ttt ladder {game.id} --rungs")
+    assert ladder.made["command"].startswith(f"ttt calibrate {game.id} --rungs")
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def toys(monkeypatch, tmp_path):
 
 
 def test_an_agent_is_placed_in_every_game(toys, tmp_path, capsys):
-    assert cli.main(["ladder", "all", "--agent", "greedy:samples=2", "--games", "8", "--out", "x"]) == 0
+    assert cli.main(["ladders", "--agent", "greedy:samples=2", "--games", "8", "--out", "x"]) == 0
     printed = capsys.readouterr().out
     assert "bare is left out: Game('bare', " in printed
     found = {path.name: json.loads((path / "results.json").read_text()) for path in (tmp_path / "x").glob("t*")}
@@ -66,7 +66,7 @@ def test_an_agent_is_placed_in_every_game(toys, tmp_path, capsys):
 
 
 def test_all_ladders_are_shown(toys, capsys):
-    assert cli.main(["ladder", "all"]) == 0
+    assert cli.main(["rungs"]) == 0
     printed = capsys.readouterr().out
     assert "toy_coin" in printed
     assert "three" in printed
@@ -95,17 +95,13 @@ def test_an_interrupt_keeps_what_is_done(toys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["all", "--calibrate"], "--calibrate is for one game and does not go with all"),
-        (["all", "--agent", "random", "--table", "x.json"], "--table is for one game"),
-        (["all", "--agent", "random", "--option", "tosses=2"], "--option is for one game"),
-        (["toy_coin", "--agent", "random", "--workers", "2"], "--workers goes with all"),
-        (["all", "--agent", "mcts"], "agent 'mcts' has a place in no game: toy_coin: agent mcts plays only games"),
-        (["all", "--agent", "radnom"], "did you mean 'random'"),
-        (["all", "--agent", "human", "--workers", "2"], "a person plays in this process"),
+        (["--agent", "mcts"], "agent 'mcts' has a place in no game: toy_coin: agent mcts plays only games"),
+        (["--agent", "radnom"], "did you mean 'random'"),
+        (["--agent", "human", "--workers", "2"], "a person plays in this process"),
     ],
 )
 def test_wrong_lines(toys, words, message, capsys):
-    assert cli.main(["ladder", *words]) == 2
+    assert cli.main(["ladders", *words]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -144,7 +140,7 @@ class Sent:
 def test_a_process_that_is_killed_loses_its_game_alone(toys, monkeypatch, capsys):
     monkeypatch.setattr(ladders, "_Process", Sent)
     monkeypatch.setattr(ladders.connection, "wait", lambda connections: connections[:1])
-    words = ["ladder", "all", "--agent", "greedy:samples=2", "--games", "8", "--workers", "2", "--out", "x"]
+    words = ["ladders", "--agent", "greedy:samples=2", "--games", "8", "--workers", "2", "--out", "x"]
     assert cli.main(words) == 2
     printed = capsys.readouterr().out
     assert "three is lost: its process ended: killed by SIGKILL" in printed

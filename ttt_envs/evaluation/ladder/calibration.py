@@ -4,7 +4,7 @@
 
     report = evaluation.calibrate("some_game", games=100, out="runs/ladder")
 
-The same on the command line: `ttt ladder some_game --calibrate --games 100 --out runs/ladder`.
+The same on the command line: `ttt calibrate some_game --games 100 --out runs/ladder`.
 
 Rungs that are not given are chosen. The candidates follow from what can play the game: random and greedy, tree search
 with growing budgets, and the oracle and shipped agents with growing shares of random actions. In a survey each plays
@@ -260,7 +260,7 @@ class CalibrationReport(Report):
 
     ladder: Ladder
 
-    verb, title = "ladder", "Calibration of a ladder"
+    verb, title = "calibrate", "Calibration of a ladder"
     files = ("report.md", "results.json", "ladder.json", PAIRS)
 
     def facts(self) -> list[str]:
@@ -335,7 +335,6 @@ def calibrate(
     """
     settings = Settings(calibrate, locals())
     seed = settings["seed"] = settled(seed)
-    settings["calibrate"] = True
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(1.0, 1e4, spacing=SPACING if spacing is None else spacing)
     within(0.0, 1e6, slowest=slowest)

@@ -1,7 +1,7 @@
 """A ladder: fixed opponents of one game, from random to best play, with what they scored against each other.
 
 A game's ladders are the JSON files in the folder `ladders` beside its module, one for each set of options that has one;
-`ttt ladder GAME --calibrate` makes such a file. A ladder's version fixes its rungs, their ratings and the covariance of
+`ttt calibrate GAME` makes such a file. A ladder's version fixes its rungs, their ratings and the covariance of
 these, so that ratings of different people are on one scale.
 
 The model is that of `ttt_envs.evaluation.reports.ratings`: rung i scores against rung j with probability
@@ -360,7 +360,7 @@ def find(game: Game) -> Ladder:
         return max(fitting, key=lambda ladder: ladder.version)
     others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in found)
     known = f"; it has one with {others}" if others else ""
-    raise ValueError(f"{game!r} comes with no ladder{known}; `ttt ladder {game.id} --calibrate` makes one")
+    raise ValueError(f"{game!r} comes with no ladder{known}; `ttt calibrate {game.id}` makes one")
 
 
 def read(path: str | Path) -> Ladder:

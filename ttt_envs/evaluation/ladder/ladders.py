@@ -5,7 +5,7 @@
     found = evaluation.ladders("greedy", minutes=2, workers=2, out="runs/greedy")
     print(found.places["some_game"].rating, found.left_out)
 
-The same on the command line: `ttt ladder all --agent greedy --minutes 2 --workers 2`. Each game is played with its
+The same on the command line: `ttt ladders --agent greedy --minutes 2 --workers 2`. Each game is played with its
 default options and has a folder with the report of `evaluation.ladder`. Several workers are processes that have a game
 each; they change no result.
 """
@@ -189,7 +189,7 @@ def overview() -> Table:
         ends = f"{each.elo[0]:.0f} to {each.elo[-1]:.0f}"
         rows.append([game_id, str(each.version), str(len(each)), ends, f"±{widest:.0f}", str(games), each.rungs[-1]])
     header = ["game", "version", "rungs", "Elo", "at most", "games", "the strongest"]
-    note = "Elo of the rungs, with the widest half width of their 95 % intervals. `ttt ladder GAME` shows one of them."
+    note = "Elo of the rungs, with the widest half width of their 95 % intervals. `ttt rungs GAME` shows one of them."
     return Table("Ladders", header, rows, note)
 
 

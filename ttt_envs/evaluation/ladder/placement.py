@@ -279,6 +279,8 @@ def ladder(
     found = find(game) if table is None else read(table)
     if not found.is_of(game):
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
+    if table is None and rungs:
+        raise ValueError("rungs are named again for a table of your own: there is no table")
     if table is not None:
         check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
     settings["agent"] = lineup.names[0]
