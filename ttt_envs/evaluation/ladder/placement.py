@@ -273,14 +273,14 @@ def ladder(
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(1.0, 1e4, target=target)
     within(0.0, 1e6, minutes=0 if minutes is None else minutes, pace=0 if pace is None else pace)
+    if table is None and rungs:
+        raise ValueError("rungs are named again for a table of your own: there is no table")
     game = resolve(game, options)
     seated = arrangements(game)
     lineup = line_up(game, [agent])
     found = find(game) if table is None else read(table)
     if not found.is_of(game):
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
-    if table is None and rungs:
-        raise ValueError("rungs are named again for a table of your own: there is no table")
     if table is not None:
         check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
     settings["agent"] = lineup.names[0]
