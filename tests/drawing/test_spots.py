@@ -1,5 +1,7 @@
 """Spots lie where the picture shows what they name."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,10 @@ from ttt_envs.drawing.frame import MARK_COLOURS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.testing.clicks import check_clicks
-from ttt_envs.testing.positions import random_play
+from ttt_envs.testing.positions import positions, random_play
+
+#: The fills of what can be chosen now.
+LIT = {COLOURS["open"][0], COLOURS["card_open"][0]}
 
 CARDS = ("red", "blue", "yellow", "green")
 
@@ -72,3 +77,38 @@ def test_the_place_that_is_clicked_last_is_where_the_piece_appears(game_id: str)
                 assert max(boxes, key=lambda name: new[name] - old[name]) == spot
                 checked += 1
     assert checked >= 3
+
+
+def lit(svg: str) -> list[Box]:
+    """What the picture shows in the colours of what can be chosen now."""
+    return [
+        Box(*(float(found[name]) for name in ("x", "y", "width", "height")))
+        for rect in re.findall(r"<rect ([^>]*)/>", svg)
+        if (found := dict(re.findall(r'([\w-]+)="([^"]*)"', rect)))["fill"] in LIT and "x" in found
+    ]
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_what_is_lit_reacts_and_what_reacts_is_lit(game_id: str) -> None:
+    game = ttt_envs.load(game_id, **GAMES[game_id][0])
+    assert game.spots is not None
+    assert game.clicks is not None
+    checked = 0
+    for state in positions(game, 25):
+        for player in range(game.num_players):
+            legal = np.flatnonzero(game.masks(np.array([state]), player)[0]).tolist()
+            if not legal:
+                continue
+            spots = game.spots(state, player)
+            live = {name for action in legal for name in game.clicks(state, action)}
+            shown = lit(game.draw(state, player))
+            inside = {
+                name
+                for name, box in spots.items()
+                for each in shown
+                if box.contains(each.x + each.width / 2, each.y + each.height / 2)
+            }
+            assert inside == live, f"player {player}\n{game.format_state(state, player)}"
+            assert len(shown) >= len(live)
+            checked += 1
+    assert checked >= 10

@@ -308,6 +308,15 @@ def test_the_command_plays_in_a_window(monkeypatch: pytest.MonkeyPatch, tmp_path
 # --- what a click means ---
 
 
+def cells_of_two_pieces(game: Game, state: np.void) -> dict[int, tuple[str, ...]]:
+    """The clicks of the actions in cells where several pieces fit."""
+    paths = {
+        int(action): game.clicks(state, int(action)) for action in np.flatnonzero(game.masks(np.array([state]))[0])
+    }
+    cells = [path[1] for path in paths.values()]
+    return {action: path for action, path in paths.items() if cells.count(path[1]) > 1}
+
+
 def test_a_choice_of_two_clicks_can_be_begun_anew() -> None:
     game = ttt_envs.load("martian_tic_tac_toe")
     state = game.new_state(0)[0]
@@ -318,8 +327,6 @@ def test_a_choice_of_two_clicks_can_be_begun_anew() -> None:
         return chooser.click(box.x + box.width / 2, box.y + box.height / 2)
 
     plain = chooser.picture
-    assert at("cell b2") is None
-    assert chooser.chosen == (), "the piece comes first"
     assert at("stash large") is None
     assert chooser.chosen == (), "no large piece can be placed"
     assert at("stash small") is None
@@ -331,11 +338,25 @@ def test_a_choice_of_two_clicks_can_be_begun_anew() -> None:
     assert chooser.click(-5, 1000) is None
     at("stash small")
     assert game.action_names[at("cell b2")] == "b2=1"
+    assert game.action_names[at("cell c3")] == "c3=1", "where one piece fits, the place is enough"
     # Where pieces of two sizes can be put, one can be chosen instead of the other.
     state = random_play(game, 1).states[8, 0]
     mover = int(state["to_move"])
     chooser = Chooser(game, state, mover, np.flatnonzero(game.masks(np.array([state]))[0]).tolist())
-    one, two = chooser.next_spots[:2]
+    one, two = [spot for spot in chooser.next_spots if spot.startswith("stash")][:2]
     for spot in (one, two):
         at(spot)
         assert chooser.chosen == (spot,)
+    # The place first, then the piece: the same action.
+    several, steps = {}, iter(random_play(game, 1).states[:, 0])
+    while not several:
+        state = next(steps)
+        mover = int(state["to_move"])
+        several = cells_of_two_pieces(game, state)
+    chooser = Chooser(game, state, mover, np.flatnonzero(game.masks(np.array([state]))[0]).tolist())
+    for action, (piece, cell) in several.items():
+        chooser.chosen = ()
+        assert at(cell) is None
+        assert chooser.chosen == (cell,)
+        assert piece in chooser.next_spots
+        assert at(piece) == action

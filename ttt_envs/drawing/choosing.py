@@ -14,9 +14,10 @@ _BUTTON_HEIGHT, _COLUMNS = 40, 3
 
 
 class Chooser:
-    """The clicks by which one player chooses one action.
+    """The clicks by which one player chooses one action, in any order: the piece first, or the place.
 
-    A game without spots gets a button for each legal action below its picture.
+    Where one choice is left, it is made. A game without spots gets a button for each legal action below its picture.
+    The page of `ttt serve` does the same, in web/static/board.js.
 
     Attributes:
         chosen: the spots clicked so far.
@@ -33,11 +34,14 @@ class Chooser:
             self._paths = {(game.action_names[action],): int(action) for action in legal}
             self._svg, self._spots = _with_buttons(self._svg, [name for (name,) in self._paths])
 
+    def _open(self, chosen: Sequence[str]) -> list[tuple[str, ...]]:
+        """The clicks of the actions that all of these spots belong to."""
+        return [path for path in self._paths if set(chosen) <= set(path)]
+
     @property
     def next_spots(self) -> list[str]:
-        """The spots that can be clicked now."""
-        at = len(self.chosen)
-        return list(dict.fromkeys(path[at] for path in self._paths if path[:at] == self.chosen))
+        """The spots that go on with what is chosen. A click on another one that is lit begins anew with it."""
+        return list(dict.fromkeys(spot for path in self._open(self.chosen) for spot in path if spot not in self.chosen))
 
     @property
     def picture(self) -> str:
@@ -52,21 +56,22 @@ class Chooser:
         return self._svg.removesuffix("</svg>") + "".join(marks) + "</svg>"
 
     def click(self, x: float, y: float) -> int | None:
-        """A click at a point in the picture's units; the action, if it completes one.
+        """A click at a point in the picture's units; the action, if it completes one or leaves one only.
 
-        A click on a chosen spot takes the choice back; one on a spot that cannot follow begins anew with that spot.
+        A click on a chosen spot lets it go; one on a spot that cannot follow begins anew with that spot.
         """
         spot = next((name for name, box in self._spots.items() if box.contains(x, y)), "")
-        earlier, self.chosen = self.chosen, ()
-        if spot in earlier:
+        if spot in self.chosen:
+            self.chosen = tuple(each for each in self.chosen if each != spot)
             return None
-        for path in ((*earlier, spot), (spot,)):
-            if path in self._paths:
-                return self._paths[path]
-            if any(each[: len(path)] == path for each in self._paths):
-                self.chosen = path
-                return None
-        return None
+        goes_on = bool(self._open((*self.chosen, spot)))
+        wanted = (*self.chosen, spot) if goes_on else (spot,)
+        found = self._open(wanted)
+        whole = next((path for path in found if len(path) == len(wanted)), None)
+        if whole is None and goes_on and len(found) == 1:
+            whole = found[0]
+        self.chosen = wanted if found and whole is None else ()
+        return None if whole is None else self._paths[whole]
 
 
 def _with_buttons(svg: str, names: Sequence[str]) -> tuple[str, dict[str, Box]]:

@@ -71,6 +71,13 @@ def dark_rules(scope: str) -> str:
 STYLE = f"<style>@media (prefers-color-scheme:dark){{{dark_rules('svg.ttt')}}}</style>"
 
 
+def unlit(svg: str) -> str:
+    """A picture of this library in which nothing is yellow, for those who can choose nothing in it."""
+    for lit, plain in (("open", "panel"), ("card_open", "card")):
+        svg = svg.replace(f'fill="{COLOURS[lit][0]}"', f'fill="{COLOURS[plain][0]}"')
+    return svg
+
+
 def themed(svg: str, theme: str) -> str:
     """A picture of this library with the colours of a theme: "light", "dark", or "auto" for the viewer's own.
 

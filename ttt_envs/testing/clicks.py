@@ -53,9 +53,11 @@ def _check_places(game: Game, state: np.void, viewer: int) -> None:
 
 
 def _check_apart(game: Game, paths: dict[int, tuple[str, ...]]) -> None:
-    """Check that after any clicks it is clear whether an action is chosen, and which."""
-    whole = {path: action for action, path in paths.items()}
+    """Check that after clicks in any order it is clear whether an action is chosen, and which."""
+    whole = {frozenset(path): action for action, path in paths.items()}
     for action, path in paths.items():
-        assert whole[path] == action, f"{game.action_names[action]!r} has the clicks of another action: {path}"
+        assert whole[frozenset(path)] == action, (
+            f"{game.action_names[action]!r} has the clicks of another action: {path}"
+        )
         for length in range(1, len(path)):
-            assert path[:length] not in whole, f"{path[:length]} chooses an action, and begins {path}"
+            assert frozenset(path[:length]) not in whole, f"{path[:length]} chooses an action, and begins {path}"

@@ -9,6 +9,7 @@ import numpy as np
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts
 from ttt_envs.registry import options_of
 from ttt_envs.web.hall import Hall, Room
@@ -84,13 +85,16 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
     you = viewer if viewer in held else (held[0] if held else None)
     legal = live.legal(you) if you is not None else []
     waiting = live.waiting.get(you) if you is not None else None
+    seen = _present(room, viewer)
+    if held and not legal:
+        seen = {**seen, "svg": unlit(seen["svg"])}
     return {
         "id": saved.id,
         "version": room.version,
         "game": {"id": game.id, "title": game.title},
         "ply": live.ply,
         "over": live.over,
-        **_present(room, viewer),
+        **seen,
         **clickable(game, state, viewer, legal),
         "seats": [
             {
@@ -146,11 +150,14 @@ def thinkers(room: Room, browser: str, player: int | None, ply: int) -> list[int
 
 
 def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
-    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
-    ended = room.live.ended_round(ply)
+    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round.
+
+    Nothing is yellow in it, as nothing can be chosen.
+    """
+    ended, seen = room.live.ended_round(ply), position(room.game, room.live.states[ply][0], viewer)
     return {
         "ply": ply,
-        **position(room.game, room.live.states[ply][0], viewer),
+        **(seen | {"svg": unlit(seen["svg"])}),
         "ended_round": None if ended is None else position(room.game, ended[0], viewer),
     }
 

@@ -112,19 +112,20 @@ _SIGNS = (
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer.
+    """SVG text, the same for every viewer but for what is yellow: what the viewer can choose now.
 
-    Rooms that something can be placed into, or that the ability can be used on, are yellow. The room of the last
-    placement is framed, predicted rooms have cross-hairs.
+    For None it is what can be placed, chosen or used. The room of the last placement is framed, predicted rooms have
+    cross-hairs.
     """
+    lit = _lit(state, viewer)
     if _is_pick(state):
-        parts = [_candidate(state, specialist) for specialist in range(SPECIALISTS)]
+        parts = [_candidate(state, specialist, lit) for specialist in range(SPECIALISTS)]
     else:
-        open_rooms = _open_rooms(state)
         ground = Box(LEFT, TOP, HOUSE, HOUSE)
-        parts = [rect(ground, GRID, corner=4), *(_room(state, room, room in open_rooms) for room in range(ROOMS))]
+        parts = [rect(ground, GRID, corner=4), *(_room(state, room, lit) for room in range(ROOMS))]
         parts += [_last_turn(state), _rows(state)]
-    parts += [_idle(state), *(button(box, name) for name, box in _buttons(state)), _band(state, 0), _band(state, 1)]
+    parts += [_idle(state), *(button(box, name) for name, box in _buttons(state) if name in lit)]
+    parts += [_band(state, player, lit) for player in (0, 1)]
     return picture(_caption(state), HEIGHT, parts)
 
 
@@ -262,22 +263,21 @@ def _room_box(room: int) -> Box:
     return Box(x - ROOM / 2, y - ROOM / 2, ROOM, ROOM)
 
 
-def _open_rooms(state: Any) -> set[int]:
-    """The rooms for a spy; or those that the ability can be used on."""
-    if state["done"] or is_round_over(state) or state["phase"] not in (TURN, ABILITY):
+def _lit(state: Any, viewer: int | None) -> set[str]:
+    """The spots that the viewer can choose; for those who hold no seat, the choices of the placer or of all who act."""
+    if state["done"] or is_round_over(state):
         return set()
-    if state["phase"] == TURN:
-        return {int(room) for room in np.flatnonzero(state["board"] == EMPTY)}
-    legal = np.zeros(rules.NUM_ACTIONS, np.bool_)
-    rules.legal_mask(state, state["to_move"], legal)
-    legal[rules.NO_ABILITY] = False
-    return {room for action in np.flatnonzero(legal) for room in _rooms_of(state, int(action))}
+    legal, found = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
+    for player in [viewer] if viewer in (0, 1) else [int(state["placer"])] if _is_turn(state) else [0, 1]:
+        rules.legal_mask(state, player, legal)
+        found |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
+    return found
 
 
-def _room(state: Any, room: int, open_here: bool) -> str:
+def _room(state: Any, room: int, lit: set[str]) -> str:
     (x, y), box, piece = _centre(room), _room_box(room), int(state["board"][room])
     parts = [
-        rect(box, OPEN if open_here else PANEL, corner=3),
+        rect(box, OPEN if f"room {ROOM_NAMES[room]}" in lit else PANEL, corner=3),
         text(ROOM_NAMES[room], box.x + 8, box.y + 22, NOTE, INK),
     ]
     if piece != EMPTY:
@@ -302,12 +302,12 @@ def _sign(kind: int, colour: str, ground: str) -> str:
     return _SIGNS[kind].replace(SIGN, colour).replace("{colour}", ground)
 
 
-def _candidate(state: Any, specialist: int) -> str:
+def _candidate(state: Any, specialist: int, lit: set[str]) -> str:
     """A specialist to choose from, with the markers of those who may."""
     (x, y), box = _centre(specialist), _room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
-        rect(box, OPEN if who else PANEL, corner=6),
+        rect(box, OPEN if f"choose {SPECIALIST_NAMES[specialist]}" in lit else PANEL, corner=6),
         _piece(0, specialist + 1, x, y - 4, 0.95, DARK),
         text(SPECIALIST_NAMES[specialist], x, y + ROOM / 2 - 8, NOTE, INK, "middle"),
     ]
@@ -426,7 +426,7 @@ def _tile(player: int, specialist: int) -> Box:
     return Box(MARGIN + column * TILE_WIDTH, top, TILE_WIDTH - 4, TILE_HEIGHT - 4)
 
 
-def _band(state: Any, player: int) -> str:
+def _band(state: Any, player: int, lit: set[str]) -> str:
     """A player's mark, their part in this turn, their wins, and their specialists."""
     y = BANDS + player * BAND + 24
     parts = [
@@ -441,7 +441,7 @@ def _band(state: Any, player: int) -> str:
     for specialist in range(SPECIALISTS):
         # In a single round only the specialists that are in it are drawn.
         if state["is_match"] or state["standing"][player, specialist] != USED or specialist in on_board:
-            parts.append(_specialist(state, player, specialist, specialist in on_board))
+            parts.append(_specialist(state, player, specialist, specialist in on_board, lit))
     return "".join(parts)
 
 
@@ -460,15 +460,15 @@ def _part(state: Any, player: int) -> str:
     return "chooses"
 
 
-def _specialist(state: Any, player: int, specialist: int, on_board: bool) -> str:
+def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: set[str]) -> str:
     """A specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
 
-    Yellow if it can be placed or chosen now; framed while it stands in a room.
+    Yellow if it can be placed now; framed while it stands in a room.
     """
     box, standing = _tile(player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]
     own = standing in (IN_HAND, OFFERED) or on_board
-    chosen = standing == OFFERED or (standing == IN_HAND and _is_turn(state) and state["placer"] == player)
+    chosen = player == state["placer"] and f"specialist {SPECIALIST_NAMES[specialist]}" in lit
     parts = [rect(box, OPEN if chosen else PANEL, *((INK, 2) if on_board else ()))]
     if standing == USED and not on_board:
         sign = _sign(specialist + 1, SOFT, PANEL)

@@ -75,9 +75,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     played last is framed, a stroke goes through the line that has won.
     """
     playable, cells = _choices(state, viewer)
-    parts = []
-    for player in range(len(state["identity"])):
-        parts.append(_seat(state, player, viewer, playable))
+    parts = [_seat(state, player, viewer, playable) for player in range(len(state["identity"]))]
     parts += [_cell(state, cell, cell in cells) for cell in range(CELLS)]
     for row in winning_rows(state):
         first, last = _cell_box(row[0]), _cell_box(row[-1])
@@ -204,7 +202,7 @@ def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> st
     name = f"seat {player}"
     middle = box.x + box.width / 2
     parts = [text(name, middle, box.y - 9, LABEL, INK if plays else SOFT, "middle")]
-    if plays:
+    if not plays and flip_of(state) + 1 in playable:  # a hand that can be wiped out
         parts.append(_edged(box))
     parts.append(rect(box, VIOLET, corner=9))
     parts.append(mark(int(state["identity"][player]) + 1, middle, box.y + box.height / 2, 14, 7, LIGHT))

@@ -13,7 +13,7 @@ export class Board {
     this.element = el("div", { class: "board" }, this.picture, this.layer);
     this.layer.addEventListener("keydown", (event) => this.steer(event));
     this.actions = [];
-    this.path = [];
+    this.path = []; // the spots clicked so far, in any order
     this.marksAfter = NO_MARKS;
     this.hint = [];
     this.returnTo = null; // the spot that had the focus before the board was waiting
@@ -28,6 +28,7 @@ export class Board {
     this.element.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);
     this.spots = spots;
+    this.element.classList.remove("sent");
     this.actions = actions.filter((action) => action.clicks.length);
     this.path = [];
     this.hint = [];
@@ -52,28 +53,29 @@ export class Board {
     this.draw();
   }
 
-  /** The actions that begin with the spots clicked so far. */
-  open() {
-    return this.actions.filter((action) => this.path.every((spot, k) => action.clicks[k] === spot));
+  /** The actions that all of these spots belong to. */
+  open(path = this.path) {
+    return this.actions.filter((action) => path.every((spot) => action.clicks.includes(spot)));
   }
 
   draw() {
     const inside = this.layer.contains(document.activeElement);
     const lost = document.activeElement === document.body || document.activeElement === document.getElementById("main");
     const focused = inside ? document.activeElement.dataset.spot : lost ? this.returnTo : null;
-    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
+    const next = new Set(this.open().flatMap((action) => action.clicks));
+    const lit = new Set(this.actions.flatMap((action) => action.clicks));
     const marks = this.marksAfter(this.path);
-    const names = new Set([...next, ...this.path, ...marks.keys(), ...this.hint]);
+    const names = new Set([...lit, ...marks.keys(), ...this.hint]);
     this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
       const mark = marks.get(name);
-      const chosen = this.path.includes(name) && !next.has(name);
+      const chosen = this.path.includes(name);
       const said = mark ? `${name}, ${mark.said}` : name;
       const classes = ["spot"];
       if (chosen) classes.push("chosen");
-      if (this.hint[this.path.length] === name) classes.push("hinted");
+      else if (this.path.length) classes.push(next.has(name) ? "next" : "other");
+      if (this.hint.includes(name)) classes.push("hinted");
       const shown = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
-      const live = next.has(name) || chosen;
-      const spot = live
+      const spot = lit.has(name)
         ? el("button", {
           type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
           "aria-label": said, "aria-pressed": chosen ? "true" : null,
@@ -105,14 +107,21 @@ export class Board {
     return [...this.layer.querySelectorAll("button")];
   }
 
+  /** As `Chooser.click` in drawing/choosing.py: any order works, and where one choice is left, it is made. */
   click(name) {
-    const next = new Set(this.open().map((action) => action.clicks[this.path.length]));
-    if (next.has(name)) this.path.push(name);
-    else this.path = this.path.slice(0, this.path.indexOf(name)); // a click on what was chosen lets it go
-    const found = this.open().find((action) => action.clicks.length === this.path.length);
+    if (this.path.includes(name)) {
+      this.path = this.path.filter((spot) => spot !== name); // a click on what was chosen lets it go
+      this.draw();
+      return;
+    }
+    const goesOn = this.open([...this.path, name]).length > 0;
+    this.path = goesOn ? [...this.path, name] : [name];
+    const left = this.open();
+    const found = left.find((action) => action.clicks.length === this.path.length) ?? (goesOn && left.length === 1 ? left[0] : null);
     if (found) {
       this.path = [];
       this.actions = []; // until the server has answered
+      this.element.classList.add("sent");
       this.returnTo = this.layer.contains(document.activeElement) ? name : null;
       this.draw();
       this.choose(found.name);

@@ -407,7 +407,7 @@ class GamePage {
   }
 }
 
-/** Numbers for the spots after those of `path` were clicked: on each the best value, or probability, of the actions that are begun by clicking it. */
+/** Numbers for the spots after those of `path` were clicked: on each the best value, or probability, of the actions that it belongs to. */
 function marksOf(each, actions, path) {
   const known = Object.keys(each.values).length > 0;
   const worth = known ? each.values : each.probabilities;
@@ -415,17 +415,15 @@ function marksOf(each, actions, path) {
   const high = Math.max(...Object.values(worth));
   const marks = new Map();
   for (const { name, clicks } of actions) {
-    const spot = clicks[path.length];
-    if (spot === undefined || !(name in worth) || !path.every((part, k) => clicks[k] === part)) continue;
+    if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
     const value = worth[name];
-    const before = marks.get(spot);
-    if (before && before.value >= value) {
-      before.best ||= each.best.includes(name);
-      continue;
-    }
     const text = known ? signed(value) : percent(value);
     const tone = high > low ? (value - low) / (high - low) : known ? (1 + value) / 2 : 1;
-    marks.set(spot, { value, text, tone, best: each.best.includes(name) || Boolean(before?.best), said: `${known ? "value" : "probability"} ${text}` });
+    for (const spot of clicks.filter((each) => !path.includes(each))) {
+      const before = marks.get(spot);
+      if (before && before.value >= value) before.best ||= each.best.includes(name);
+      else marks.set(spot, { value, text, tone, best: each.best.includes(name) || Boolean(before?.best), said: `${known ? "value" : "probability"} ${text}` });
+    }
   }
   return marks;
 }
