@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ttt_envs.core.view import Actor
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
+    from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
     from ttt_envs.wrappers.sb3 import SB3SeatEnv
     from ttt_envs.wrappers.single import SeatEnv
@@ -63,17 +64,20 @@ def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]
     return resolve(game, options)
 
 
-def load_opponents(opponent: Any, game: "Game") -> "list[Actor]":
-    """Opponents as objects: of whatever `agents.load` takes, or of a list of these.
-
-    Raises ValueError or TypeError for an unknown agent, or for one that cannot play the game.
-    """
+def _load_opponent(given: Any, game: "Game") -> "Actor":
+    """An opponent of whatever `agents.load` takes; ValueError or TypeError if there is none, or it cannot play."""
     from ttt_envs.agents import load as load_agent
 
-    found = [load_agent(each) for each in (opponent if isinstance(opponent, (list, tuple)) else [opponent])]
-    for agent in found:
-        agent.check(game)
-    return list(found)
+    agent = load_agent(given)
+    agent.check(game)
+    return agent
+
+
+def _opponents(game: "Game", opponent: Any, partner: Any) -> "Opponents":
+    """Environments cannot load agents, which stand above them: they are handed what can."""
+    from ttt_envs.wrappers.opponents import Opponents
+
+    return Opponents(game, opponent, partner=partner, load=_load_opponent)
 
 
 def make_aec(
@@ -141,7 +145,8 @@ def make_parallel(
 def make_single(
     game: "str | Game",
     *,
-    opponent: Any = "random",
+    opponent: "OpponentLike" = "random",
+    partner: "OpponentLike | None" = None,
     seat: int | str = "alternate",
     render_mode: str | None = None,
     encoding: str = "flat",
@@ -153,8 +158,11 @@ def make_single(
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
-        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent; or a list of these, of which
-            each game draws one.
+        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all other seats. Several, of
+            which each game draws one: a list, a mapping of agents to weights, such as {"random": 1, "greedy": 3}, or a
+            function of a NumPy generator that gives one. By player, such as {1: "greedy", 2: ["random", agent]}.
+        partner: in a game of teams, who plays the other seats of the learner's team, in the same forms but by player;
+            None: the opponent plays them, too.
         seat: the learner's player number, or "alternate" from game to game.
         render_mode: "human" (a window), "rgb_array", "ansi" or None.
         encoding: "flat" or "planes".
@@ -173,7 +181,7 @@ def make_single(
     made = _game(game, options, make_single)
     return SeatEnv(
         made,
-        opponent=load_opponents(opponent, made),
+        opponent=_opponents(made, opponent, partner),
         seat=seat,
         render_mode=render_mode,
         encoding=encoding,
@@ -186,7 +194,8 @@ def make_vec(
     game: "str | Game",
     num_envs: int,
     *,
-    opponent: Any = "random",
+    opponent: "OpponentLike" = "random",
+    partner: "OpponentLike | None" = None,
     seat: int | str = "alternate",
     encoding: str = "flat",
     illegal: str = "lose",
@@ -202,6 +211,7 @@ def make_vec(
         game: an id of `GAMES`, or a Game from `load`.
         num_envs: number of games.
         opponent: as for `make_single`.
+        partner: as for `make_single`.
         seat: as for `make_single`.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
@@ -220,7 +230,7 @@ def make_vec(
     return SeatVectorEnv(
         made,
         num_envs,
-        opponent=load_opponents(opponent, made),
+        opponent=_opponents(made, opponent, partner),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
@@ -234,7 +244,8 @@ def make_sb3(
     game: "str | Game",
     num_envs: int,
     *,
-    opponent: Any = "random",
+    opponent: "OpponentLike" = "random",
+    partner: "OpponentLike | None" = None,
     seat: int | str = "alternate",
     encoding: str = "flat",
     illegal: str = "lose",
@@ -256,7 +267,7 @@ def make_sb3(
     return SB3SeatEnv(
         made,
         num_envs,
-        opponent=load_opponents(opponent, made),
+        opponent=_opponents(made, opponent, partner),
         seat=seat,
         encoding=encoding,
         illegal=illegal,
@@ -268,7 +279,8 @@ def make_sb3(
 def make_text(
     game: "str | Game",
     *,
-    opponent: Any = None,
+    opponent: "OpponentLike | None" = None,
+    partner: "OpponentLike | None" = None,
     seat: int | str = "alternate",
     retries: int = 2,
     invalid: str = "forfeit",
@@ -279,7 +291,8 @@ def make_text(
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
-        opponent: whatever `ttt_envs.agents.load` takes, to play all seats but one; None: all players are asked.
+        opponent: as for `make_single`, to play all seats but one; None: all players are asked.
+        partner: as for `make_single`.
         seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
             which is first.
         retries: further answers that a player may give where one names no legal action.
@@ -293,8 +306,10 @@ def make_text(
     from ttt_envs.wrappers.text import TextGame
 
     made = _game(game, options, make_text)
-    actor = None if opponent is None else load_opponents(opponent, made)[0]
-    return TextGame(made, opponent=actor, seat=seat, retries=retries, invalid=invalid, rules=rules)
+    if opponent is None and partner is not None:
+        raise ValueError("a partner plays beside an opponent: without one all players are asked")
+    others = None if opponent is None else _opponents(made, opponent, partner)
+    return TextGame(made, opponent=others, seat=seat, retries=retries, invalid=invalid, rules=rules)
 
 
 register_built_in()

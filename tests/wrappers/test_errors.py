@@ -13,10 +13,12 @@ import ttt_envs
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.view import View
+from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
 from ttt_envs.wrappers.self_play import SeatGames
 from ttt_envs.wrappers.single import SeatEnv
+from ttt_envs.wrappers.text import TextGame
 from ttt_envs.wrappers.vector import SeatVectorEnv
 
 SUPER = "super_tic_tac_toe"
@@ -140,11 +142,16 @@ def test_wrong_argument_of_a_learner(arguments, kind, words):
     fails(kind, lambda: ttt_envs.make_sb3(SUPER, 2, **arguments), *words)
 
 
-@pytest.mark.parametrize("weights", [[1], [1, 2, 3], [-1, 2], [0, 0], [float("nan"), 1], [[1], [2]]])
+@pytest.mark.parametrize(
+    "weights", [[-1, 2], [0, 0], [float("nan"), 1], [float("inf"), 1], [[1], [2]], ["a", 1]], ids=case
+)
 def test_wrong_weights(weights):
     env = ttt_envs.make_vec(SUPER, 2)
+    env.reset(seed=0)
     words = ["weights must be 2 numbers of at least 0, not all 0", str(weights)]
-    fails(ValueError, lambda: env.set_opponents([RandomAgent(), RandomAgent()], weights), *words)
+    fails(ValueError, lambda: env.set_opponents(dict(zip(("greedy", "first"), weights, strict=True))), "unknown agent")
+    fails(ValueError, lambda: env.set_opponents(dict(zip(("greedy", "random"), weights, strict=True))), *words)
+    assert env.reset()[1]["opponent"].tolist() == ["random", "random"]
 
 
 def test_a_game_is_wanted():
@@ -532,27 +539,34 @@ class Answers:
         return self.answer(view)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda view: np.full(len(view), -1),  # the last action is legal here: -1 must not pass for it
-        lambda view: np.full(len(view), 81),
-        lambda view: np.full(len(view), -2),
-        lambda view: view.masks.argmax(axis=1).astype(float),
-        lambda view: view.masks.argmax(axis=1)[:, None],
-        lambda view: view.masks.argmin(axis=1),
-        lambda view: np.zeros(len(view), bool),
-        lambda view: None,
-        lambda view: np.zeros(0, int),
-    ],
-    ids=["-1", "81", "-2", "floats", "2-d", "illegal", "bools", "None", "none"],
-)
-def test_an_opponent_s_wrong_answer(answer):
+WRONG_ANSWERS = {
+    # The last action is legal here: -1 must not pass for it.
+    "-1": (lambda view: np.full(len(view), -1), ValueError, "as player 1 gave no action (-1)"),
+    "81": (lambda view: np.full(len(view), 81), ValueError, "from 0 to 80, not 81"),
+    "-2": (lambda view: np.full(len(view), -2), ValueError, "from 0 to 80, not -2"),
+    "floats": (lambda view: view.masks.argmax(axis=1).astype(float), TypeError, "whole numbers, not float64"),
+    "2-d": (lambda view: view.masks.argmax(axis=1)[:, None], ValueError, "shape"),
+    "illegal": (lambda view: view.masks.argmin(axis=1), ValueError, "as player 1 cannot play '0/0'"),
+    "bools": (lambda view: np.zeros(len(view), bool), TypeError, "whole numbers, not bool"),
+    "None": (lambda view: None, TypeError, "whole numbers, not object"),
+    "none": (lambda view: np.zeros(0, int), ValueError, "not (0,)"),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind", "words"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_an_opponent_s_wrong_answer(answer, kind, words):
+    """The same error, which names the opponent, in each form."""
     game = ttt_envs.load(SUPER, first_move="anywhere")
     env = SeatVectorEnv(game, 3, opponent=Answers(answer), seat=0)
     env.reset(seed=0)
-    words = ["the opponent answers must give one legal action for each of 3 positions"]
-    fails(ValueError, lambda: env.step(np.array([8, 17, 26])), *words)
+    fails(kind, lambda: env.step(np.array([8, 8, 8])), "the opponent 'answers'", words)
+    single = SeatEnv(game, opponent=Answers(answer), seat=0)
+    single.reset(seed=0)
+    fails(kind, lambda: single.step(8), "the opponent 'answers'", words)
+    text = TextGame(game, opponent=Answers(answer), seat=0)
+    text.reset(seed=0)
+    fails(kind, lambda: text.step("0/8"), "the opponent 'answers'", words)
+    fails(kind, lambda: play_games(game, [RandomAgent(), Answers(answer)], [0, 1], [3]), "agent 'answers'")
 
 
 def test_copies_of_what_misbehaved_still_work():

@@ -306,10 +306,79 @@ def test_without_autoreset_a_finished_game_must_be_reset():
     terminated = np.zeros(4, bool)
     while not terminated.any():
         observations, _, terminated, _, _ = vector.step(observations["action_mask"].argmax(axis=1))
-    with pytest.raises(RuntimeError, match="call reset"):
+    with pytest.raises(RuntimeError, match=r"of 4 games are over \(such as \d.*call reset\(\), or .*'reset_mask'"):
         vector.step(np.zeros(4, int))
     with pytest.raises(ValueError, match="autoreset_mode='sometimes'"):
         ttt_envs.make_vec(SUPER, 4, autoreset_mode="sometimes")
+
+
+def test_a_mask_chooses_the_games_that_start_anew():
+    """As Gymnasium's own: what is played game by game with it is what starts by itself in the same step."""
+    chosen, same = (ttt_envs.make_vec(SUPER, 8, autoreset_mode=mode) for mode in ("disabled", "same_step"))
+    seen, _ = chosen.reset(seed=0)
+    expected, _ = same.reset(seed=0)
+    restarts = 0
+    for _ in range(80):
+        assert np.array_equal(seen["observation"], expected["observation"])
+        actions = seen["action_mask"].argmax(axis=1)
+        seen, rewards, terminated, truncated, infos = chosen.step(actions)
+        expected, paid, *_, following = same.step(actions)
+        assert np.array_equal(rewards, paid)
+        if terminated.any():
+            restarts += terminated.any() and not terminated.all()
+            kept = rewards.copy()
+            seen, infos = chosen.reset(options={"reset_mask": terminated | truncated})
+            assert np.array_equal(rewards, kept), "an array in a caller's hands has changed"
+        assert np.array_equal(infos["seat"], following["seat"])
+    assert restarts > 5
+
+
+def test_wrong_masks_of_games_are_refused_and_change_nothing():
+    vector = ttt_envs.make_vec(SUPER, 3, autoreset_mode="disabled")
+    one = np.array([True, False, False])
+    with pytest.raises(RuntimeError, match="call reset\\(\\) before reset_mask"):
+        vector.reset(options={"reset_mask": one})
+    vector.reset(seed=0)
+    vector.step([40, 40, 40])
+    before = vector._games.batch.states.tobytes()
+    for wrong, kind, words in (
+        ([True, False, False], TypeError, "an array of truth values"),
+        (np.array([1, 0, 0]), TypeError, "an array of truth values"),
+        (np.array([True, False]), ValueError, r"shape \(3,\)"),
+        (np.zeros(3, bool), ValueError, "true somewhere"),
+    ):
+        with pytest.raises(kind, match=words):
+            vector.reset(options={"reset_mask": wrong})
+    with pytest.raises(ValueError, match="leave seed or reset_mask out"):
+        vector.reset(seed=1, options={"reset_mask": one})
+    with pytest.raises(ValueError, match="unknown option 'reset_mask'"):
+        ttt_envs.make_single(SUPER).reset(options={"reset_mask": one})
+    assert vector._games.batch.states.tobytes() == before
+
+
+@pytest.mark.parametrize("make", ["make_aec", "make_parallel", "make_single", "make_vec", "make_sb3"])
+def test_the_seed_of_a_reset_can_be_read(make):
+    env = getattr(ttt_envs, make)(SUPER, *([2] if make in ("make_vec", "make_sb3") else []))
+    for seed in (5, 2**100):
+        if make == "make_sb3":
+            env.seed(seed)
+            env.reset()
+        else:
+            env.reset(seed=seed)
+        assert env.np_random_seed == seed
+        env.reset()
+        assert env.np_random_seed == seed
+
+
+def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
+    """docs/first_game.md says so: the default of `make_vec` is another one than that of Gymnasium's."""
+    name = "ttt_envs/SuperTicTacToe-v0"
+    own = gymnasium.make_vec(name, 2)
+    sync = gymnasium.make_vec(name, 2, vectorization_mode="sync")
+    assert own.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert sync.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    alike = gymnasium.make_vec(name, 2, autoreset_mode="next_step")
+    assert alike.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
 
 
 # --- one game is as one of many ---
@@ -346,7 +415,7 @@ def test_an_opponent_of_one_game_that_plays_no_legal_action_is_named():
 
     env = ttt_envs.make_single(SUPER, opponent=Wrong(), seat=0)
     env.reset(seed=0)
-    with pytest.raises(ValueError, match="the opponent wrong must give one legal action"):
+    with pytest.raises(ValueError, match="the opponent 'wrong' as player 1 cannot play"):
         env.step(40)
 
 

@@ -526,7 +526,7 @@ def test_opponents_change_only_at_resets():
 def test_weights_of_opponents():
     pool = [First(), Last(), RandomAgent()]
     games = SeatGames(ttt_envs.load(SUPER), 4000, opponent=RandomAgent())
-    games.set_opponents(pool, [1, 0, 3])
+    games.set_opponents(dict(zip(pool, [1, 0, 3], strict=True)))
     games.reset(0)
     drawn = [pool.index(games.opponent_of(i)) for i in range(4000)]
     counts = np.bincount(drawn, minlength=3)
@@ -660,6 +660,14 @@ def test_make_sb3_and_make_vec_take_options_and_arguments():
     assert env.games.seats.tolist() == [1, 1, 1]
     assert env.get_attr("game") == [env.game] * 3
     assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
+    assert env.env_method("has_attr", "game") == [True] * 3
+    assert env.env_method("has_attr", "game", indices=[0, 2]) == [True] * 2
+    some = env.env_method("action_masks", indices=[2, 0])
+    assert np.array_equal(some, env.action_masks()[[2, 0]])
+    assert len(env.env_method("get_images")) == 3
+    images = ttt_envs.make_sb3(SUPER, 2, render_mode="rgb_array")
+    images.reset()
+    assert [each.ndim for each in images.env_method("get_images")] == [3, 3]
     vector = ttt_envs.make_vec(SUPER, 2, threads=2, won_boards="closed")
     assert vector.game.options["won_boards"] == "closed"
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from ttt_envs.core.answers import numbers_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
@@ -189,7 +189,7 @@ class Around(Agent):
         if not len(rows):
             return
         try:
-            actions[rows] = check_actions(self.agent.act(part), (len(part),), part.game.num_actions)
+            actions[rows] = numbers_of(f"agent {self.agent.name!r}", self.agent.act(part), part)
         except AgentFailed as error:
             actions[rows] = error.actions
             raise AgentFailed(self.name, actions, {int(rows[k]): each for k, each in error.faults.items()}) from None

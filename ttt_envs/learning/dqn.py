@@ -198,7 +198,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         past=config.past,
     )
     games = SeatGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
-    games.set_opponents(*opponents.pool())
+    games.set_opponents(opponents.pool())
     games.reset()
     numbers: dict[str, float] = {}
 
@@ -242,6 +242,6 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         parts=parts,
         plays_as=f"network:{folder}",
         numbers=numbers,
-        exchange=lambda: games.set_opponents(*opponents.pool()),
+        exchange=lambda: games.set_opponents(opponents.pool()),
     )
     return train_rounds(this, game, start, learner)

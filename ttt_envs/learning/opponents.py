@@ -1,6 +1,6 @@
 """Opponents in self-play: the learner's current self, its past snapshots, and fixed agents."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +58,15 @@ class Opponents:
         self.self_weight, self.past_weight, self.past = self_weight, past_weight, past
         self._frozen: dict[Path, Agent] = {}
 
-    def pool(self) -> tuple[Sequence[Agent], Sequence[float]]:
+    def pool(self) -> dict[Agent, float]:
         """The agents to draw from now, and their weights, which need not sum to 1."""
         paths = sorted(self.snapshots.glob("[!.]*"))  # without the temporary files of a killed run
         chosen = np.unique(np.linspace(0, len(paths) - 1, min(self.past, len(paths))).astype(int))
         self._frozen = {paths[k]: self._frozen.get(paths[k]) or self.read(paths[k]) for k in chosen}
         past = list(self._frozen.values())
         rest = 1 - self.self_weight - self.past_weight
-        weights = [self.self_weight, *(self.past_weight / len(past) for _ in past)]
-        weights += [rest / len(self.fixed) for _ in self.fixed]
-        if sum(weights) <= 0:
-            weights[0] = 1.0
-        return [self.current, *past, *self.fixed], weights
+        weights = {self.current: self.self_weight}
+        for some, share in ((past, self.past_weight), (self.fixed, rest)):
+            for agent in some:
+                weights[agent] = weights.get(agent, 0) + share / len(some)
+        return weights if sum(weights.values()) > 0 else {self.current: 1.0}

@@ -281,7 +281,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def exchange() -> None:
         if not config.both_sides:
-            model.env.set_opponents(*opponents.pool())  # type: ignore[union-attr]
+            model.env.set_opponents(opponents.pool())  # type: ignore[union-attr]
 
     if config.resume:
         exchange()

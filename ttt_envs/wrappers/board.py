@@ -27,6 +27,9 @@ class Board:
     """One game whose agents are `player_0`, `player_1`, ...; a subclass says how they take part.
 
     It stands before PettingZoo's class among the bases.
+
+    Attributes:
+        np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
 
     #: Actions of an agent beside the game's, such as waiting.
@@ -76,6 +79,7 @@ class Board:
         self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
         self.action_spaces: dict[str, Any] = {name: gymnasium.spaces.Discrete(actions) for name in self.possible_agents}
         self.agents: list[str] = []
+        self.np_random_seed: int | None = None
         self._key = new_key(None)
         self._episode = 0
         self._states = game.prototype.copy()
@@ -95,6 +99,7 @@ class Board:
         warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
+            self.np_random_seed = int(seed)
         self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)

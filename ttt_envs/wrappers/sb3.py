@@ -1,7 +1,7 @@
 """Stable-Baselines3 VecEnv: many games, one seat of each learns. Masks are answered for the whole batch in one call."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
@@ -10,10 +10,12 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.view import Actor
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.self_play import SeatGames, reset_options
+
+#: Methods that answer an array or a list with an entry for each game.
+_GAME_BY_GAME = ("action_masks", "get_images")
 
 
 class SB3SeatEnv(VecEnv):
@@ -24,7 +26,7 @@ class SB3SeatEnv(VecEnv):
         game: Game,
         num_envs: int,
         *,
-        opponent: Actor | Sequence[Actor],
+        opponent: Any,
         seat: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
@@ -39,13 +41,14 @@ class SB3SeatEnv(VecEnv):
         self._encode = Encoder(game, encoding)
         self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
+        self.np_random_seed: int | None = None  # the last seed that took effect
         self._live = False
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
-    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
-        """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
-        self.games.set_opponents(opponents, weights)
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
+        self.games.set_opponents(opponent)
 
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
@@ -57,7 +60,9 @@ class SB3SeatEnv(VecEnv):
         self._reset_options()
         if any(each != options[0] for each in options):
             raise ValueError("set_options() takes the same options for all games here: a dict, or equal ones")
-        self.games.reset(self._seeds[0], **reset_options(options[0], self.game))
+        self.games.reset(self._seeds[0], **reset_options(options[0]))
+        if self._seeds[0] is not None:
+            self.np_random_seed = self._seeds[0]
         self._live = True
         self._reset_seeds()
         self.reset_infos = [{} for _ in range(self.num_envs)]
@@ -79,6 +84,7 @@ class SB3SeatEnv(VecEnv):
                 "terminal_observation": self._encode(self.games.final_observations[k]),
                 "TimeLimit.truncated": False,
                 "seat": int(self.games.final_seats[k]),
+                "opponent": self.games.final_opponents[k],
                 # What VecMonitor would add, without its loop over all games.
                 "episode": {
                     "r": float(self.games.rewards[i]),
@@ -102,7 +108,7 @@ class SB3SeatEnv(VecEnv):
 
     def action_masks(self) -> np.ndarray:
         """bool (num_envs, num_actions)."""
-        return self.games.masks()
+        return self.games.masks().copy()
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the games have that attribute."""
@@ -124,11 +130,17 @@ class SB3SeatEnv(VecEnv):
         indices: int | Iterable[int] | None = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method; `action_masks` answers for all games at once, as [bool (num_envs, num_actions)]."""
+        """Call a method once, of all games; its result for each game asked for.
+
+        What answers game by game, as `get_images`, is shared out; any other result is the same for all. Without
+        `indices`, `action_masks` is the exception, as [bool (num_envs, num_actions)]: sb3-contrib stacks what it gets,
+        and stacking row by row takes longer than the games.
+        """
         result = getattr(self, method_name)(*method_args, **method_kwargs)
-        if method_name == "action_masks":
-            return [result] if indices is None else [result[list(self._get_indices(indices))]]
-        return [result]
+        if method_name == "action_masks" and indices is None:
+            return [result]
+        shared = method_name in _GAME_BY_GAME
+        return [result[i] if shared else result for i in self._get_indices(indices)]
 
     def env_is_wrapped(
         self,

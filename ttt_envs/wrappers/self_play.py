@@ -1,19 +1,20 @@
 """Games in which one seat learns and agents play the others: what the Gymnasium and SB3 environments share."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game, explain
 from ttt_envs.core.illegal import IllegalAction, check_actions
 from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, unknown
-from ttt_envs.core.rng import Purpose, derive, derive_rows, scale
+from ttt_envs.core.rng import Purpose, derive, scale
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import ILLEGAL, forfeit
+from ttt_envs.wrappers.opponents import Opponents
 
 RESET_OPTIONS = ("seat", "opponent")
 AUTORESET = ("same_step", "next_step", "disabled")
@@ -25,17 +26,19 @@ _PATIENCE = 1000
 class SeatGames:
     """`n` games; the learner owns one seat of each, and whenever the learner is to act the others have moved.
 
-    The seat alternates from episode to episode, or is fixed. Each game's opponent is drawn at its reset and stays until
-    the next. A loss arrives as a reward of -1 with the learner's last action.
+    The seat alternates from episode to episode, or is fixed. Each game's opponents are drawn at its reset and stay
+    until the next. A loss arrives as a reward of -1 with the learner's last action.
 
     Attributes:
         seats: int64 (n,), the learner's player number in each game.
+        opponents: object (n,), the names of the agents that play the others, see `Opponents.names`.
         rewards: float32 (n,), the learner's, of the last step.
         done: bool (n,), games that the last step ended.
         lengths: int64 (n,), the learner's decisions in the running episode.
         final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
         final_seats: int64 (k,), the learner's seats in them.
+        final_opponents: object (k,), the names of the others in them.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class SeatGames:
         game: Game,
         n: int,
         *,
-        opponent: Actor | Sequence[Actor],
+        opponent: Any,
         seat: int | str = "alternate",
         illegal: str = "lose",
         seed: int | None = None,
@@ -55,7 +58,7 @@ class SeatGames:
         Args:
             game: from `ttt_envs.load`.
             n: number of games.
-            opponent: an agent, or several, of which each game draws one at its reset.
+            opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             seat: the learner's player number, or "alternate".
             illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
@@ -70,17 +73,18 @@ class SeatGames:
         self.batch = Batch(game, n, seed=seed, threads=threads)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
-        self._agents: dict[int, Actor] = {}
+        self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
+        self._opponents.check_seat(self._fixed)
+        self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents in the other seats
+        self.opponents = np.full(self.n, "", object)
         self._known: Known | None = None  # what the players know, for opponents who go by it
-        self._next_key = 0
         self.seats = np.zeros(self.n, np.int64)
-        self._opponents = np.full(self.n, -1)
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._room = np.zeros(game.num_actions, np.bool_)
-        self.set_opponents(opponent)
+        self._masks: np.ndarray | None = None
         self._fresh = seed is not None
         self._first_seat = first_seat(self.batch)
 
@@ -91,63 +95,75 @@ class SeatGames:
             raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
         return seat
 
-    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
-        """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
-        if isinstance(opponents, str):
-            raise TypeError(f"an opponent is an agent, not text: use agents.load({opponents!r})")
-        pool = list(opponents) if isinstance(opponents, Sequence) else [opponents]
-        if not pool:
-            raise ValueError("there must be at least one opponent")
-        for agent in pool:
-            if isinstance(agent, type) or not callable(getattr(agent, "act", None)):
-                raise TypeError(
-                    f"an opponent needs a method act(view), as the agents of agents.load have, not {agent!r}"
-                )
-        chances = np.ones(len(pool)) if weights is None else np.asarray(weights, np.float64)
-        if chances.shape != (len(pool),) or not (chances >= 0).all() or not chances.sum() > 0:
-            raise ValueError(f"weights must be {len(pool)} numbers of at least 0, not all 0; not {weights!r}")
-        in_use = {*self._opponents.tolist(), *getattr(self, "_pool", ())}
-        self._agents = {key: agent for key, agent in self._agents.items() if key in in_use}
-        keys = []
-        for agent in pool:
-            known = [key for key, other in self._agents.items() if other is agent]
-            if not known:
-                known = [self._next_key]
-                self._agents[self._next_key] = agent
-                self._next_key += 1
-            keys.append(known[0])
-        self._pool = np.array(keys)
-        if self._known is None and any(getattr(agent, "remembers", False) for agent in pool):
-            # Games under way keep their opponents, who do not ask for it.
-            self._known = Known(self.game, self.n)
-        self._chances = np.cumsum(chances / chances.sum())
+    @property
+    def _fixed(self) -> int | None:
+        return None if isinstance(self.seat, str) else int(self.seat)
 
-    def opponent_of(self, i: int) -> Actor:
-        """The agent that plays the other seats of game i."""
-        return self._agents[int(self._opponents[i])]
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each game's next reset; see `Opponents.replace`.
+
+        Raises TypeError or ValueError for what is none; nothing has changed then.
+        """
+        former = self._opponents.replace(opponent)
+        try:
+            self._opponents.check_seat(self._fixed)
+        except ValueError:
+            self._opponents.restore(former)
+            raise
+        self._opponents.forget(self._others)
+
+    def opponent_of(self, i: int, player: int | None = None) -> Actor:
+        """The agent that plays another seat of game i; `player` None: any one of these."""
+        keys = self._others[i]
+        return self._opponents[int(keys.max() if player is None else keys[player])]
 
     def reset(
         self,
         seed: int | None = None,
         *,
         seat: int | str | None = None,
-        opponent: Actor | Sequence[Actor] | None = None,
+        opponent: Any = None,
+        reset_mask: Any = None,
     ) -> None:
-        """Start all games anew, from `seed`; None goes on with each game's next episode.
+        """Start games anew, from `seed`; None goes on with each game's next episode.
 
-        A `seat` and an `opponent` are those of the games that start now.
+        Args:
+            seed: a whole number, or None.
+            seat: the learner's, in the games that start now.
+            opponent: of the games that start now.
+            reset_mask: bool (n,), the games to start; None starts all. A seed is for all.
 
-        Raises ValueError or TypeError for a wrong seat or opponent; nothing has changed then.
+        Raises ValueError or TypeError for a wrong value; nothing has changed then.
         """
-        usual, drawn = self.seat, (self._pool, self._chances)
-        if seat is not None:
-            self.seat = self._checked_seat(seat)
+        rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed)
+        usual = self.seat
+        former = self._opponents.replace(opponent) if opponent is not None else None
         try:
-            if opponent is not None:
-                self.set_opponents(opponent)
-            self._reset(seed)
+            if seat is not None:
+                self.seat = self._checked_seat(seat)
+            self._opponents.check_seat(self._fixed)
+            if reset_mask is None:
+                self._reset(seed)
+            else:
+                self.rewards, self.done = self.rewards.copy(), self.done.copy()  # as in `_reset`
+                self.rewards[rows], self.done[rows] = 0, False
+                self._start(rows)
         finally:
-            self.seat, (self._pool, self._chances) = usual, drawn
+            self.seat = usual
+            if opponent is not None:
+                self._opponents.restore(former)
+
+    def _checked_mask(self, mask: Any, seed: int | None) -> np.ndarray:
+        """The games that a mask means, int64 (k,)."""
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"reset_mask must be an array of truth values, not {mask!r}")
+        if mask.shape != (self.n,) or not mask.any():
+            raise ValueError(f"reset_mask must have shape {(self.n,)} and be true somewhere, not {mask!r}")
+        if seed is not None:
+            raise ValueError("a seed starts all games: leave seed or reset_mask out")
+        if self._fresh or not self._started.any():
+            raise RuntimeError("call reset() before reset_mask chooses some of the games")
+        return np.flatnonzero(mask)
 
     def _reset(self, seed: int | None) -> None:
         if seed is not None:
@@ -156,13 +172,14 @@ class SeatGames:
             self._first_seat = first_seat(self.batch)
         elif not self._fresh:
             self.batch.reset()
-        self._fresh = False
+        self._fresh, self._masks = False, None
         # New arrays: the old ones may be in a caller's hands.
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self._seat_learners(self._rows)
 
     def _start(self, rows: np.ndarray) -> None:
+        self._masks = None
         self.batch.reset_rows(rows)
         self._seat_learners(rows)
 
@@ -175,12 +192,15 @@ class SeatGames:
                 self.seats[rows] = self.seat
             self._started[rows] += 1
             self.lengths[rows] = 0
+            self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.seats[rows])
+            self.opponents[rows] = self._opponents.names(self._others[rows])
+            if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
+                self._opponents.forget(self._others)
+            if self._known is None and self._opponents.remember:
+                # Games under way keep their opponents, who do not ask for it.
+                self._known = Known(self.game, self.n)
             if self._known is not None:
                 self._known.begin(rows)
-            draws = np.empty(len(rows), np.uint64)
-            derive_rows(self.batch.episode_seeds[rows], int(Purpose.OPPONENT), draws)
-            drawn = np.searchsorted(self._chances, draws / 2.0**64, side="right")
-            self._opponents[rows] = self._pool[np.minimum(drawn, len(self._pool) - 1)]
             self._play_on(rows)
             rows = rows[self.batch.states["done"][rows]]
             if not len(rows):
@@ -194,8 +214,11 @@ class SeatGames:
         return self.batch.observations(self.seats)
 
     def masks(self) -> np.ndarray:
-        """bool (n, num_actions), the learner's."""
-        return self.batch.masks(self.seats)
+        """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
+        if self._masks is None:
+            self._masks = self.batch.masks(self.seats)
+            self._masks.flags.writeable = False
+        return self._masks
 
     def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
         """Play the learner's actions int (n,), and the others' until the learner acts again or the game is over.
@@ -212,7 +235,7 @@ class SeatGames:
             raise ValueError(f"actions must be from 0 to {self.game.num_actions - 1}, not {checked.min()}")
         over = self.batch.states["done"].copy()
         if over.any() and self.autoreset != "next_step":
-            raise RuntimeError("the game is over: call reset() before step()")
+            raise RuntimeError(self._over_words(over))
         masks = self.masks()
         wrong = np.flatnonzero(~masks[self._rows, checked] & ~over)
         offences = []
@@ -223,6 +246,7 @@ class SeatGames:
             forfeit(self.game, self.batch.states, int(i), [int(self.seats[i])])
             offences.append((int(i), played, legal))
 
+        self._masks = None
         joint = np.full((self.n, self.game.num_players), -1)
         joint[self._rows, self.seats] = checked
         going = ~over
@@ -239,15 +263,25 @@ class SeatGames:
         if len(ended):
             self.final_observations = self.observations()[ended]
             self.final_lengths = self.lengths[ended]
-            self.final_seats = self.seats[ended]
+            self.final_seats, self.final_opponents = self.seats[ended], self.opponents[ended]
             if self.autoreset == "same_step":
                 self._start(ended)
         return offences
 
+    def _over_words(self, over: np.ndarray) -> str:
+        if self.n == 1:
+            return "the game is over: call reset() before step()"
+        some = ", ".join(map(str, np.flatnonzero(over)[:5]))
+        return (
+            f"{over.sum()} of {self.n} games are over (such as {some}): call reset(), or for these alone "
+            "reset(options={'reset_mask': terminated | truncated}), before step()"
+        )
+
     def play_one(self, action: int) -> None:
         """`step` with a legal action in the only game: without arrays that hold one number."""
         states, seeds, seat = self.batch.states, self.batch.episode_seeds, int(self.seats[0])
-        opponent = self._agents[int(self._opponents[0])]
+        keys = self._others[0].tolist()
+        self._masks = None
         joint = np.full(self.game.num_players, -1)
         joint[seat] = action
         acting = self._acting_one()
@@ -255,13 +289,13 @@ class SeatGames:
             if self._known is not None:
                 self._known.show(self._rows, states)
             others = [player for player in acting if player != seat]
-            if others:
-                given, own = states, seeds
-                if len(others) > 1:  # asked together, as in `_complete`
-                    given, own = states.repeat(len(others)), seeds.repeat(len(others))
-                known = None if self._known is None else self._known.digests[0, others]
-                view = View.unchecked(self.game, given, np.array(others), own, known=known, copy=False)
-                joint[others] = self._checked(opponent, view)
+            for key in dict.fromkeys(keys[player] for player in others):
+                mine, given, own = [player for player in others if keys[player] == key], states, seeds
+                if len(mine) > 1:  # asked together, as in `_complete`
+                    given, own = states.repeat(len(mine)), seeds.repeat(len(mine))
+                known = None if self._known is None else self._known.digests[0, mine]
+                view = View.unchecked(self.game, given, np.array(mine), own, known=known, copy=False)
+                joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
             if self._known is not None:
                 self._known.note(self._rows, joint[None])
             self.game.loops.step_one(states, 0, joint)
@@ -285,16 +319,6 @@ class SeatGames:
         self.game.loops.mask_one(self.batch.states, 0, player, self._room)
         return bool(self._room.any())
 
-    def _checked(self, agent: Actor, view: View) -> np.ndarray:
-        """An opponent's actions, int (n,); ValueError, naming it, unless they are legal."""
-        actions = np.asarray(agent.act(view))
-        rows, count = np.arange(len(view)), self.game.num_actions
-        fits = actions.shape == rows.shape and actions.dtype.kind in "iu"
-        if not (fits and ((actions >= 0) & (actions < count)).all() and view.masks[rows, actions].all()):
-            name = getattr(agent, "name", repr(agent))
-            raise ValueError(f"the opponent {name} must give one legal action for each of {len(view)} positions")
-        return actions
-
     def _play_on(self, rows: np.ndarray) -> None:
         """Let the others move in these games until the learner is to act or the game is over."""
         while True:
@@ -317,13 +341,14 @@ class SeatGames:
         games, players = acting_players(self.game, self.batch.states, rows)
         others = players != self.seats[games]
         games, players = games[others], players[others]
-        for key in np.unique(self._opponents[games]):
-            mine = self._opponents[games] == key
+        keys = self._others[games, players]
+        for key in np.unique(keys):
+            mine = keys == key
             at, by = games[mine], players[mine]
             states, seeds = self.batch.states[at], self.batch.episode_seeds[at]
             known = None if self._known is None else self._known.digests[at, by]
             view = View.unchecked(self.game, states, by, seeds, known=known, copy=False)
-            joint[at, by] = self._checked(self._agents[int(key)], view)
+            joint[at, by] = legal_actions(self._opponents[int(key)], view, "the opponent")
         if self._known is not None:
             self._known.note(rows, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
@@ -335,17 +360,9 @@ def first_seat(batch: Batch) -> int:
     return int(scale(drawn, batch.game.num_players))
 
 
-def reset_options(options: dict[str, Any] | None, game: Game) -> dict[str, Any]:
-    """The options of a Gymnasium `reset` as arguments of `SeatGames.reset`: a seat, an opponent.
-
-    Raises ValueError or TypeError for an unknown option, or an opponent that is unknown or cannot play the game.
-    """
-    import ttt_envs
-
-    given = dict(options or {})
-    for name in given:
-        if name not in RESET_OPTIONS:
-            raise ValueError(f"reset(): {unknown('option', name, list(RESET_OPTIONS))}")
-    if given.get("opponent") is not None:
-        given["opponent"] = ttt_envs.load_opponents(given["opponent"], game)
-    return given
+def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
+    """The options of a Gymnasium `reset` as arguments of `SeatGames.reset`; ValueError for an unknown one."""
+    for name in options or {}:
+        if name not in known:
+            raise ValueError(f"reset(): {unknown('option', name, list(known))}")
+    return dict(options or {})

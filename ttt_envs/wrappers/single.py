@@ -1,13 +1,11 @@
 """Gymnasium: one seat learns, agents play the others."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
 from ttt_envs.wrappers.self_play import SeatGames, reset_options
 
@@ -25,7 +23,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         self,
         game: Game,
         *,
-        opponent: Actor | Sequence[Actor],
+        opponent: Any,
         seat: int | str = "alternate",
         render_mode: str | None = None,
         encoding: str = "flat",
@@ -36,7 +34,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
 
         Args:
             game: from `ttt_envs.load`.
-            opponent: an agent, or several, of which each game draws one.
+            opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             seat: the learner's player number, or "alternate" from game to game.
             render_mode: "human" (a window), "rgb_array", "ansi" or None.
             encoding: "flat" or "planes".
@@ -54,9 +52,9 @@ class SeatEnv(gymnasium.Env[Any, int]):
         self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
 
-    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
-        """Draw opponents from these from now on, at each reset; `weights` are relative chances."""
-        self._games.set_opponents(opponents, weights)
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`."""
+        self._games.set_opponents(opponent)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a game.
@@ -68,7 +66,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
         super().reset(seed=seed)
-        self._games.reset(seed, **reset_options(options, self.game))
+        self._games.reset(seed, **reset_options(options))
         self._live = True
         return self._look()
 
@@ -100,7 +98,11 @@ class SeatEnv(gymnasium.Env[Any, int]):
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
-        return self._encode.shown(flat, mask), {"action_mask": mask, "seat": seat}
+        return self._encode.shown(flat, mask), {
+            "action_mask": mask,
+            "seat": seat,
+            "opponent": self._games.opponents[0],
+        }
 
     def action_masks(self) -> np.ndarray:
         """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""

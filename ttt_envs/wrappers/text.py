@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.view import Actor, View
+from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import forfeit
+from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.wrappers.self_play import first_seat
 
@@ -47,7 +49,7 @@ class TextGame:
         self,
         game: Game,
         *,
-        opponent: Actor | None = None,
+        opponent: Any = None,
         seat: int | str = "alternate",
         retries: int = 2,
         invalid: str = "forfeit",
@@ -57,7 +59,8 @@ class TextGame:
 
         Args:
             game: from `ttt_envs.load`.
-            opponent: an agent that plays all seats but one, inside `reset` and `step`; None: all players are asked.
+            opponent: agents as for `Opponents.replace` that play all seats but one, inside `reset` and `step`, objects
+                and not texts; or `Opponents`. None: all players are asked.
             seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed
                 says which is first.
             retries: 0 to 100, see the attribute.
@@ -70,10 +73,14 @@ class TextGame:
         self.game, self.retries, self.invalid = game, retries, choice("invalid", invalid, INVALID)
         if seat != "alternate":
             within(0, game.num_players - 1, seat=seat)
-        self._opponent, self._seat = opponent, seat
+        self._seat = seat
+        self._opponents: Opponents | None = None
+        if opponent is not None:
+            self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
+            self._opponents.check_seat(None if isinstance(seat, str) else seat)
         self._rules = bool(rules)
         self._batch = Batch(game, 1)
-        self._known = Known(game, 1) if getattr(self._opponent, "remembers", False) else None
+        self._known: Known | None = None  # what the players know, for opponents who go by it
         self._live = False
         self._turn = 0  # the seat of this game, if they alternate: counted on from the first one
         # The players who are still to choose in this position, the choices, and the answers that were refused.
@@ -92,8 +99,9 @@ class TextGame:
         self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
         self._live = True
-        if self._known is not None:
-            self._known.begin(_FIRST)
+        if self._opponents is not None:
+            self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self.seat]))[0]
+            self._known = Known(self.game, 1) if self._opponents.remember else None
         self._begin()
 
     def observe(self) -> tuple[int, str]:
@@ -179,7 +187,7 @@ class TextGame:
     @property
     def seat(self) -> int | None:
         """The player who is asked, if an opponent plays the others."""
-        if self._opponent is None:
+        if self._opponents is None:
             return None
         return self._turn % self.game.num_players if isinstance(self._seat, str) else self._seat
 
@@ -196,10 +204,11 @@ class TextGame:
             acting = acting_players(self.game, self._batch.states, _FIRST)[1].tolist()
             self._pending = [player for player in acting if self.seat in (None, player)]
             for player in acting:
-                if player not in self._pending and self._opponent is not None:
+                if player not in self._pending and self._opponents is not None:
                     by, known = np.array([player]), None if self._known is None else self._known.digests[:, player]
                     view = View.unchecked(self.game, self._batch.states, by, self._batch.episode_seeds, known=known)
-                    self._joint[0, player] = self._opponent.act(view)[0]
+                    actor = self._opponents[int(self._others[player])]
+                    self._joint[0, player] = legal_actions(actor, view, "the opponent")[0]
             if self._pending:
                 return
             self._step()

@@ -1,6 +1,5 @@
 """Gymnasium VectorEnv: many games, one seat of each learns."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -9,9 +8,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import Actor
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.self_play import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import RESET_OPTIONS, SeatGames, reset_options
 
 
 class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -28,7 +26,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         game: Game,
         num_envs: int,
         *,
-        opponent: Actor | Sequence[Actor],
+        opponent: Any,
         seat: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
@@ -57,23 +55,27 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
-    def set_opponents(self, opponents: Actor | Sequence[Actor], weights: Sequence[float] | None = None) -> None:
-        """Draw opponents from these from now on, at each game's next reset; `weights` are relative chances."""
-        self._games.set_opponents(opponents, weights)
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
+        self._games.set_opponents(opponent)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start all games. `seed` fixes them and all that follow; None goes on.
+        """Start all games, or some. `seed` fixes them and all that follow; None goes on.
 
         Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or the
         first alone with mask="info".
 
         Args:
             seed: up to 128 bits.
-            options: "seat" and "opponent" of the games that start now, in the place of the usual ones.
+            options: "seat" and "opponent" of the games that start now, in the place of the usual ones; "reset_mask",
+                bool (num_envs,): the games that start now, while the others stay as they are, without a seed.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
-        self._games.reset(seed, **reset_options(options, self.game))
+        self._games.reset(seed, **reset_options(options, (*RESET_OPTIONS, "reset_mask")))
+        super().reset(
+            seed=None if seed is None else int(seed)
+        )  # Gymnasium's own generator, which nothing here draws from
         self._live = True
         return self._look()
 
@@ -97,9 +99,8 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         for k, i in enumerate(np.flatnonzero(done).tolist() if same_step else []):
             nothing = np.zeros(self.game.num_actions, np.int8)
             final = self._encode.shown(self._games.final_observations[k], nothing)
-            infos = self._add_info(
-                infos, {"final_obs": final, "final_info": {"seat": int(self._games.final_seats[k])}}, i
-            )
+            last = {"seat": int(self._games.final_seats[k]), "opponent": self._games.final_opponents[k]}
+            infos = self._add_info(infos, {"final_obs": final, "final_info": last}, i)
         for i, played, _ in offences:
             infos = self._add_info(infos, {"illegal_action": played}, i)
         return observations, self._games.rewards.copy(), done.copy(), np.zeros_like(done), infos
@@ -109,4 +110,5 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._encode.shown(self._games.observations(), masks), {
             "action_mask": masks,
             "seat": self._games.seats.copy(),
+            "opponent": self._games.opponents.copy(),
         }

@@ -18,8 +18,9 @@ import numpy as np
 from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.external.agent import PROTOCOL
-from ttt_envs.core.game import Game, explain
-from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.answers import illegal_answers, numbers_of
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 from ttt_envs.storage.outside import brief
@@ -71,12 +72,10 @@ def _actions(agent: Agent, view: View) -> list[int | str]:
     If the agent fails on several positions together, it is asked about each alone.
     """
     try:
-        actions = check_actions(agent.act(view), (len(view),), view.game.num_actions)
-        for action, player, mask in zip(actions.tolist(), view.players, view.masks, strict=True):
-            if action < 0:
-                raise ValueError(f"as player {player} it gave no action (-1) where it has to choose")
-            if not mask[action]:
-                raise IllegalAction(explain(view.game, f"as player {player} it", action, mask)[0])
+        who = f"agent {agent.name!r}"
+        actions = numbers_of(who, agent.act(view), view)
+        for _, reason in illegal_answers(who, actions, view):
+            raise IllegalAction(reason)
         return actions.tolist()
     except Exception as error:
         if len(view) == 1:

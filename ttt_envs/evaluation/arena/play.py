@@ -14,9 +14,10 @@ import numpy as np
 
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.agents.base import AgentFailed, Fault
+from ttt_envs.core.answers import illegal_answers, numbers_of
 from ttt_envs.core.batch import acting_players
-from ttt_envs.core.game import Game, explain
-from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.known import Known
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
@@ -229,8 +230,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
     the positions that it fails on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for
     an answer that is not one legal action a position.
     """
-    masks = view.masks
-    faults: dict[int, Fault] = {}
+    who, faults = f"agent {agent.name!r}", dict[int, Fault]()
     try:
         try:
             answer = agent.act(view)
@@ -238,10 +238,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
             if strict:
                 raise
             answer, faults = error.actions, error.faults
-        try:
-            actions = check_actions(answer, (len(view),), view.game.num_actions)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"agent {agent.name!r}: {error}") from None
+        actions = numbers_of(who, answer, view)
     except Exception as error:
         if strict:
             raise
@@ -250,18 +247,10 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
         alone = [ask(agent, view.take(np.array([k])), strict=False) for k in range(len(view))]
         found = {k: faults[0] for k, (_, faults) in enumerate(alone) if faults}
         return np.concatenate([actions for actions, _ in alone]), found
-    # Action -1 would read the last column of the mask.
-    for k in np.flatnonzero((actions < 0) | ~masks[np.arange(len(view)), actions]).tolist():
-        if k in faults:
-            continue
-        who = f"agent {agent.name!r} as player {view.players[k]}"
-        if actions[k] < 0:
-            reason = f"{who} gave no action (-1) where it has to choose"
-        else:
-            reason = explain(view.game, who, int(actions[k]), masks[k])[0]
+    for k, reason in illegal_answers(who, actions, view):
         if strict:
             raise IllegalAction(f"{reason}; the position:\n{view.text(k)}")
-        faults[k] = Fault(reason)
+        faults.setdefault(k, Fault(reason))
     return actions, faults
 
 

@@ -1,0 +1,178 @@
+"""Who plays the seats that the learner does not have: weights, players, partners, functions; and who was drawn."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import toy_coin
+
+import ttt_envs
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core.batch import Batch
+from ttt_envs.wrappers.self_play import SeatGames
+
+SUPER = "super_tic_tac_toe"
+
+
+class Named(RandomAgent):
+    """A random agent with a name, which keeps the players that it was asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.players: set[int] = set()
+
+    def act(self, view):
+        self.players.update(view.players.tolist())
+        return super().act(view)
+
+
+def finish(env):
+    """Play the first legal actions to the end; the last info."""
+    info, done = None, False
+    while not done:
+        _, _, done, _, info = env.step(int(env.action_masks().argmax()))
+    return info
+
+
+def test_who_was_drawn_stands_in_the_infos():
+    pool = [Named("a"), Named("b")]
+    single = ttt_envs.make_single(SUPER, opponent=pool)
+    for seed in range(10):
+        _, info = single.reset(seed=seed)
+        assert info["opponent"] == single._games.opponent_of(0).name
+        assert finish(single)["opponent"] == info["opponent"]
+    vector = ttt_envs.make_vec(SUPER, 30, opponent=pool)
+    observations, infos = vector.reset(seed=0)
+    ended = 0
+    for _ in range(60):
+        assert infos["opponent"].tolist() == [vector._games.opponent_of(i).name for i in range(30)]
+        before = infos["opponent"]
+        observations, _, done, _, infos = vector.step(observations["action_mask"].argmax(axis=1))
+        for i in np.flatnonzero(done):
+            assert infos["final_info"]["opponent"][i] == before[i]
+            ended += before[i] != infos["opponent"][i]
+        assert (infos["opponent"] == before)[~done].all()
+    assert ended, "nobody was drawn anew"
+
+
+def test_sb3_says_who_was_drawn():
+    pytest.importorskip("stable_baselines3")
+    env = ttt_envs.make_sb3(SUPER, 20, opponent={"random": 1, "greedy": 1})
+    env.seed(1)
+    env.reset()
+    names = Counter()
+    for _ in range(60):
+        before = env.games.opponents.copy()
+        *_, done, infos = env.step(env.action_masks().argmax(axis=1))
+        for i in np.flatnonzero(done):
+            assert infos[i]["opponent"] == before[i]
+            names[infos[i]["opponent"]] += 1
+    assert set(names) == {"random", "greedy"}
+
+
+def test_weights_are_a_mapping_of_agents_as_text_or_objects():
+    other = Named("other")
+    vector = ttt_envs.make_vec(SUPER, 4000, opponent={"random": 1, other: 3})
+    _, infos = vector.reset(seed=0)
+    counts = Counter(infos["opponent"].tolist())
+    assert set(counts) == {"random", "other"}
+    assert abs(counts["random"] - 1000) < 5 * np.sqrt(4000 * 0.25 * 0.75)
+    vector.set_opponents({"random": 0, "greedy": 1})
+    _, infos = vector.reset()
+    assert set(infos["opponent"].tolist()) == {"greedy"}
+    for wrong in ({}, []):
+        with pytest.raises(ValueError, match="at least one opponent"):
+            vector.set_opponents(wrong)
+
+
+def test_an_agent_for_each_player():
+    game = toy_coin.make(players=3)
+    first, second, third = (Named(name) for name in ("first", "second", "third"))
+    env = ttt_envs.make_single(game, opponent={0: first, 1: [second], 2: {third: 2}})
+    seats = set()
+    for seed in range(12):
+        _, info = env.reset(seed=seed)
+        seats.add(info["seat"])
+        assert info["opponent"] == tuple(
+            "" if p == info["seat"] else name for p, name in enumerate(("first", "second", "third"))
+        )
+        finish(env)
+    assert seats == {0, 1, 2}
+    assert [each.players for each in (first, second, third)] == [{0}, {1}, {2}]
+    with pytest.raises(ValueError, match="opponents by player: player 2 has none"):
+        ttt_envs.make_single(game, opponent={0: "random", 1: "random"})
+    ttt_envs.make_single(game, seat=2, opponent={0: "random", 1: "random"}).reset(seed=0)
+    with pytest.raises(ValueError, match="players are 0 to 2, not 3"):
+        ttt_envs.make_single(game, opponent={3: "random"})
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="player 0 has none"):
+        env.set_opponents({1: "random"})
+    assert env.reset(seed=2)[1]["opponent"].count("") == 1, "who was there before plays on"
+
+
+def test_a_partner_plays_the_learner_s_team():
+    partner, others = Named("partner"), [Named("x"), Named("y")]
+    env = ttt_envs.make_single("tic_tac_match", players=4, opponent=others, partner=partner)
+    for seed in range(8):
+        for each in (partner, *others):
+            each.players.clear()
+        _, info = env.reset(seed=seed)
+        seat = info["seat"]
+        finish(env)
+        team = next(team for team in env.game.teams if seat in team)
+        assert partner.players == set(team) - {seat}
+        assert set().union(*(each.players for each in others)) == set(range(4)) - set(team)
+        named = {p: name for p, name in enumerate(info["opponent"]) if name}
+        assert {p for p, name in named.items() if name == "partner"} == partner.players
+    with pytest.raises(ValueError, match="no teams of several players: leave partner out"):
+        ttt_envs.make_single(SUPER, partner="random")
+
+
+def test_a_function_draws_from_the_seed():
+    made = []
+
+    def draw(generator: np.random.Generator):
+        made.append(int(generator.integers(3)))
+        return ["random", "greedy", fixed][made[-1]]
+
+    fixed = Named("fixed")
+    env = ttt_envs.make_vec(SUPER, 60, opponent=draw)
+    _, infos = env.reset(seed=3)
+    names = infos["opponent"].tolist()
+    assert names == [["random", "greedy", "fixed"][k] for k in made]
+    assert len(set(names)) == 3
+    assert env.reset(seed=3)[1]["opponent"].tolist() == names
+    assert env.reset()[1]["opponent"].tolist() != names
+
+
+def test_agents_that_a_function_makes_anew_are_let_go():
+    games = SeatGames(ttt_envs.load(SUPER), 3, opponent=lambda generator: Named("new"))
+    for _ in range(50):
+        games.reset()
+    assert len(games._opponents) <= 2 * games._others.size + games.n
+
+
+def test_a_text_game_draws_too():
+    env = ttt_envs.make_text(SUPER, opponent={"random": 1, "greedy": 1}, seat=1)
+    drawn = set()
+    for seed in range(12):
+        env.reset(seed=seed)
+        drawn.add(env._opponents[int(env._others.max())].name)
+    assert drawn == {"random", "greedy"}
+    with pytest.raises(ValueError, match="a partner plays beside an opponent"):
+        ttt_envs.make_text(SUPER, partner="random")
+
+
+def test_masks_are_computed_once_a_step(monkeypatch):
+    """What the policy is given is what its answer is checked by."""
+    vector = ttt_envs.make_vec(SUPER, 8)
+    observations, _ = vector.reset(seed=0)
+    calls, masks = [], Batch.masks
+    monkeypatch.setattr(Batch, "masks", lambda self, *given: (calls.append(1), masks(self, *given))[1])
+    for step in range(40):
+        observations, *_ = vector.step(observations["action_mask"].argmax(axis=1))
+        assert len(calls) == step + 1
+    observations["action_mask"][:] = 1  # what a user does to a mask does not change what is legal
+    _, rewards, done, *_ = vector.step(np.array([80] * 8))
+    assert done.any()
+    assert (rewards[done] == -1).all()

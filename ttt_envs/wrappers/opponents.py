@@ -1,0 +1,218 @@
+"""Who plays the seats that a learner does not have: agents, drawn at each game's reset, by weight or by a function."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.answers import name_of
+from ttt_envs.core.game import Game
+from ttt_envs.core.rng import Purpose, derive, derive_rows
+from ttt_envs.core.view import Actor
+
+#: An agent, as `ttt_envs.agents.load` takes it.
+AgentLike = str | Actor | Callable[..., Any]
+
+#: Whom `Opponents` takes.
+OpponentLike = AgentLike | Sequence[AgentLike] | Mapping[Any, Any]
+
+#: Agents by key that are drawn with these chances, cumulated; or a function that draws one.
+_Pool = tuple[np.ndarray, np.ndarray] | Callable[[np.random.Generator], Any]
+
+
+def as_actor(given: Any, game: Game) -> Actor:
+    """An object with `act(view)`; TypeError for anything else, such as the text of an agent."""
+    if isinstance(given, str):
+        raise TypeError(f"an opponent is an agent, not text: use agents.load({given!r})")
+    if isinstance(given, type) or not callable(getattr(given, "act", None)):
+        raise TypeError(f"an opponent needs a method act(view), as the agents of agents.load have, not {given!r}")
+    actor: Actor = given
+    return actor
+
+
+class Opponents:
+    """The agents of the other seats, by key. Each game draws at its reset, from the seed of its episode."""
+
+    def __init__(
+        self,
+        game: Game,
+        opponent: Any,
+        *,
+        partner: Any = None,
+        load: Callable[[Any, Game], Actor] = as_actor,
+    ) -> None:
+        """See `replace` for `opponent`.
+
+        Args:
+            game: the game that they play.
+            opponent: who plays the other seats.
+            partner: who plays the other seats of the learner's team, in a game of teams; None: the opponent, too.
+            load: makes an agent of what is given, and raises ValueError if it cannot play the game.
+
+        Raises TypeError or ValueError for what is no opponent, or for a partner in a game without teams of several.
+        """
+        self.game = game
+        self._load = load
+        self._agents: dict[int, Actor] = {}
+        self._next_key = 0
+        self._texts: dict[str, Actor] = {}
+        self._team = np.zeros(game.num_players, np.int64)
+        for number, team in enumerate(game.teams):
+            self._team[list(team)] = number
+        if partner is not None and len(game.teams) == game.num_players:
+            raise ValueError(f"{game!r} has no teams of several players: leave partner out")
+        self._pools = self._read(opponent)
+        self._partner = None if partner is None else self._pool_of(partner)
+
+    def replace(self, opponent: Any) -> Any:
+        """Draw from these from now on; returns the former ones, for `restore`.
+
+        Args:
+            opponent: an agent for all other seats; a list of agents, of which each game draws one; a mapping of agents
+                to weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
+                players' numbers to any of these, for each player that the learner is not.
+        """
+        former, self._pools = self._pools, self._read(opponent)
+        return former
+
+    def restore(self, former: Any) -> None:
+        """Draw as before a `replace`."""
+        self._pools = former
+
+    def draw(self, seeds: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """The keys of the agents of each player, int64 (k, players), -1 for the learner, who has these seats int (k,).
+
+        `seeds` uint64 (k,) are those of the episodes.
+        """
+        out = np.full((len(seeds), self.game.num_players), -1)
+        for player, pool in self._pools.items():
+            if player is None:
+                out[:] = self._drawn(pool, seeds, 0)[:, None]
+            else:
+                out[:, player] = self._drawn(pool, seeds, 1 + player)
+        rows = np.arange(len(seeds))
+        if self._partner is not None:
+            ours = self._team[None, :] == self._team[seats][:, None]
+            out = np.where(ours, self._drawn(self._partner, seeds, 1 + self.game.num_players)[:, None], out)
+        out[rows, seats] = -1
+        return out
+
+    @property
+    def remember(self) -> bool:
+        """Whether some go by what a player knows, `View.known`."""
+        return any(getattr(agent, "remembers", False) for agent in self._agents.values())
+
+    def __getitem__(self, key: int) -> Actor:
+        return self._agents[key]
+
+    def names(self, keys: np.ndarray) -> np.ndarray:
+        """The names of the agents with these keys, int64 (k, players), as `info["opponent"]` has them: object (k,).
+
+        A name is a text; or, with a partner or agents by player, a tuple with one a player, "" for the learner.
+        """
+        out = np.empty(len(keys), object)
+        if self._partner is None and None in self._pools:
+            one = keys.max(axis=1)
+            for key in np.unique(one).tolist():
+                out[one == key] = name_of(self._agents[key])
+            return out
+        for k, row in enumerate(keys.tolist()):
+            out[k] = tuple("" if key < 0 else name_of(self._agents[key]) for key in row)
+        return out
+
+    def forget(self, in_use: np.ndarray) -> None:
+        """Let go of agents that can be drawn no more, but those whose keys int64 (...) are in use."""
+        kept = set(np.unique(in_use).tolist())
+        for pool in (*self._pools.values(), self._partner):
+            if isinstance(pool, tuple):
+                kept.update(pool[0].tolist())
+        self._agents = {key: agent for key, agent in self._agents.items() if key in kept}
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def _read(self, given: Any) -> dict[int | None, _Pool]:
+        """A pool for each player, or one for all with the key None."""
+        if not (isinstance(given, Mapping) and given and all(map(_is_number, given))):
+            return {None: self._pool_of(given)}
+        players = self.game.num_players
+        for player in given:
+            if not 0 <= player < players:
+                raise ValueError(f"opponents by player: players are 0 to {players - 1}, not {player}")
+        return {int(player): self._pool_of(each) for player, each in given.items()}
+
+    def check_seat(self, seat: int | None) -> None:
+        """Raise ValueError if a player that the learner is not has no agent; `seat` None: the learner has any."""
+        missing = [p for p in range(self.game.num_players) if p != seat and p not in self._pools]
+        if None not in self._pools and missing:
+            raise ValueError(f"opponents by player: player {missing[0]} has none")
+
+    def _pool_of(self, given: Any) -> _Pool:
+        if _draws(given):
+            drawer: Callable[[np.random.Generator], Any] = given
+            return drawer
+        weights: Iterable[Any] | None = None
+        if isinstance(given, Mapping):
+            weights, given = list(given.values()), list(given)
+        agents = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        if not agents:
+            raise ValueError("there must be at least one opponent")
+        keys = [self._key(each) for each in agents]
+        try:
+            chances = np.ones(len(keys)) if weights is None else np.asarray(weights, np.float64)
+            fits = chances.shape == (len(keys),) and (chances >= 0).all() and 0 < chances.sum() < np.inf
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(f"weights must be {len(keys)} numbers of at least 0, not all 0; not {weights!r}")
+        return np.array(keys), np.cumsum(chances / chances.sum())
+
+    def _key(self, given: Any) -> int:
+        agent = self._texts.get(given) if isinstance(given, str) else None
+        if agent is None:
+            agent = self._load(given, self.game)
+            if isinstance(given, str):
+                self._texts[given] = agent
+        for key, other in self._agents.items():
+            if other is agent:
+                return key
+        self._agents[self._next_key] = agent
+        self._next_key += 1
+        return self._next_key - 1
+
+    def _drawn(self, pool: _Pool, seeds: np.ndarray, number: int) -> np.ndarray:
+        """Keys int64 (k,); pools of different numbers draw independently."""
+        if isinstance(pool, tuple) and len(pool[0]) == 1:
+            return np.full(len(seeds), pool[0][0])
+        draws = np.empty(len(seeds), np.uint64)
+        if number:
+            draws[:] = [derive(seed, int(Purpose.OPPONENT), number) for seed in seeds]
+        else:
+            derive_rows(seeds, int(Purpose.OPPONENT), draws)
+        if isinstance(pool, tuple):
+            return pool[0][np.minimum(np.searchsorted(pool[1], draws / 2.0**64, side="right"), len(pool[0]) - 1)]
+        return np.array([self._key(pool(np.random.default_rng(int(draw)))) for draw in draws], np.int64)
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+
+
+def _draws(given: Any) -> bool:
+    """Whether it is a function of one argument: one of two, the observation and the mask, is itself an agent."""
+    if not callable(given) or isinstance(given, type) or hasattr(given, "act"):
+        return False
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):  # some compiled functions have no signature
+        return False
+    return _takes(signature, None) and not _takes(signature, None, None)
+
+
+def _takes(signature: inspect.Signature, *arguments: Any) -> bool:
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
