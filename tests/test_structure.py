@@ -251,7 +251,7 @@ def test_prompts_know_no_words_of_a_game(game_id):
     """They stand in the names of its actions, and in its `verbs` and `fillers`."""
     game = ttt_envs.load(game_id)
     words = {word for name in game.action_names for word in re.findall(r"[a-z]{2,}", name.lower())}
-    words |= {*game.verbs, *game.fillers}
+    words |= {*game.faces.verbs, *game.faces.fillers}
     text = (PACKAGE / "wrappers" / "prompts.py").read_text().lower()
     assert set(re.findall(r"[a-z]+", text)) & words <= PLAIN
 
@@ -299,7 +299,7 @@ def test_a_game_s_folder_is_like_the_others(game_id):
 def test_a_solver_is_a_package_like_the_others(game_id):
     game = ttt_envs.load(game_id)
     files = {path.name for path in (folder_of(game_id) / "solver").glob("*.py")}
-    if game.make_oracle is None:
+    if game.extras.oracle is None:
         assert not files
     else:
         assert {"__init__.py", "oracle.py", "answers.py"} <= files

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 import ttt_envs
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import whole
 
@@ -25,26 +25,30 @@ def make(*, line: int = 4) -> Game:
         id="connect_four",
         title="Connect Four",
         options={"line": line},
+        factory=make,
         prototype=prototype,
+        invariants=rules.invariants,
         action_names=text.ACTION_NAMES,
-        action_format="a column's letter, a to g from the left",
         observation=encoding.BLOCKS,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
-        stochastic=False,
+        chance="none",
         hidden_information=False,
         max_plies=rules.ROWS * rules.COLUMNS,
         teams=((0,), (1,)),
         native="aec",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        rules_text=manual.rules_text(line),
-        player_names=tuple(text.DISCS[1:]),
-        factory=make,
-        invariants=rules.invariants,
-        make_symmetries=symmetry.symmetries,
         rotate_seats=symmetry.rotate_seats,
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format="a column's letter, a to g from the left",
+            rules_text=manual.rules_text(line),
+            player_names=tuple(text.DISCS[1:]),
+        ),
+        extras=Extras(
+            symmetries=symmetry.symmetries,
+        ),
     )
 
 

@@ -479,7 +479,7 @@ class Coin:
 
 
 def test_oracle_samples_mixed_policies() -> None:
-    game = replace(ttt_envs.load("super_tic_tac_toe"), make_oracle=Coin)
+    game = ttt_envs.load("super_tic_tac_toe").replace(oracle=Coin)
     n = 4000
     states = np.repeat(game.new_state(0), n)
     actions = agents.load("oracle").act(View(game, states, states["to_move"], np.arange(n, dtype=np.uint64)))

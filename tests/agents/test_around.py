@@ -1,7 +1,5 @@
 """Agents that play by another agent: mixed, rounds, oracle."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -64,7 +62,7 @@ def test_a_person_is_no_agent_to_play_by(make):
 
 @pytest.mark.parametrize("around", [Mixed(Inner(), random=0.5), OracleAgent(Inner())], ids=lambda each: each.name)
 def test_faults_of_the_other_agent_stand_at_their_positions(around):
-    game = replace(ttt_envs.load("super_tic_tac_toe"), make_oracle=EvenPlies)
+    game = ttt_envs.load("super_tic_tac_toe").replace(oracle=EvenPlies)
     batch = ttt_envs.Batch(game, 2, seed=0)
     batch.step(np.array([40, 40]))
     # Of even and of odd plies in turn.

@@ -1,7 +1,6 @@
 """Searching agents where chance plays a part: MCTS with positions that it knows again, and expectimax."""
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +16,7 @@ from ttt_envs.agents.expectimax import Expectimax
 from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
@@ -192,21 +191,23 @@ def make_peek() -> Game:
         id="peek",
         title="Peek",
         options={},
+        factory=make_peek,
         prototype=prototype,
         action_names=("zero", "one"),
-        action_format="zero or one",
         observation=(Block("coin", (2,), "tossed, its side"),),
-        rules=Rules(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
         simultaneous=False,
-        stochastic=True,
+        chance="play",
         hidden_information=False,
         max_plies=2,
         teams=((0,), (1,)),
         native="aec",
-        format_state=lambda state, viewer: "",
-        read_state=lambda text: prototype.copy(),
-        draw=lambda state, viewer: "<svg/>",
-        factory=make_peek,
+        rules=Rules(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
+        faces=Faces(
+            format_state=lambda state, viewer: "",
+            read_state=lambda text: prototype.copy(),
+            draw=lambda state, viewer: "<svg/>",
+            action_format="zero or one",
+        ),
     )
 
 
@@ -314,7 +315,7 @@ def test_values_come_to_be_exact() -> None:
 @pytest.mark.parametrize("spec", ["mcts", "expectimax"])
 @pytest.mark.parametrize("fact", ["simultaneous", "hidden_information"])
 def test_other_games_are_refused_in_words(spec: str, fact: str) -> None:
-    game = replace(dice(), **{fact: True})
+    game = dice().replace(**{fact: True})
     for ask in (agents.load(spec).act, agents.load(spec).policy):
         with pytest.raises(ValueError, match=f"agent {spec} plays only games without {fact.replace('_', ' ')}"):
             ask(view_of(game, game.new_state(0)))

@@ -17,7 +17,7 @@ from ttt_envs.agents.search import ismcts
 from ttt_envs.agents.search.ismcts import ISMCTS
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
@@ -134,21 +134,23 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
         id="guess",
         title="Guess",
         options={"shown": shown, "secret": secret},
+        factory=make_guess,
         prototype=prototype,
         action_names=("zero", "one"),
-        action_format="zero or one",
         observation=(Block("phase", (3,), "which it is"), Block("side", (2,), "is seen to be it")),
-        rules=Rules(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
         simultaneous=False,
-        stochastic=True,
+        chance="play",
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
         native="aec",
-        format_state=lambda state, viewer: "",
-        read_state=lambda text: prototype.copy(),
-        draw=lambda state, viewer: "<svg/>",
-        factory=make_guess,
+        rules=Rules(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
+        faces=Faces(
+            format_state=lambda state, viewer: "",
+            read_state=lambda text: prototype.copy(),
+            draw=lambda state, viewer: "<svg/>",
+            action_format="zero or one",
+        ),
     )
 
 

@@ -4,7 +4,6 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from ttt_envs.agents.search import smmcts
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.agents.search.smmcts import SMMCTS
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
@@ -110,21 +109,23 @@ def make_matrix(
         id="matrix",
         title="Matrix",
         options={"payoffs": payoffs, "out": out, "noisy": noisy, "players": players},
+        factory=make_matrix,
         prototype=prototype,
         action_names=("zero", "one", "two", "out", "play"),
-        action_format="zero, one, two, out or play",
         observation=(Block("matrix", (1,), "it has come to the matrix"), Block("first", (1,), "I choose the row")),
-        rules=Rules(matrix_reset, matrix_mask, matrix_step, matrix_observe, matrix_resample),
         simultaneous=True,
-        stochastic=noisy,
+        chance="play" if noisy else "none",
         hidden_information=False,
         max_plies=2,
         teams=tuple((player,) for player in range(players)),
         native="parallel",
-        format_state=lambda state, viewer: "",
-        read_state=lambda text: prototype.copy(),
-        draw=lambda state, viewer: "<svg/>",
-        factory=make_matrix,
+        rules=Rules(matrix_reset, matrix_mask, matrix_step, matrix_observe, matrix_resample),
+        faces=Faces(
+            format_state=lambda state, viewer: "",
+            read_state=lambda text: prototype.copy(),
+            draw=lambda state, viewer: "<svg/>",
+            action_format="zero, one, two, out or play",
+        ),
     )
 
 
@@ -309,7 +310,7 @@ def some_games() -> list[Game]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # Not far on: a match may take thousands of plies.
-    view = some_view(replace(game, max_plies=min(game.max_plies, 30)), 18, seed=3)
+    view = some_view(game.replace(max_plies=min(game.max_plies, 30)), 18, seed=3)
     agent, masks = agents.load(spec), view.masks
     actions, policy = agent.act(view), agent.policy(view)
     has_move = masks.any(axis=1)
@@ -401,7 +402,7 @@ def test_others_name_it_where_they_refuse() -> None:
             agents.load(name).act(repeated(open_game, 0, 1))
         # Nobody's search plays it if hands are hidden too.
         with pytest.raises(ValueError, match=f"{words}; `ttt agents` lists"):
-            agents.load(name).act(repeated(replace(open_game, hidden_information=True), 0, 1))
+            agents.load(name).act(repeated(open_game.replace(hidden_information=True), 0, 1))
 
 
 @pytest.mark.parametrize(

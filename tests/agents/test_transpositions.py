@@ -12,7 +12,7 @@ import toy_race
 
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.core import jit, rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import between, state_dtype
@@ -69,21 +69,23 @@ GAME = Game(
     id="seven_pieces",
     title="Seven Pieces",
     options={},
+    factory=lambda: GAME,
     prototype=np.zeros(1, STATE),
     action_names=tuple("ABCDEFG"),
-    action_format="a letter",
     observation=(Block("second", (1,), "I am player 1"),),
-    rules=Rules(reset, legal_mask, step, observe, resample),
     simultaneous=False,
-    stochastic=False,
+    chance="none",
     hidden_information=False,
     max_plies=PIECES,
     teams=((0,), (1,)),
     native="aec",
-    format_state=lambda state, viewer: "",
-    read_state=lambda text: np.zeros(1, STATE),
-    draw=lambda state, viewer: "",
-    factory=lambda: GAME,
+    rules=Rules(reset, legal_mask, step, observe, resample),
+    faces=Faces(
+        format_state=lambda state, viewer: "",
+        read_state=lambda text: np.zeros(1, STATE),
+        draw=lambda state, viewer: "",
+        action_format="a letter",
+    ),
 )
 
 

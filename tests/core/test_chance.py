@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +32,7 @@ MATCH = {
 
 def started(reset):
     """Kuhn poker with another start."""
-    return replace(KUHN, rules=KUHN.rules._replace(reset=reset))
+    return KUHN.replace(reset=reset)
 
 
 def cards(game) -> dict[tuple[int, int], Fraction]:
@@ -478,7 +477,7 @@ def step_with_a_raw_number(state, actions):
 
 
 def test_a_step_with_a_raw_draw_is_refused():
-    game = replace(KUHN, rules=KUHN.rules._replace(step=step_with_a_raw_number))
+    game = KUHN.replace(step=step_with_a_raw_number)
     with pytest.raises(ValueError, match="draws otherwise than"):
         chance_of(game).outcomes(KUHN.new_state(5), np.zeros((1, 2), np.int64))
 

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -275,7 +274,7 @@ def test_somebody_must_be_able_to_act() -> None:
 def test_states_can_be_written_to_a_file_without_a_warning() -> None:
     """NumPy warns of the metadata in which a dtype keeps its ranges."""
     game = load(SUPER)
-    assert replace(game).ranges == game.ranges
+    assert game.replace(title="again").ranges == game.ranges
     assert game.ranges
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -288,7 +287,7 @@ def test_a_text_must_be_a_position() -> None:
     refused(TypeError, lambda: game.parse_state(b"X to move"), "a position is text, not bytes")  # type: ignore[arg-type]
     state = game.new_state(0)
     state["target"] = 50
-    careless = replace(game, read_state=lambda text: state.copy())
+    careless = game.replace(read_state=lambda text: state.copy())
     refused(ValueError, lambda: careless.parse_state("anything"), "`target` is 50")
 
 
@@ -444,7 +443,7 @@ def test_clicks_are_those_of_legal_actions(state: str, action: Any, kind: type[E
     assert game.clicks(start[0], 40) == game.clicks(start, np.int64(40)) == ("cell 4/4",)
     with pytest.raises(kind, match=words):
         game.clicks(given, action)
-    replaced = replace(replace(game, title="again"), title="and again")
+    replaced = game.replace(title="again").replace(title="and again")
     assert replaced.clicks is not None
-    assert replaced.clicks.game is replaced
+    assert replaced.clicks.__self__ is replaced
     assert replaced.clicks(start[0], 40) == ("cell 4/4",)

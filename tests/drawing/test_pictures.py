@@ -30,7 +30,7 @@ def shown(game: Game) -> tuple[np.void, ...]:
     last = int((~play.states["done"][:, 0]).sum())
     found = [play.states[int(part * last), 0] for part in (0, 0.2, 0.5, 0.9, 1)]
     for before, joint, after in zip(play.states[:, 0], play.actions[:, 0], play.states[1:, 0], strict=False):
-        finished = None if before["done"] else game.finished_round(before, joint, after)
+        finished = None if before["done"] else game.faces.finished_round(before, joint, after)
         if finished is not None:
             return (*found, finished[0])
     return tuple(found)

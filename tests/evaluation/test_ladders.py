@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -24,12 +23,12 @@ QUICK = {"games": 8, "pace": 1e-4, "quiet": True}
 
 def bare(*, players: int = 2, tosses: int = 1):
     """The toy game under an id that has no ladder."""
-    return replace(toy_coin.make(players=players, tosses=tosses), id="bare", factory=bare)
+    return toy_coin.make(players=players, tosses=tosses).replace(id="bare", factory=bare)
 
 
 def three(*, players: int = 3, tosses: int = 1):
     """The toy game of three players under an id of its own."""
-    return replace(toy_coin.make(players=players, tosses=tosses), id="three", factory=three)
+    return toy_coin.make(players=players, tosses=tosses).replace(id="three", factory=three)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import importlib
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -185,7 +184,7 @@ def test_choices_at_once_count_for_all_who_choose():
         def action_values(self, states, player):
             return np.arange(6) / np.where(player == 0, 10, 1)[:, None]
 
-    game = replace(toy_coin.make(players=3), hidden_information=False, make_oracle=ByNumber)
+    game = toy_coin.make(players=3).replace(hidden_information=False, oracle=ByNumber)
     played = play_games(game, [RANDOM], [0, 0, 0], game_seeds(0, 200), record=range(200))
     found = measure(game, RANDOM, games=200)
     assert found.decisions == played.decisions.sum()
@@ -252,7 +251,7 @@ def test_nothing_covered_is_no_figure():
 def test_actions_of_unknown_value():
     """Played, they are not measured; not played, the position's value says what the best one is worth."""
     unknown = ((3, 1), (6, 0))  # of 3 taking two, of 6 taking one, which is best
-    game = replace(pile(), make_oracle=lambda: PileOracle(2, unknown=unknown))
+    game = pile().replace(oracle=lambda: PileOracle(2, unknown=unknown))
     losses = [(left, action, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
     known = [loss for left, action, loss in losses if (left, action) not in unknown]
     found = measure(game, RANDOM, games=200)
@@ -472,6 +471,6 @@ def test_errors_of_one_measurement():
     with pytest.raises(ValueError, match="do not know the whole position"):
         measure(toy_coin.make(), RANDOM)
     with pytest.raises(ValueError, match="best play is not known for this game"):
-        measure(replace(pile(), make_oracle=None), RANDOM)
+        measure(pile().replace(oracle=None), RANDOM)
     with pytest.raises(ValueError, match="one side only"):
-        measure(replace(pile(), teams=((0, 1),)), RANDOM, opponent=RANDOM)
+        measure(pile().replace(teams=((0, 1),)), RANDOM, opponent=RANDOM)

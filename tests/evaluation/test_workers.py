@@ -126,7 +126,7 @@ def test_agents_that_cannot_be_sent_are_named():
         evaluation.tournament(TOY, ["random", local], workers=2, quiet=True)
     with pytest.raises(TypeError, match="agent 'first' is a Python object, which is not sent to other machines"):
         recipe(["random", Stubborn()], objects=False)
-    game = replace(toy_coin.make(), factory=lambda: None)
+    game = toy_coin.make().replace(factory=lambda: None)
     with pytest.raises(
         TypeError, match=r"Game\('toy_coin', .*\) cannot be sent to another process.*define it in a mod"
     ):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import toy_coin
+import toy_kuhn
 from option_sets import OPTIONS, marked_games
 
 import ttt_envs
@@ -57,7 +58,7 @@ def mask_for_all(state, player, out):
 
 def broken(**kernels: Callable) -> Game:
     """The game with these kernels in the place of its own."""
-    return replace(SOUND, rules=SOUND.rules._replace(**kernels))
+    return SOUND.replace(**kernels)
 
 
 def noticed(game: Game, names: set[str]) -> set[str]:
@@ -73,11 +74,11 @@ def noticed(game: Game, names: set[str]) -> set[str]:
 
 def test_a_missing_exchange_of_seats_is_no_pass():
     """Without the declaration nobody would notice that O is shown X's board."""
-    silent = replace(broken(observe=seen_by_x), rotate_seats=None)
+    silent = broken(observe=seen_by_x).replace(rotate_seats=None)
     for check in ("egocentric", "seats"):
         with pytest.raises(AssertionError, match=r"give Game rotate_seats.*; or, .* seats_differ"):
             CHECKS[check](silent)
-    both = replace(SOUND, seats_differ="they do not")
+    both = SOUND.replace(seats_differ="they do not")
     assert noticed(both, {"egocentric"}) == {"egocentric"}
     assert noticed(replace(silent, seats_differ="a reason"), {"egocentric", "seats"}) == set()
 
@@ -87,7 +88,7 @@ def test_check_game_names_the_check_that_fails():
         check_game(broken(legal_mask=mask_for_all))
     # An exception within the game is a failure too.
     with pytest.raises(AssertionError, match=r"fails the check 'kernels_only_read' .*ZeroDivisionError"):
-        check_game(replace(toy_coin.make(), draw=lambda state, viewer: 1 / 0))
+        check_game(toy_coin.make().replace(draw=lambda state, viewer: 1 / 0))
     with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['to move"):
         CHECKS["observations"](broken(observe=last_feature_kept))
 
@@ -99,9 +100,17 @@ def test_check_game_refuses_to_run_without_assertions():
     assert "RuntimeError: check_game needs assertions" in done.stderr
 
 
+def test_chance_that_is_not_at_the_start_alone_is_noticed():
+    with pytest.raises(AssertionError, match="different games from one start, chance='start'"):
+        CHECKS["starts"](ttt_envs.load("tic_tac_dice", **OPTIONS["tic_tac_dice"][0]).replace(chance="start"))
+    with pytest.raises(AssertionError, match="different games, chance='none'"):
+        CHECKS["starts"](toy_kuhn.make().replace(chance="none"))
+    CHECKS["starts"](toy_kuhn.make())
+
+
 def test_hidden_information_that_is_not_there_is_noticed():
     with pytest.raises(AssertionError, match=r"no player is ever left in doubt"):
-        CHECKS["indistinguishable"](replace(SOUND, hidden_information=True))
+        CHECKS["indistinguishable"](SOUND.replace(hidden_information=True))
 
 
 # --- the toy ---

@@ -154,7 +154,7 @@ def seen_by_x(module, game) -> Game:
     def observe(state, player, out):
         observe_for(state, 0, out)
 
-    return replace(game, rules=game.rules._replace(observe=observe))
+    return game.replace(observe=observe)
 
 
 @pytest.mark.skipif(not jit.DISABLED, reason="would be compiled anew; plain Python notices it as well")

@@ -33,7 +33,7 @@ def test_the_last_action_is_shown(game: Game) -> None:
     for i in range(FEW):
         for step in range(len(play.actions)):
             before, after = play.states[step, i], play.states[step + 1, i]
-            finished = game.finished_round(before, play.actions[step, i], after)
+            finished = game.faces.finished_round(before, play.actions[step, i], after)
             shown = after if finished is None else finished[0]
             if before["done"]:
                 break
@@ -97,7 +97,7 @@ def test_the_finished_board_of_a_round(game: Game) -> None:
     for i in range(FEW):
         for before, joint, after in zip(play.states[:, i], play.actions[:, i], play.states[1:, i], strict=False):
             kept = before.tobytes(), after.tobytes()
-            finished = game.finished_round(before, joint, after)
+            finished = game.faces.finished_round(before, joint, after)
             assert (before.tobytes(), after.tobytes()) == kept
             cleared = (after[board] != 0).sum() == 0 < (before[board] != 0).sum()
             assert (finished is not None) == (cleared and not after["done"] and not before["done"])

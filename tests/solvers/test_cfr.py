@@ -228,8 +228,8 @@ def nobody_acts(state, player, out):
     [
         (toy_coin.make(players=3), r"two players.*Game\('toy_coin'.* has 3"),
         (ttt_envs.load("tic_tac_dice", rounds="single"), "cannot be enumerated.*draws again until"),
-        (replace(KUHN, rules=KUHN.rules._replace(step=pay_both)), "only zero-sum games"),
-        (replace(KUHN, rules=KUHN.rules._replace(legal_mask=nobody_acts)), "nobody has a legal action"),
+        (KUHN.replace(step=pay_both), "only zero-sum games"),
+        (KUHN.replace(legal_mask=nobody_acts), "nobody has a legal action"),
     ],
     ids=["three players", "dice", "not zero-sum", "nobody acts"],
 )
@@ -343,7 +343,7 @@ def test_hidden_hands_are_solved():
     found = solver.exploitability()
     assert found.value < 1e-3
     blocks = game.observation + tuple(replace(block, name=f"other {block.name}") for block in game.observation)
-    shown = replace(game, rules=game.rules._replace(observe=observe_all), observation=blocks)
+    shown = game.replace(observe=observe_all, observation=blocks)
     opened = cfr.Solver(tree.walk(shown))
     opened.run(100)
     seen = opened.exploitability()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Extras, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import whole
@@ -266,25 +266,29 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         id="toy_coin",
         title="Hidden Coin",
         options=options,
+        factory=make,
         prototype=prototype,
+        invariants=invariants,
         action_names=ACTION_NAMES,
-        action_format="a name",
         observation=blocks(players),
-        rules=Rules(reset, legal_mask, step, observe, resample),
         simultaneous=True,
-        stochastic=True,
+        chance="play",
         hidden_information=True,
         max_plies=3 * (tosses + 1),
         teams=tuple((player,) for player in range(players)),
         native="parallel",
-        format_state=format_state,
-        read_state=partial(parse_state, prototype=prototype),
-        draw=draw,
-        rules_text=rules_text(players, tosses),
-        factory=make,
-        invariants=invariants,
-        make_symmetries=partial(_symmetries, players),
         seats_differ="player 0 tells, the others guess",
+        rules=Rules(reset, legal_mask, step, observe, resample),
+        faces=Faces(
+            format_state=format_state,
+            read_state=partial(parse_state, prototype=prototype),
+            draw=draw,
+            action_format="a name",
+            rules_text=rules_text(players, tosses),
+        ),
+        extras=Extras(
+            symmetries=partial(_symmetries, players),
+        ),
     )
 
 

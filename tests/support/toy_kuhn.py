@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
@@ -192,21 +192,23 @@ def make() -> Game:
         id="toy_kuhn",
         title="Kuhn Poker",
         options={},
+        factory=make,
         prototype=np.zeros(1, STATE),
         action_names=ACTION_NAMES,
-        action_format="a name",
         observation=BLOCKS,
-        rules=Rules(reset, legal_mask, step, observe, resample),
         simultaneous=False,
-        stochastic=True,
+        chance="start",
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
         native="aec",
-        format_state=format_state,
-        read_state=parse_state,
-        draw=draw,
-        rules_text=RULES,
-        factory=make,
         seats_differ="player 0 acts first",
+        rules=Rules(reset, legal_mask, step, observe, resample),
+        faces=Faces(
+            format_state=format_state,
+            read_state=parse_state,
+            draw=draw,
+            action_format="a name",
+            rules_text=RULES,
+        ),
     )

@@ -7,7 +7,7 @@ one more stone goes; if that was the last, nobody wins.
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Extras, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
@@ -116,20 +116,24 @@ def pile(*, players: int = 2, most: int = 8) -> Game:
         id="pile",
         title="Pile of Stones",
         options={"players": players, "most": most},
+        factory=pile,
         prototype=np.zeros(1, STATE[players]),
         action_names=("one", "two", "three"),
-        action_format="a number",
         observation=(Block("left", (9,), "so many stones are left"),),
-        rules=Rules(reset, legal_mask, step, observe, resample),
         simultaneous=False,
-        stochastic=True,
+        chance="play",
         hidden_information=False,
         max_plies=8,
         teams=tuple((player,) for player in range(players)),
         native="aec",
-        format_state=lambda state, viewer: f"left {state['left']}",
-        read_state=NotImplemented,
-        draw=NotImplemented,
-        factory=pile,
-        make_oracle=lambda: PileOracle(players, most),
+        rules=Rules(reset, legal_mask, step, observe, resample),
+        faces=Faces(
+            format_state=lambda state, viewer: f"left {state['left']}",
+            read_state=NotImplemented,
+            draw=NotImplemented,
+            action_format="a number",
+        ),
+        extras=Extras(
+            oracle=lambda: PileOracle(players, most),
+        ),
     )

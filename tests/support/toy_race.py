@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Game
+from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.state import state_dtype
@@ -60,21 +60,23 @@ def make(*, lucky: bool = True) -> Game:
         id="race",
         title="Race",
         options={"lucky": lucky},
+        factory=make,
         prototype=prototype,
         action_names=("one", "two"),
-        action_format="one or two",
         observation=(Block("stones", (8,), "that many are left"),),
-        rules=Rules(reset, legal_mask, step, observe, resample),
         simultaneous=False,
-        stochastic=lucky,
+        chance="play" if lucky else "none",
         hidden_information=False,
         max_plies=7,
         teams=((0,), (1,), (2,)),
         native="aec",
-        format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
-        read_state=lambda text: prototype.copy(),
-        draw=lambda state, viewer: "<svg/>",
-        factory=make,
+        rules=Rules(reset, legal_mask, step, observe, resample),
+        faces=Faces(
+            format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
+            read_state=lambda text: prototype.copy(),
+            draw=lambda state, viewer: "<svg/>",
+            action_format="one or two",
+        ),
     )
 
 

@@ -1,6 +1,5 @@
 """Environments as PettingZoo, Gymnasium and Stable-Baselines3 want them, and what their tests do not see."""
 
-import dataclasses
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -689,7 +688,7 @@ def test_a_forfeit_is_the_sides():
     states = game.new_state(0)
     forfeit(game, states, 0, [0])
     assert states["rewards"][0].tolist() == [-1, 0.5, 0.5]
-    teams = dataclasses.replace(game, teams=((0, 2), (1,)))
+    teams = game.replace(teams=((0, 2), (1,)))
     forfeit(teams, states, 0, [0])
     assert states["rewards"][0].tolist() == [-0.5, 1, -0.5]
     forfeit(teams, states, 0, [0, 1])

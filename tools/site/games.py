@@ -51,11 +51,11 @@ def _planes(game: Game) -> str:
 
 
 def _chance(game: Game) -> str:
-    return "at the start" if game.stochastic and game.chance_at_start_only else _yes(game.stochastic)
+    return {"none": "no", "start": "at the start", "play": "yes"}[game.chance]
 
 
 def _oracle(game: Game) -> str:
-    return "no" if game.make_oracle is None else "yes, see below"
+    return "no" if game.extras.oracle is None else "yes, see below"
 
 
 _FACTS: dict[str, Callable[[Game], str]] = {
@@ -82,7 +82,7 @@ def rules(ids: Sequence[str]) -> str:
 
 def actions(ids: Sequence[str]) -> str:
     """The forms of actions, and their numbers, in each of these games."""
-    return _each(ids, lambda game: f"Written as {game.action_format}.\n\n{table(action_rows(game))}")
+    return _each(ids, lambda game: f"Written as {game.faces.action_format}.\n\n{table(action_rows(game))}")
 
 
 def observation(ids: Sequence[str]) -> str:

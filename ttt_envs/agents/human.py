@@ -64,7 +64,7 @@ class Human(Agent):
             answer = read(f"{player}, your move (? for help): ").strip()
             word, _, rest = answer.partition(" ")
             if word.lower() in ("", "?", "help"):
-                say(f"{self._help(game.action_format, numbered)}\n\n{player} can play:\n{listed}")
+                say(f"{self._help(game.faces.action_format, numbered)}\n\n{player} can play:\n{listed}")
                 continue
             if word.lower() in self.commands and answer.lower() not in map(str.lower, game.action_names):
                 try:

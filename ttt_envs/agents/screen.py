@@ -19,7 +19,7 @@ def say(text: str = "", style: str = "", game: Game | None = None) -> None:
     The environment variable NO_COLOR leaves the colours out.
     """
     shown = Text(text, style)
-    for pattern, each in game.text_styles if game is not None else ():
+    for pattern, each in game.faces.text_styles if game is not None else ():
         shown.highlight_regex(pattern, each)
     # A console of its own each time: the standard output may have changed.
     Console(highlight=False, soft_wrap=True).print(shown)

@@ -219,4 +219,4 @@ def _made_for(card: Card) -> str:
 
 def round_of(game: Game) -> Game | None:
     """The game of a single round of a match; None for a game that is none."""
-    return None if game.current_round is None else game.current_round(game.prototype[:0])[0]
+    return None if game.extras.current_round is None else game.extras.current_round(game.prototype[:0])[0]

@@ -103,7 +103,7 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
 
 
 def _actions(game: "Game") -> Iterator[str]:
-    yield from paragraphs(f"Written as {game.action_format}.")
+    yield from paragraphs(f"Written as {game.faces.action_format}.")
     yield from table(action_rows(game), right=(1,))
 
 
@@ -145,7 +145,7 @@ def _observation(game: "Game") -> Iterator[str]:
 
 def _best_play(game: "Game", state: Any) -> Iterator[str]:
     """The oracle's answers, as far as they need no table to be built."""
-    if game.make_oracle is None:
+    if game.extras.oracle is None:
         yield "No oracle: best play of this game is not known."
         return
     try:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.core.illegal import IllegalAction, check_actions
 from ttt_envs.core.loops import Loops, Rules, loops_for
-from ttt_envs.core.options import options_then
+from ttt_envs.core.options import options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -20,6 +20,9 @@ from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
+
+#: Where chance can play a part, see `Game.chance`.
+CHANCES = "none", "start", "play"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,168 +52,192 @@ class Block:
         return int(np.prod(self.shape))
 
 
-@dataclass(frozen=True)
-class _Clicks:
-    """A game's function `clicks`, which can rely on its arguments."""
-
-    game: "Game" = field(compare=False)
-    clicks: Callable[[Any, int], tuple[str, ...]]
-
-    def __call__(self, state: Any, action: int) -> tuple[str, ...]:
-        game, states = self.game, np.asarray(state)
-        if states.dtype != game.state_dtype or states.size != 1:
-            raise TypeError(f"state must be a record of {game!r}, not {type(state).__name__} of {states.dtype!s:.40}")
-        states, mask = states.reshape(1), np.empty(game.num_actions, np.bool_)
-        index = int(check_actions([action], (1,), game.num_actions)[0])
-        mover = int(states["to_move"][0])
-        for player in range(game.num_players) if mover == SIMULTANEOUS else (mover,):
-            game.loops.mask_one(states, 0, player, mask)
-            if index >= 0 and mask[index]:
-                return self.clicks(states[0], index)
-        raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {game!r}")
+def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
+    return None
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Game:
-    """One game with its options settled. Make one with `ttt_envs.load`.
-
-    Games are equal that have the same id, version, options and kernels. `dataclasses.replace` gives a game with other
-    facts, which is equal to none without them. A game is pickled as its factory, its options and what was replaced.
+@dataclass(frozen=True, kw_only=True)
+class Faces:
+    """What people see of a game and how they choose: text, pictures, clicks. `Game` has what is asked for most.
 
     Attributes:
-        id: its name in the registry.
-        title: its name for people.
-        options: every option with its value.
-        prototype: structured (1,), the record before a reset, option fields filled in.
-        num_actions: actions are 0..num_actions-1.
-        action_names: one text an action, unique.
-        action_format: how to read and write these names, for people.
-        short_action_names: the same as the game's texts and pictures abbreviate them, one an action; or none.
-        observation: the blocks of an observation, in order.
-        rules: the kernels.
-        simultaneous: some states let several players act at once.
-        stochastic: chance plays a part, in the start or later.
-        chance_at_start_only: chance plays a part in the start alone.
-        hidden_information: some player does not know the whole position.
-        max_plies: no game has more steps.
-        teams: the players of each side; sides share their reward.
-        native: the PettingZoo API that fits best.
-        format_state: (state record, viewer) -> text; viewer None sees everything, a player only what they may know,
-            `core.state.SPECTATOR` only what all players know.
-        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See `parse_state`.
+        format_state: (state record, viewer) -> text; see `Game.format_state`.
+        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See
+            `Game.parse_state`.
         draw: (state record, viewer) -> SVG text.
+        action_format: how to read and write the actions' names, for people.
+        short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
+        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
+            paragraph and item on a line of its own; empty where nobody has written them.
+        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
+        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
         verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
             player, and "I" is no cell.
         fillers: words that may stand between the parts of an action's name and say nothing, beside "to" and "cell".
         spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
             their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
             are chosen by name.
-        clicks: (state record, action) -> the names of the spots to be clicked to choose this action. People click them
+        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click them
             in any order, so no two legal actions of a player have the same ones; and in the order given, none's are
             the beginning of another's.
-            Raises TypeError or ValueError for another state, and for an action that nobody may choose now.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
+    """
+
+    format_state: Callable[[Any, int | None], str]
+    read_state: Callable[[str], np.ndarray]
+    draw: Callable[[Any, int | None], str]
+    action_format: str
+    short_action_names: tuple[str, ...] = ()
+    rules_text: str = ""
+    player_names: tuple[str, ...] = ()
+    text_styles: tuple[tuple[str, str], ...] = ()
+    verbs: tuple[str, ...] = ()
+    fillers: tuple[str, ...] = ()
+    spots: Callable[..., Mapping[str, Box]] | None = None
+    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
+    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extras:
+    """What a game can do without: each is made when it is first asked for.
+
+    Attributes:
+        symmetries: gives the board's symmetries, the identity left out or not.
+        oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
+        patterns: gives the patterns that n-tuple networks look up.
+        solve_commands: gives what the game's solver can work out, by name; the same whatever the options.
         current_round: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states (k,) of that
             game): in a match, the positions in which a round is being played, and these rounds, each as a game by
             itself, with the same players, actions and masks. In the other positions something of the match is decided,
             such as who begins the next round. None where a game is no match.
+    """
+
+    symmetries: Callable[[], Sequence[Symmetry]] = tuple
+    oracle: Callable[[], Oracle] | None = None
+    patterns: Callable[[], Patterns] | None = None
+    solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = dict
+    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Game:
+    """One game with its options settled: facts, rules, faces and extras. Make one with `ttt_envs.load`.
+
+    Games are equal that have the same id, version, options and kernels. `replace` gives a game with other parts, which
+    is equal to none without them. A game is pickled as its factory, its options and what was replaced.
+
+    Attributes:
+        id: its name in the registry.
+        title: its name for people.
+        options: every option with its value.
         factory: called with the options, gives this game again.
         version: raised when the rules change so that results are no longer comparable.
-        ranges: the range of each field by name, as the prototype's dtype declares it.
         same_play: options that make no difference to agents: they choose how a game starts, or its length, which
             an observation tells, or nothing reads them here. Each with `...` if an agent made with any value plays with
             every other, or else with the value whose games have all starts, with which it must be made.
-        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
-            paragraph and item on a line of its own; empty where nobody has written them.
-        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
-        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
+        prototype: structured (1,), the record before a reset, option fields filled in.
+        ranges: the range of each field by name, as the prototype's dtype declares it.
         invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
-        make_symmetries: gives the board's symmetries, the identity left out or not.
+        action_names: one text an action, unique.
+        observation: the blocks of an observation, in order.
+        simultaneous: some states let several players act at once.
+        chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
+        hidden_information: some player does not know the whole position.
+        max_plies: no game has more steps.
+        teams: the players of each side; sides share their reward.
+        native: the PettingZoo API that fits best.
         rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
         seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
-        make_oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
-        make_patterns: gives the patterns that n-tuple networks look up, where the game has some.
-        make_solve_commands: gives what its solver can work out, by name; the same whatever the options.
+        rules: the kernels.
+        faces: text, pictures, clicks.
+        extras: symmetries, oracle, patterns, commands of its solver, the rounds of a match.
     """
 
     id: str
     title: str
     options: Mapping[str, Any]
+    factory: Callable[..., "Game"]
+    version: int = 0
+    same_play: Mapping[str, Any] = field(default_factory=dict)
     prototype: np.ndarray
+    ranges: Mapping[str, Range] = field(init=False)
+    invariants: Invariants | None = None
     action_names: tuple[str, ...]
-    action_format: str
     observation: tuple[Block, ...]
-    rules: Rules
     simultaneous: bool
-    stochastic: bool
+    chance: Literal["none", "start", "play"]
     hidden_information: bool
     max_plies: int
     teams: tuple[tuple[int, ...], ...]
     native: Literal["aec", "parallel"]
-    format_state: Callable[[Any, int | None], str]
-    read_state: Callable[[str], np.ndarray]
-    draw: Callable[[Any, int | None], str]
-    factory: Callable[..., "Game"]
-    rules_text: str = ""
-    player_names: tuple[str, ...] = ()
-    text_styles: tuple[tuple[str, str], ...] = ()
-    short_action_names: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
-    fillers: tuple[str, ...] = ()
-    spots: Callable[..., Mapping[str, Box]] | None = None
-    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
-    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = lambda before, actions, after: None
-    invariants: Invariants | None = None
-    current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
-    make_symmetries: Callable[[], Sequence[Symmetry]] = field(default=tuple)
     rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
     seats_differ: str = ""
-    make_oracle: Callable[[], Oracle] | None = None
-    make_patterns: Callable[[], Patterns] | None = None
-    chance_at_start_only: bool = False
-    make_solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = field(default=dict)
-    same_play: Mapping[str, Any] = field(default_factory=dict)
-    version: int = 0
+    rules: Rules
+    faces: Faces
+    extras: Extras = field(default_factory=Extras)
     _source: "Game | None" = None
-    ranges: Mapping[str, Range] = field(init=False)
-    _replaced: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.chance not in CHANCES:
+            raise ValueError(f"{self.id}: chance must be one of {', '.join(map(repr, CHANCES))}, not {self.chance!r}")
+        names = self.faces.player_names
+        if names and not len(names) == len({*names}) == self.num_players:
+            raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
         # `replace` hands on the game that the factory made.
         source = self._source or self
-        given = [each.name for each in fields(self) if each.init and each.name != "_source"]
-        names = tuple(name for name in given if not _same(getattr(self, name), getattr(source, name)))
         object.__setattr__(self, "_source", source)
-        object.__setattr__(self, "_replaced", names)
         # A dtype declares the ranges of its fields until it is made plain.
         ranges = ranges_of(self.prototype.dtype)
-        declared = MappingProxyType(dict(ranges)) if ranges or source is self else source.ranges
-        object.__setattr__(self, "ranges", declared)
+        kept = not ranges and source is not self
+        object.__setattr__(self, "ranges", source.ranges if kept else MappingProxyType(dict(ranges)))
         # One game serves all environments of a process: nobody may write to what it gives.
         if source is self or self.prototype is not source.prototype:
             object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
-        if self.clicks is not None:  # a replaced game has the function of the one before inside its own
-            clicks = self.clicks.clicks if isinstance(self.clicks, _Clicks) else self.clicks
-            object.__setattr__(self, "clicks", _Clicks(self, clicks))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
-        names = self.player_names or tuple(f"player {player}" for player in range(self.num_players))
-        if len(names) != self.num_players or len(set(names)) != len(names):
-            raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
-        object.__setattr__(self, "player_names", names)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
-    @property
-    def replaced(self) -> dict[str, Any]:
-        """What differs from the game that the factory made, by the names of attributes."""
-        values = {name: getattr(self, name) for name in self._replaced}
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    def _parts(self) -> dict[str, Any]:
+        """All that a game is given, by the names of `replace`."""
+        found = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
+        kernels, faces, extras = found.pop("rules"), found.pop("faces"), found.pop("extras")
+        return {**found, **kernels._asdict(), **vars(faces), **vars(extras)}
+
+    @cached_property
+    def replaced(self) -> Mapping[str, Any]:
+        """What differs from the game that the factory made, by the names of `replace`."""
+        if self._source is None or self._source is self:
+            return {}
+        made = self._source._parts()
+        return {name: value for name, value in self._parts().items() if not _same(value, made[name])}
+
+    def replace(self, **parts: Any) -> "Game":
+        """The game with other parts: facts, or kernels, faces and extras by their own names, such as `draw=`.
+
+        Raises TypeError for what is no part of a game.
+        """
+        records = {"rules": Rules._fields, "faces": Faces.__dataclass_fields__, "extras": Extras.__dataclass_fields__}
+        for record, names in records.items():
+            within = {name: parts.pop(name) for name in names if name in parts}
+            if within and record in parts:
+                raise TypeError(f"{record} cannot be replaced together with its {', '.join(within)}")
+            old = getattr(self, record)
+            if within:
+                parts[record] = old._replace(**within) if isinstance(old, Rules) else replace(old, **within)
+        known = [*self._parts(), *records]
+        for name in parts:
+            if name not in known:
+                raise TypeError(unknown("part of a game", name, known))
+        return replace(self, **parts)
+
+    __replace__ = replace
 
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, Game):
@@ -224,13 +251,14 @@ class Game:
         )
 
     def __hash__(self) -> int:
-        return hash((self.id, self.version, self.rules, *self.options, *self._replaced))
+        return hash((self.id, self.version, self.rules, *self.options, *self.replaced))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Kernels and tables do not travel, but what was replaced.
         source = self._source
         assert source is not None
-        return _remake, (source.factory, dict(source.options), self.replaced)
+        changed = {name: dict(each) if isinstance(each, Mapping) else each for name, each in self.replaced.items()}
+        return _remake, (source.factory, dict(source.options), changed)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
@@ -261,6 +289,21 @@ class Game:
         }
 
     @property
+    def stochastic(self) -> bool:
+        """Chance plays a part, in the start or later."""
+        return self.chance != "none"
+
+    @cached_property
+    def player_names(self) -> tuple[str, ...]:
+        """What the rules and the positions call each player."""
+        return self.faces.player_names or tuple(f"player {player}" for player in range(self.num_players))
+
+    @property
+    def rules_text(self) -> str:
+        """The rules with these options for a player, in plain words; empty where nobody has written them."""
+        return self.faces.rules_text
+
+    @property
     def num_players(self) -> int:
         """Number of players; they are numbered from 0 in turn order."""
         return int(self.prototype["rewards"].shape[1])
@@ -288,13 +331,13 @@ class Game:
     @cached_property
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Relabellings of the board that the rules do not notice."""
-        return tuple(self.make_symmetries())
+        return tuple(self.extras.symmetries())
 
     @cached_property
     def _oracle(self) -> Oracle:
-        if self.make_oracle is None:
+        if self.extras.oracle is None:
             raise NotImplementedError(f"{self!r} has no oracle: best play is not known for this game")
-        return self.make_oracle()
+        return self.extras.oracle()
 
     def oracle(self) -> Oracle:
         """Best play for this game and these options; raises NotImplementedError where there is none."""
@@ -303,12 +346,12 @@ class Game:
     @cached_property
     def patterns(self) -> Patterns | None:
         """The patterns that n-tuple networks look up; None if the game has none."""
-        return None if self.make_patterns is None else self.make_patterns()
+        return None if self.extras.patterns is None else self.extras.patterns()
 
     @cached_property
     def solve_commands(self) -> Mapping[str, type[SolveCommand]]:
         """The commands of the game's solver, by name; run one with `command.run(game.options, tell)`."""
-        return self.make_solve_commands()
+        return self.extras.solve_commands()
 
     def describe_feature(self, index: int) -> str:
         """The meaning of feature `index` of a flat observation, such as 'own pieces[4, 3]: ...'."""
@@ -363,12 +406,12 @@ class Game:
             return next(iter(found))
         close = closest(text, self.action_names)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
-        raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.action_format}")
+        raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.faces.action_format}")
 
     @cached_property
     def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
         found: dict[tuple[str, ...], set[int]] = {}
-        for names in (self.action_names, self.short_action_names):
+        for names in (self.action_names, self.faces.short_action_names):
             for action, name in enumerate(names):
                 found.setdefault(_plain(name), set()).add(action)
         return found
@@ -409,6 +452,55 @@ class Game:
             raise ValueError(f"state {i} is no position of {self!r}: nobody has a legal action, and it is not over")
         return checked
 
+    def _one(self, state: Any) -> np.ndarray:
+        """A state, given as a record or as an array of one, as structured (1,); TypeError for anything else."""
+        states = np.asarray(state)
+        if states.dtype != self.state_dtype or states.size != 1:
+            raise TypeError(f"state must be a record of {self!r}, not {type(state).__name__} of {states.dtype!s:.40}")
+        return states.reshape(1)
+
+    def format_state(self, state: Any, viewer: int | None = None) -> str:
+        """A position as text.
+
+        Args:
+            state: a record, or an array of one.
+            viewer: None sees everything, a player only what they may know, `core.state.SPECTATOR` only what all players
+                know.
+        """
+        return self.faces.format_state(self._one(state)[0], viewer)
+
+    def draw(self, state: Any, viewer: int | None = None) -> str:
+        """A position as SVG text; for the arguments see `format_state`."""
+        return self.faces.draw(self._one(state)[0], viewer)
+
+    @property
+    def spots(self) -> Callable[..., Mapping[str, Box]] | None:
+        """(state, viewer=None) -> the places on the picture that can be clicked, see `Faces`; None without any."""
+        return None if self.faces.spots is None else self._spots
+
+    def _spots(self, state: Any, viewer: int | None = None) -> Mapping[str, Box]:
+        assert self.faces.spots is not None
+        return self.faces.spots(self._one(state)[0], viewer)
+
+    @property
+    def clicks(self) -> Callable[[Any, int], tuple[str, ...]] | None:
+        """(state, action) -> the names of the spots to be clicked to choose the action, see `Faces`; None without any.
+
+        It raises TypeError or ValueError for another state, and for an action that nobody may choose now.
+        """
+        return None if self.faces.clicks is None else self._clicks
+
+    def _clicks(self, state: Any, action: int) -> tuple[str, ...]:
+        assert self.faces.clicks is not None
+        states, mask = self._one(state), np.empty(self.num_actions, np.bool_)
+        index = int(check_actions([action], (1,), self.num_actions)[0])
+        mover = int(states["to_move"][0])
+        for player in range(self.num_players) if mover == SIMULTANEOUS else (mover,):
+            self.loops.mask_one(states, 0, player, mask)
+            if index >= 0 and mask[index]:
+                return self.faces.clicks(states[0], index)
+        raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {self!r}")
+
     def parse_state(self, text: str) -> np.ndarray:
         """The position of a text by `format_state` without a viewer: structured (1,).
 
@@ -416,7 +508,7 @@ class Game:
         """
         if not isinstance(text, str):
             raise TypeError(f"a position is text, not {type(text).__name__}")
-        return self.check_states(self.read_state(text))
+        return self.check_states(self.faces.read_state(text))
 
     def step(self, states: Any, actions: Any) -> np.ndarray:
         """The states after these actions: new ones, structured (n,), the given ones staying as they are.
@@ -503,7 +595,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dict[str, Any]) -> Game:
     game = factory(**options)
-    return replace(game, **replaced) if replaced else game
+    return game.replace(**replaced) if replaced else game
 
 
 def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:

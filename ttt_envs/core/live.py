@@ -151,7 +151,7 @@ class LiveGame:
         if ply < 1:
             return None
         joint = np.array(self.actions[ply - 1])
-        return self.game.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
+        return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def _digests(self, ply: int) -> np.ndarray:
         """What the players know in the position after `ply` plies: uint64 (1, players, 2), see `core.known`."""

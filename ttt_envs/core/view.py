@@ -167,9 +167,9 @@ class View:
         The players and seeds are the same. In the other positions something of the match is decided, such as who begins
         the next round. Raises ValueError if the game is no match.
         """
-        if self.game.current_round is None:
+        if self.game.extras.current_round is None:
             raise ValueError(f"{self.game!r} is no match of several rounds")
-        game, rows, states = self.game.current_round(self._states)
+        game, rows, states = self.game.extras.current_round(self._states)
         return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":

@@ -53,7 +53,7 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
     """
     found = [Frame(states[0], 0)]
     for ply, (before, joint, after) in enumerate(zip(states, actions, states[1:], strict=False), 1):
-        finished = game.finished_round(before, joint, after)
+        finished = game.faces.finished_round(before, joint, after)
         if finished is not None:
             found.append(Frame(finished[0], ply, ended_round=True))
         found.append(Frame(after, ply))

@@ -2,12 +2,10 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.testing.positions import (
@@ -90,7 +88,7 @@ def check_rewards(game: Game) -> None:
         assert (ends[:, team] == ends[:, team[:1]]).all(), "players of one team get different rewards"
     if not ends.any():
         # With some options random play may win too seldom; with the default ones it must win.
-        usual = replace(game.factory(), rules=game.rules)
+        usual = game.factory().replace(rules=game.rules)
         rewarded = repr(usual) != repr(game) and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"
 
@@ -135,18 +133,23 @@ def check_kernels_only_read(game: Game) -> None:
 
 
 def check_starts(game: Game) -> None:
-    """`stochastic` is true exactly if games with the same choices differ from seed to seed."""
+    """`chance` is "none" exactly if equal choices give equal games, and "start" only if the start decides the rest."""
 
-    def first_choices(seed: int) -> bytes:
-        batch = Batch(game, 1, seed=seed)
-        trace = [without_rng(batch.states).tobytes()]
-        while not batch.states["done"][0]:
-            legal = [batch.masks(player)[0] for player in players_of(game)]
-            batch.step(np.array([[mask.argmax() if mask.any() else -1 for mask in legal]]))
-            trace.append(without_rng(batch.states).tobytes())
+    def first_choices(seed: int, later: int | None = None) -> bytes:
+        states = game.new_state(seed)
+        if later is not None:
+            states["rng"] = later
+        trace = [without_rng(states).tobytes()]
+        while not states["done"][0]:
+            legal = [masks_of(game, states, player)[0] for player in players_of(game)]
+            states = after(game, states, np.array([[mask.argmax() if mask.any() else -1 for mask in legal]]))
+            trace.append(without_rng(states).tobytes())
         return b"".join(trace)
 
     different = len({first_choices(seed) for seed in range(4 if jit.DISABLED else 20)})
-    assert (different > 1) == game.stochastic, f"{different} different games, stochastic={game.stochastic}"
+    assert (different > 1) == game.stochastic, f"{different} different games, chance={game.chance!r}"
     if game.stochastic:
         assert first_choices(3) == first_choices(3), "one seed gives two different games"
+    if game.chance == "start":
+        different = len({first_choices(3, later) for later in range(4 if jit.DISABLED else 20)})
+        assert different == 1, f"{different} different games from one start, chance='start'"

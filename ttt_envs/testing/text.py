@@ -21,7 +21,7 @@ def check_actions_as_text(game: Game) -> None:
             except ValueError:
                 continue
             raise AssertionError(f"the number {action} is read as the name of action {read}")
-    for action, name in enumerate(game.short_action_names):
+    for action, name in enumerate(game.faces.short_action_names):
         assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
 
 

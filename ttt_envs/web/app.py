@@ -261,7 +261,7 @@ class App:
         if ply != room.live.ply:
             raise Refused(409, "the game has gone on meanwhile")
         if name not in room.game.action_names:
-            raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.action_format}")
+            raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.faces.action_format}")
         self.hall.choose(room, player, room.game.action_names.index(name))
         return JSONResponse({"version": room.version})
 

@@ -112,8 +112,7 @@ class Room:
         One person may learn from that, against agents. Two people at one browser, where nothing is secret, may not
         where dice are still to be rolled: one of them would know the other's.
         """
-        dice = self.game.stochastic and not self.game.chance_at_start_only
-        return bool(self.people) and self.alone(browser) and (len(self.people) == 1 or not dice)
+        return bool(self.people) and self.alone(browser) and (len(self.people) == 1 or self.game.chance != "play")
 
     def viewer(self, browser: str, player: int | None) -> int | None:
         """The viewer with whose eyes a browser sees: None sees everything, SPECTATOR only what all players see.

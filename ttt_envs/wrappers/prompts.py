@@ -18,7 +18,7 @@ from ttt_envs.storage.outside import brief
 # Words between the parts of an action's name that say nothing, beside the game's own: "C on cell E" is "C to E".
 _FILLERS = ("to", "and", "on", "onto", "in", "into", "at", "the", "cell")
 
-# The "I" of "I play C" is no cell, nor is the "a" of "a card". What is done in one game alone it says in `Game.verbs`.
+# The "I" of "I play C" is no cell, nor is the "a" of "a card". What is done in one game alone it says in `Faces.verbs`.
 _VERBS = (
     *("am", "believe", "can", "cannot", "choose", "could", "decide", "do", "expect", "go", "guess", "have", "know"),
     *("move", "must", "need", "pick", "place", "play", "prefer", "put", "see", "select", "should", "take", "think"),
@@ -148,7 +148,7 @@ def _in_text(game: Game, text: str) -> list[int]:
 def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
     """The places of names in a text: start, end, action, and whether the name stands there as it is written."""
     skipped = {match.start() for match in _no_cell(game).finditer(text)}
-    fillers = (*_FILLERS, *game.fillers)
+    fillers = (*_FILLERS, *game.faces.fillers)
     words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in fillers]
     names = _names_by_words(game)
     longest = max(map(len, names))
@@ -174,7 +174,7 @@ def _joined(text: str, begin: int, end: int) -> bool:
 @lru_cache(maxsize=32)
 def _no_cell(game: Game) -> re.Pattern[str]:
     """What looks like the name of a cell in a sentence, and is the player or an article."""
-    verbs = "|".join((*_VERBS, *game.verbs))
+    verbs = "|".join((*_VERBS, *game.faces.verbs))
     return re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{verbs})\b)|\ba(?=\s+[a-z]{{2,}})")
 
 
@@ -182,8 +182,8 @@ def _no_cell(game: Game) -> re.Pattern[str]:
 def _names_by_words(game: Game) -> dict[tuple[str, ...], list[tuple[int, str]]]:
     """The actions by the words of their names and of their short names."""
     found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
-    fillers = (*_FILLERS, *game.fillers)
-    for action, name in [*enumerate(game.action_names), *enumerate(game.short_action_names)]:
+    fillers = (*_FILLERS, *game.faces.fillers)
+    for action, name in [*enumerate(game.action_names), *enumerate(game.faces.short_action_names)]:
         words = tuple(word for word in _WORD.findall(name.lower()) if word not in fillers)
         found.setdefault(words or tuple(_WORD.findall(name.lower())), []).append((action, name))
     return found

@@ -320,7 +320,7 @@ class AlphaBeta(Agent):
             raise ValueError(f"agent {self.name} plays games of two sides or more; {game!r} does not fit")
         if len(game.teams) > 2 and isinstance(self.values, Network):
             raise ValueError(f"agent {self.name} takes a network in games of two sides alone; {game!r} does not fit")
-        if game.stochastic and not game.chance_at_start_only:
+        if game.chance == "play":
             raise ValueError(f"agent {self.name} plays only games without chance; {game!r} does not fit")
         if self.values is not None:
             self.values.check(game)

@@ -160,7 +160,7 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
             wanted = f"a list of {columns} actions or null" if game.simultaneous else "the name of an action"
             raise ValueError(
                 f"{record.place}, ply {ply}: {brief(repr(given))} cannot be played in {game.id}: it must be {wanted}, "
-                f"each {game.action_format}"
+                f"each {game.faces.action_format}"
             )
         codes[ply] = found
     return codes

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -84,33 +84,37 @@ def make(
         id=ID,
         title="Martian Tic-Tac-Toe",
         options=options,
+        factory=make,
+        same_play={"max_plies": ...},
         prototype=prototype,
+        invariants=validity.invariants,
         action_names=text.action_names(size),
-        action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
         observation=encoding.blocks(size, players, pieces, repetition_limit or 0),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
-        stochastic=False,
+        chance="none",
         hidden_information=False,
         max_plies=max_plies,
         teams=tuple((player,) for player in range(players)),
         native="aec",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        spots=spots,
-        clicks=clicks,
-        rules_text=manual.rules_text(**options),
-        player_names=manual.COLOURS[:players],
-        text_styles=text.STYLES,
-        factory=make,
-        invariants=validity.invariants,
-        make_symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
         rotate_seats=symmetry.rotate_seats,
-        make_oracle=partial(_oracle, options),
-        make_patterns=partial(_patterns, size, pieces, players),
-        make_solve_commands=_solve_commands,
-        same_play={"max_plies": ...},
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
+            rules_text=manual.rules_text(**options),
+            player_names=manual.COLOURS[:players],
+            text_styles=text.STYLES,
+            spots=spots,
+            clicks=clicks,
+        ),
+        extras=Extras(
+            oracle=partial(_oracle, options),
+            patterns=partial(_patterns, size, pieces, players),
+            solve_commands=_solve_commands,
+            symmetries=lambda: tuple(symmetry.symmetries(size, players, pieces, repetition_limit or 0)),
+        ),
     )
 
 

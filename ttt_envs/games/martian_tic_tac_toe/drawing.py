@@ -96,7 +96,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Game.spots`."""
+    """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
     size = int(state["size"])
     found = {f"cell {name}": _box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
@@ -106,7 +106,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The piece in the stash, then the cell; see `Game.clicks`."""
+    """The piece in the stash, then the cell; see `Faces.clicks`."""
     cell, kind = divmod(int(action), SIZES)
     return f"stash {SIZE_NAMES[kind]}", f"cell {cell_names(int(state['size']))[cell]}"
 

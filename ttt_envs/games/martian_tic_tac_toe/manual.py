@@ -8,7 +8,7 @@ _TIMES = {2: "second", 3: "third"}
 
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """The rules with these options; see `Faces.rules_text` for the form."""
     line = pieces = min(size, 5)
     colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
     letters = ", ".join(colour[0].upper() for colour in COLOURS[:players])

@@ -23,7 +23,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 #: Red, blue, yellow, green.
 COLOURS = "RBYG"
 
-#: See `Game.text_styles`.
+#: See `Faces.text_styles`.
 STYLES = tuple(
     (rf"\b{colour}\d?\b", style)
     for colour, style in zip(COLOURS, ("bold red", "bold bright_blue", "bold yellow", "bold green"), strict=True)

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -107,45 +107,51 @@ def make(
         prototype[name] = options[name]
     prototype["given"] = _given(options["specialists"])
     prototype["given_first"] = rules.NOBODY if first_placer is None else first_placer
+    same_play: dict[str, Any] = {"max_rounds": ...}
+    if not is_match:
+        same_play |= {"rounds_to_win": ..., "first_placer": ..., "specialists": None}
+    drawn = specialists is None or first_placer is None
     observation = encoding.blocks(is_match, options["rounds_to_win"], options["max_idle_turns"])
     return Game(
         id=ID,
         title="Operation Tic-Tac-Toe",
         options=options,
+        factory=make,
+        same_play=same_play,
         prototype=prototype,
+        invariants=validity.invariants,
         action_names=text.ACTIONS,
-        action_format="what a player submits, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
         observation=observation,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=True,
-        stochastic=is_match or specialists is None or first_placer is None,
+        chance="play" if is_match else "start" if drawn else "none",
         hidden_information=False,
         max_plies=rules.most_plies(prototype[0]),
         teams=((0,), (1,)),
         native="parallel",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        spots=spots,
-        clicks=clicks,
-        rules_text=manual.rules_text(**options),
-        player_names=tuple(text.MARKS),
-        text_styles=text.STYLES,
-        verbs=("grapple", "predict", "push", "remove", "swap"),
-        fillers=("room",),
-        finished_round=text.finished_round,
-        current_round=partial(_current_round, cache(partial(make, **{**options, "mode": "round"})))
-        if is_match
-        else None,
-        factory=make,
-        invariants=validity.invariants,
-        make_symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
         rotate_seats=symmetry.rotate_seats,
-        make_oracle=partial(_oracle, options),
-        make_solve_commands=_solve_commands,
-        same_play={"max_rounds": ...}
-        if is_match
-        else {"max_rounds": ..., "rounds_to_win": ..., "first_placer": ..., "specialists": None},
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format="what is submitted, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
+            rules_text=manual.rules_text(**options),
+            player_names=tuple(text.MARKS),
+            text_styles=text.STYLES,
+            verbs=("grapple", "predict", "push", "remove", "swap"),
+            fillers=("room",),
+            spots=spots,
+            clicks=clicks,
+            finished_round=text.finished_round,
+        ),
+        extras=Extras(
+            oracle=partial(_oracle, options),
+            solve_commands=_solve_commands,
+            symmetries=lambda: tuple(symmetry.symmetries(sum(block.size for block in observation))),
+            current_round=partial(_current_round, cache(partial(make, **{**options, "mode": "round"})))
+            if is_match
+            else None,
+        ),
     )
 
 

@@ -135,7 +135,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The rooms, such as "room E", or the specialists to choose from; the Placer's specialists; buttons.
 
-    See `Game.spots`.
+    See `Faces.spots`.
     """
     if _is_pick(state):
         found = {f"choose {name}": _room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
@@ -151,7 +151,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 def clicks(state: Any, action: int) -> tuple[str, ...]:
     """The room for a spy, the specialist and then the room, the room or both rooms that a choice is about, or a button.
 
-    See `Game.clicks`.
+    See `Faces.clicks`.
     """
     if action < rules.PREDICT:
         kind, room = divmod(int(action), ROOMS)

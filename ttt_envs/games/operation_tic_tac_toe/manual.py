@@ -32,7 +32,7 @@ def rules_text(
     specialists: Any,
     first_placer: int | None,
 ) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """The rules with these options; see `Faces.rules_text` for the form."""
     setting = _match(rounds_to_win, max_rounds) if mode == "match" else _single_round(specialists, first_placer)
     passing = "A Placer who can place nothing passes."
     if allow_pass:

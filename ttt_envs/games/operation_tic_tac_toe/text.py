@@ -36,7 +36,7 @@ MARKS = "XO"
 ROOM_NAMES = "ABCDEFGHI"
 SPECIALIST_NAMES = KIND_NAMES[1:]
 
-#: See `Game.text_styles`.
+#: See `Faces.text_styles`.
 STYLES = ((r"\b[Xx]\b", "bold red"), (r"\b[Oo]\b", "bold cyan"))
 
 #: What a player holds in a single round: nothing, one specialist or two.

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
@@ -56,33 +56,36 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         id=ID,
         title="Super Tic-Tac-Toe",
         options=options,
+        factory=make,
+        same_play={"random_opening_plies": ...},
         prototype=prototype,
+        invariants=validity.invariants,
         action_names=text.ACTION_NAMES,
-        action_format="board/cell, each from 0 to 8, row by row from the top left",
         observation=encoding.BLOCKS,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
-        stochastic=random_opening_plies > 0,
+        chance="start" if random_opening_plies else "none",
         hidden_information=False,
         max_plies=81,
         teams=((0,), (1,)),
         native="aec",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        spots=spots,
-        clicks=clicks,
-        rules_text=manual.rules_text(**options),
-        player_names=tuple(text.MARKS[1:]),
-        text_styles=text.STYLES,
-        factory=make,
-        invariants=validity.invariants,
-        make_symmetries=lambda: tuple(symmetry.symmetries()),
         rotate_seats=symmetry.rotate_seats,
-        make_oracle=partial(_oracle, options),
-        make_patterns=_patterns,
-        chance_at_start_only=True,
-        same_play={"random_opening_plies": ...},
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format="board/cell, each from 0 to 8, row by row from the top left",
+            rules_text=manual.rules_text(**options),
+            player_names=tuple(text.MARKS[1:]),
+            text_styles=text.STYLES,
+            spots=spots,
+            clicks=clicks,
+        ),
+        extras=Extras(
+            oracle=partial(_oracle, options),
+            patterns=_patterns,
+            symmetries=lambda: tuple(symmetry.symmetries()),
+        ),
     )
 
 

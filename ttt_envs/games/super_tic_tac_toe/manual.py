@@ -2,7 +2,7 @@
 
 
 def rules_text(first_move: str, won_boards: str, random_opening_plies: int) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """The rules with these options; see `Faces.rules_text` for the form."""
     where = "the centre board, board 4" if first_move == "center_board" else "any board"
     opening = f"X moves first, into any cell of {where}; then the players take turns."
     if random_opening_plies:

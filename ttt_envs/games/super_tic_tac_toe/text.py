@@ -9,7 +9,7 @@ from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, NONE
 
 MARKS = ".XO"
 
-#: See `Game.text_styles`.
+#: See `Faces.text_styles`.
 STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
 
 ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))

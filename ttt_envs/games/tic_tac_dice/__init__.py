@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -79,35 +79,39 @@ def _make(
         id=game_id,
         title=title,
         options=options,
+        factory=factory,
+        same_play={} if target else {"target_points": ...},
         prototype=prototype,
+        invariants=validity.invariants,
         action_names=text.action_names(size),
-        action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
         observation=encoding.blocks(size, target),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
-        stochastic=True,
+        chance="play",
         hidden_information=False,
         max_plies=size * size * rules.most_rounds(size, target),
         teams=((0,), (1,)),
         native="aec",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        spots=spots,
-        clicks=clicks,
-        rules_text=manual.rules_text(**options),
-        player_names=tuple(text.MARKS[1:]),
-        text_styles=text.STYLES,
-        verbs=("claim",),
-        finished_round=text.finished_round,
-        current_round=partial(_current_round, factory, {**options, "rounds": "single"}) if target else None,
-        factory=factory,
-        invariants=validity.invariants,
-        make_symmetries=lambda: tuple(symmetry.symmetries(size, target)),
         rotate_seats=symmetry.rotate_seats,
-        make_oracle=partial(_oracle, options),
-        make_solve_commands=_solve_commands,
-        same_play={} if target else {"target_points": ...},
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
+            rules_text=manual.rules_text(**options),
+            player_names=tuple(text.MARKS[1:]),
+            text_styles=text.STYLES,
+            verbs=("claim",),
+            spots=spots,
+            clicks=clicks,
+            finished_round=text.finished_round,
+        ),
+        extras=Extras(
+            oracle=partial(_oracle, options),
+            solve_commands=_solve_commands,
+            symmetries=lambda: tuple(symmetry.symmetries(size, target)),
+            current_round=partial(_current_round, factory, {**options, "rounds": "single"}) if target else None,
+        ),
     )
 
 

@@ -65,13 +65,13 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The cards, such as "card A"; see `Game.spots`."""
+    """The cards, such as "card A"; see `Faces.spots`."""
     size = int(state["size"])
     return {f"card {name}": _box(cell, size) for cell, name in enumerate(action_names(size))}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The card; see `Game.clicks`."""
+    """The card; see `Faces.clicks`."""
     return (f"card {action_names(int(state['size']))[action]}",)
 
 

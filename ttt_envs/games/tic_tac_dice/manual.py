@@ -4,7 +4,7 @@ from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DEC
 
 
 def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """The rules with these options; see `Faces.rules_text` for the form."""
     cells, even = size * size, size % 2 == 0
     last = chr(ord("A") + cells - 1)
     anywhere = "" if size == win_length else ", anywhere on the board"

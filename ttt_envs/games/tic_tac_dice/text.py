@@ -23,7 +23,7 @@ from ttt_envs.games.tic_tac_dice.rules import (
 
 MARKS = " XO"
 
-#: See `Game.text_styles`: markers behind their cards, whose turn it is, and what can be claimed.
+#: See `Faces.text_styles`: markers behind their cards, whose turn it is, and what can be claimed.
 STYLES = (
     (r"(?<=\d)X\b|(?m:^)X\b", "bold red"),
     (r"(?<=\d)O\b|(?m:^)O(?= claims)", "bold cyan"),

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Rules
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
@@ -91,32 +91,36 @@ def make(
         id=ID,
         title="Tic-Tac Match",
         options=options,
+        factory=make,
+        same_play={"max_turns": ...},
         prototype=prototype,
+        invariants=validity.invariants,
         action_names=text.action_names(players, colours),
-        short_action_names=text.action_names(players, colours, short=True),
-        action_format="a card and where it goes, such as 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
         observation=encoding.blocks(players, deck, hand_size, history),
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         simultaneous=False,
-        stochastic=True,
+        chance="play",
         hidden_information=True,
         max_plies=max_turns * (3 if double_plays else 1),
         teams=tuple(tuple(int(each) for each in np.flatnonzero(sides == side)) for side in (0, 1)),
         native="parallel",
-        format_state=text.format_state,
-        read_state=partial(text.parse_state, prototype=prototype),
-        draw=draw,
-        spots=spots,
-        clicks=clicks,
-        rules_text=manual.rules_text(**options),
-        player_names=tuple(f"seat {player}" for player in range(players)),
-        text_styles=text.STYLES,
-        verbs=("flip", "lay"),
-        factory=make,
-        invariants=validity.invariants,
-        make_symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
         rotate_seats=symmetry.rotate_seats,
-        same_play={"max_turns": ...},
+        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        faces=Faces(
+            format_state=text.format_state,
+            read_state=partial(text.parse_state, prototype=prototype),
+            draw=draw,
+            action_format="a card and where it goes: 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
+            short_action_names=text.action_names(players, colours, short=True),
+            rules_text=manual.rules_text(**options),
+            player_names=tuple(f"seat {player}" for player in range(players)),
+            text_styles=text.STYLES,
+            verbs=("flip", "lay"),
+            spots=spots,
+            clicks=clicks,
+        ),
+        extras=Extras(
+            symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
+        ),
     )
 
 

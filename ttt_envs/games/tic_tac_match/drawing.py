@@ -89,7 +89,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
 
-    Cards of one kind are one spot, such as "hand red X"; see `Game.spots`.
+    Cards of one kind are one spot, such as "hand red X"; see `Faces.spots`.
     """
     found = {f"cell {name}": _cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
     mover = int(state["to_move"])
@@ -114,7 +114,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The card in the hand, then the cell, or the seat whose hand is wiped out; see `Game.clicks`."""
+    """The card in the hand, then the cell, or the seat whose hand is wiped out; see `Faces.clicks`."""
     flip, players = flip_of(state), len(state["identity"])
     names = [f"hand {name}" for name in kind_names(flip // 2)]
     if action < CELLS * flip:

@@ -18,7 +18,7 @@ def rules_text(
     hand_size: int,
     **_: Any,
 ) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """The rules with these options; see `Faces.rules_text` for the form."""
     if players == 2:
         sides, mates = "Two players, seats 0 and 1, play against each other.", ""
     elif teams:

@@ -22,7 +22,7 @@ SYMBOLS = "XO"
 CELL_NAMES = "ABCDEFGHI"
 ACTION_CARDS = ("flip", "wipe-out", "double play")
 
-#: See `Game.text_styles`: cards in their colours.
+#: See `Faces.text_styles`: cards in their colours.
 STYLES = tuple(
     (rf"\b{colour[0]}[{SYMBOLS}]\b|\b{colour} [{SYMBOLS}]\b", f"bold {'bright_blue' if colour == 'blue' else colour}")
     for colour in COLOURS
