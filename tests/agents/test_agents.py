@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -411,7 +410,7 @@ def test_mcts_by_time() -> None:
 
 @pytest.mark.parametrize("fact", ["simultaneous", "hidden_information"])
 def test_mcts_refuses_other_games_in_words(fact: str) -> None:
-    game = replace(ttt_envs.load("super_tic_tac_toe"), **{fact: True})
+    game = ttt_envs.load("super_tic_tac_toe").replace(**{fact: True})
     view = View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
     for ask in (agents.load("mcts").act, agents.load("mcts").policy):
         with pytest.raises(ValueError, match=f"mcts plays only games without {fact.replace('_', ' ')}"):
