@@ -77,9 +77,9 @@ class Faces:
         spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
             their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
             are chosen by name.
-        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click them
-            in any order, so no two legal actions of a player have the same ones; and in the order given, none's are
-            the beginning of another's.
+        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click
+            them in any order, so no two legal actions of a player have the same ones; and in the order given, none's
+            are the beginning of another's.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
