@@ -14,13 +14,13 @@ import ttt_envs
 from tools.planted import bout, chance, placed, planted_ladder, truth
 from ttt_envs import evaluation, registry
 from ttt_envs.evaluation.arena import bout as bout_module
-from ttt_envs.evaluation.arena.bout import Bout
-from ttt_envs.evaluation.arena.seating import arrangements
-from ttt_envs.evaluation.ladder import calibration
+from ttt_envs.evaluation.arena.bout import Bout, Results
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats
 from ttt_envs.evaluation.ladder import ladder as rungs
 from ttt_envs.evaluation.ladder.calibration import chain
 from ttt_envs.evaluation.ladder.estimate import PRIOR, Placement, Record, gains, posterior
 from ttt_envs.evaluation.ladder.ladder import dispersion, unit_counts
+from ttt_envs.evaluation.ladder.pairs import Pairs
 
 RUNGS = ["random", "mixed:greedy,random=0.5", "greedy"]
 ELOS = [0, 100, 210, 300, 390, 500, 620]
@@ -305,26 +305,28 @@ def test_an_agent_has_the_same_place_twice(path):
 # --- real games ---
 
 
+HELD = held_seats(arrangements(toy_coin.make(players=3)))
+
+
 def test_a_bout_goes_on_where_it_was():
     """In parts, or with the first units played elsewhere: the same games."""
     game = toy_coin.make(players=3)
     pair = tuple(ttt_envs.agents.load(name) for name in ("random", "greedy"))
 
-    def bout_of(*parts, first=0):
-        found = Bout(game, arrangements(game), pair, "a – b", seed=3, first=first)
+    def played(*parts, name="a – b"):
+        found = Results.none(game, HELD)
         for units in parts:
-            found.play(units, None, True)
+            found.extend(game, Bout(game, pair, HELD, 3, name).play(units))
         return found
 
-    whole = bout_of(8)
+    whole = played(range(8))
     assert len(whole.games) == 8 * 6
-    np.testing.assert_array_equal(bout_of(3, 5).games.moves, whole.games.moves)
-    np.testing.assert_array_equal(bout_of(5, first=3).games.moves, whole.games.moves[18:])
+    np.testing.assert_array_equal(played(range(3), range(3, 8)).games.moves, whole.games.moves)
+    np.testing.assert_array_equal(played(range(3, 8)).games.moves, whole.games.moves[18:])
     assert np.sum(whole.by_seating()) == 48
     won, lost = whole.by_unit()
     assert (won.sum(), lost.sum()) == (whole.won.sum(), whole.lost.sum())
-    other = Bout(game, arrangements(game), pair, "a – c", seed=3)
-    other.play(8, None, True)
+    other = played(range(8), name="a – c")
     assert (other.games.moves != whole.games.moves).any(), "pairs have seeds of their own"
 
 
@@ -334,17 +336,18 @@ def test_an_interrupted_bout_holds_whole_units_only(chunk, answers):
     game = toy_coin.make(players=3)
     impatient = Impatient(answers)
     pair = ttt_envs.agents.as_agent(impatient), ttt_envs.agents.load("greedy")
-    found, whole = (Bout(game, arrangements(game), pair, "a – b", seed=3) for _ in range(2))
+    bout = Bout(game, pair, HELD, 3, "a – b")
+    found, whole = (Results.none(game, HELD) for _ in range(2))
     with pytest.raises(KeyboardInterrupt):
-        found.play(20, chunk, True)
+        found.extend(game, bout.play(range(20), chunk=chunk))
     impatient.answers = 10**6
-    units = found.units
+    units = found.count
     assert 0 < units < 20
-    whole.play(units, None, True)
+    whole.extend(game, bout.play(range(units)))
     for more in (0, 3):
         for each in (found, whole):
-            each.play(more, None, True)
-        assert found.units == units + more
+            each.extend(game, bout.play(range(units, units + more)))
+        assert found.count == units + more
         for name in ("rewards", "lengths", "moves", "decisions"):
             np.testing.assert_array_equal(getattr(found.games, name), getattr(whole.games, name), name)
         games = found.games
@@ -374,7 +377,7 @@ def test_a_placement(table, tmp_path):
     shown = [name for name in re.findall(r'<span class="name">(.*?)</span>', page) if name]
     assert shown[: len(named)] == [name for _, name in sorted(named, reverse=True)]
     for bout_ in report.bouts.values():
-        assert (bout_.seats == np.array([[0, 1], [1, 0]] * bout_.units)).all(), "each seed is played from both seats"
+        assert (bout_.seats == np.array([[0, 1], [1, 0]] * bout_.count)).all(), "each seed is played from both seats"
         np.testing.assert_allclose(bout_.won + bout_.lost, 1)
 
 
@@ -447,7 +450,7 @@ def test_an_interrupt_keeps_what_is_done(table):
 
 def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
     whole = evaluation.calibrate("toy_coin", RUNGS, games=60, quiet=True).ladder
-    play = calibration.Games.play
+    play = Pairs.play
 
     def interrupted(self, one, other, games, work):
         if len(self.played) == 2:
@@ -455,10 +458,10 @@ def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         play(self, one, other, games, work)
 
-    monkeypatch.setattr(calibration.Games, "play", interrupted)
+    monkeypatch.setattr(Pairs, "play", interrupted)
     with pytest.raises(KeyboardInterrupt, match="not finished: --resume --out"):
         evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)
-    monkeypatch.setattr(calibration.Games, "play", play)
+    monkeypatch.setattr(Pairs, "play", play)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["pairs.json"]
     with pytest.raises(FileExistsError, match="not empty: --resume goes on with the run in it"):
         evaluation.calibrate("toy_coin", RUNGS, games=60, out=tmp_path / "c", quiet=True)

@@ -41,8 +41,9 @@ from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
-from ttt_envs.evaluation.arena.play import Games, Progress, game_seeds, iter_games
-from ttt_envs.evaluation.arena.seating import arrangements, line_up
+from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.play import Games, Progress
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.reports.page import PagedReport
@@ -161,20 +162,18 @@ class Tally:
     def __init__(self, game: Game, agent: Agent, games: int, seed: int, opponent: Agent | None = None) -> None:
         within(1, MOST, games=games)
         self.game, self.oracle = game, oracle_of(game)
-        self.lineup = [as_agent(each) for each in (agent, opponent) if each is not None]
+        self.lineup = tuple(as_agent(each) for each in (agent, opponent) if each is not None)
         self.held = np.ones((1, game.num_players), np.bool_)
         if opponent is not None:
-            self.held = np.stack([each.seats for each in arrangements(game) if each.first_alone])
-        self.seeds = game_seeds(seed, -(-games // len(self.held)))
-        self.planned, self.played = len(self.seeds) * len(self.held), 0
-        self._sums = np.zeros(len(self.seeds), _SUMS)
+            self.held = held_seats([each for each in arrangements(game) if each.first_alone])
+        self.bout, self.units = Bout(game, self.lineup, self.held, seed), range(-(-games // len(self.held)))
+        self.planned, self.played = len(self.units) * len(self.held), 0
+        self._sums = np.zeros(len(self.units), _SUMS)
         self._worst: Mistake | None = None
 
     def play(self, chunk: int | None = None, progress: Progress | None = None) -> None:
-        """Play all games; if it is interrupted, those of the chunks before count."""
-        seats = np.where(np.tile(self.held, (len(self.seeds), 1)), 0, len(self.lineup) - 1)
-        seeds, every = np.repeat(self.seeds, len(self.held)), range(self.planned)
-        for part in iter_games(self.game, self.lineup, seats, seeds, record=every, chunk=chunk, progress=progress):
+        """Play all games; if it is interrupted, the seeds of the chunks before count."""
+        for part in self.bout.play(self.units, chunk=chunk, record=True, progress=progress):
             self._take(part)
 
     def _take(self, part: Games) -> None:
@@ -370,7 +369,7 @@ def regret(
                 try:
                     tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
                 finally:
-                    if tally.played >= len(tally.held):
+                    if tally.played:
                         found.append(tally.measurement())
         return RegretReport(
             game=game,

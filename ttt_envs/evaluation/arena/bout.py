@@ -1,152 +1,153 @@
-"""The games of two agents, each seed from every seat, which can be gone on with."""
+"""Two agents play seeds in all seatings: what ladders, tournaments and regret are made of.
+
+A unit is the games of one seed. It follows from the bout and its number alone, so that units may be played in any
+order, in parts, and by anybody.
+"""
 
 import zlib
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.evaluation.arena.play import Games, Progress, iter_games, join
-from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, comparisons, per_unit
-
-# What no number of games, decisions or seconds comes to.
-_LARGEST = 1e12
+from ttt_envs.evaluation.arena.seating import comparisons
 
 
-def bout_seeds(seed: int, names: str, first: int, units: int) -> np.ndarray:
-    """uint64 (units,): the seeds of units first, first + 1, ... of a run with this `seed` between agents `names`."""
-    numbers = np.arange(first, first + units, dtype=np.uint64)
-    return episode_seeds(new_key(seed), numbers, np.full(units, zlib.crc32(names.encode()), np.uint64))
-
-
-@dataclass
+@dataclass(frozen=True)
 class Bout:
-    """The games of two agents, unit after unit, in each unit the arrangements in order.
+    """Agents, the seats that they take in turn, and their seeds.
 
     Attributes:
-        games: the games so far, complete units only.
-        seats: int64 (games, players), 0 for the first agent and 1 for the second.
-        won, lost: float64 (games,), of the first agent, see `comparisons`.
-        names: what the agents' games are known by: with `seed`, it gives their seeds.
-        first: number of the first unit, if earlier ones were played elsewhere.
+        agents: the one in the seats that are `held`, and the one in the others, if there are any.
+        held: bool (seatings, players), for each game of a unit.
+        seed: fixes the games.
+        name: tells the seeds from those of other bouts with the same `seed`; without one they are as of `game_seeds`.
     """
 
     game: Game
-    arrangements: tuple[Arrangement, ...]
-    agents: tuple[Agent, Agent]
-    names: str
+    agents: tuple[Agent, ...]
+    held: np.ndarray
     seed: int
-    first: int = 0
-    games: Games = field(init=False)
+    name: str = ""
 
-    def __post_init__(self) -> None:
-        self.games = join([], self.game, 2)
+    def seeds(self, units: range) -> np.ndarray:
+        """uint64 (units,): the seeds of these units."""
+        numbers = np.arange(units.start, units.stop, dtype=np.uint64)
+        return episode_seeds(
+            new_key(self.seed), numbers, np.full(len(units), zlib.crc32(self.name.encode()), np.uint64)
+        )
 
-    @property
-    def units(self) -> int:
-        """Number of units."""
-        return len(self.games) // len(self.arrangements)
+    def play(
+        self,
+        units: range,
+        *,
+        chunk: int | None = None,
+        strict: bool = True,
+        record: bool = False,
+        keep: int = 0,
+        progress: Progress | None = None,
+    ) -> Iterator[Games]:
+        """Play units, seed by seed, and give them as they are finished: a caller who is interrupted keeps these.
 
-    @property
-    def seats(self) -> np.ndarray:
-        """As the attribute."""
-        return np.where(self._held(self.units), 0, 1)
+        Games in `records` and `actions` are counted from the first one played here, those in `failures` from the bout's
+        first one.
 
-    def _held(self, units: int) -> np.ndarray:
-        return np.tile(np.stack([each.seats for each in self.arrangements]), (units, 1))
+        Args:
+            units: their numbers.
+            chunk, strict, progress: as of `play_games`.
+            record: whether all games are kept with their positions.
+            keep: the actions of so many games are kept.
 
-    @property
-    def won(self) -> np.ndarray:
-        """As the attribute."""
-        return comparisons(self.games.rewards, self._held(self.units))[0]
-
-    @property
-    def lost(self) -> np.ndarray:
-        """As the attribute."""
-        return comparisons(self.games.rewards, self._held(self.units))[1]
-
-    def by_unit(self, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Wins and losses of the first agent, each float64 (units,), from unit `first` on."""
-        won, lost = (each.reshape(self.units, -1).sum(axis=1) for each in (self.won, self.lost))
-        return won[first:], lost[first:]
-
-    def by_seating(self) -> tuple[tuple[int, int, int], ...]:
-        """(won, drawn, lost) games of the first agent in each arrangement."""
-        won, lost = self.won.reshape(self.units, -1), self.lost.reshape(self.units, -1)
-        counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
-        return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
-
-    def play(self, units: int, chunk: int | None, strict: bool, tell: Progress | None = None) -> None:
-        """Play more units; an interrupt keeps the finished ones."""
-        before, parts = len(self.games), list[Games]()
-        seeds = np.repeat(bout_seeds(self.seed, self.names, self.first + self.units, units), len(self.arrangements))
-        assignment = np.where(self._held(units), 0, 1)
-        try:
-            for part in iter_games(
-                self.game,
-                self.agents,
-                assignment,
-                seeds,
-                chunk=chunk,
-                together=len(self.arrangements),
-                strict=strict,
-                progress=tell,
-            ):
-                parts.append(part)  # one by one, so that an interrupt keeps the finished ones
-        finally:
-            while sum(map(len, parts)) % len(self.arrangements):
-                parts.pop()  # part of a unit, with the decisions and the time that it took
-            new = join(parts, self.game, 2)
-            new.failures = [replace(each, game=each.game + before) for each in new.failures]
-            self.games = join([self.games, new], self.game, 2)
+        Raises what `play_games` raises.
+        """
+        size, waiting = len(self.held), list[Games]()
+        seats = np.where(np.tile(self.held, (len(units), 1)), 0, 1)
+        for part in iter_games(
+            self.game,
+            self.agents,
+            seats,
+            np.repeat(self.seeds(units), size),
+            record=range(len(seats) if record else 0),
+            keep=range(keep),
+            chunk=chunk,
+            together=size,
+            progress=progress,
+            strict=strict,
+        ):
+            part.failures = [replace(each, game=units.start * size + each.game) for each in part.failures]
+            waiting.append(part)
+            if not sum(map(len, waiting)) % size:
+                yield join(waiting, self.game, len(self.agents))
+                waiting = []
 
 
-@dataclass
-class Played:
-    """The games of two agents so far, `first` and `second` in alphabetical order; see `Pair`.
+@dataclass(kw_only=True)
+class Results:
+    """The games of two agents, whole units only.
 
     Attributes:
-        seconds, decisions: processor time of both agents, and how often they chose.
+        held: bool (seatings, players), the seats of the first agent in the games of a unit.
+        games: unit after unit.
     """
 
-    units: dict[tuple[float, float], int] = field(default_factory=dict)
-    seatings: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    plies: int = 0
-    seconds: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    decisions: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
+    held: np.ndarray
+    games: Games
+
+    @classmethod
+    def none(cls, game: Game, held: np.ndarray) -> "Results":
+        """Those of no games yet."""
+        return cls(held=held, games=join([], game, 2))
+
+    def extend(self, game: Game, parts: Iterable[Games]) -> None:
+        """Add what a bout gives, part by part, so that an interrupt keeps the finished ones."""
+        found = [self.games]
+        try:
+            for part in parts:
+                found.append(part)
+        finally:
+            self.games = join(found, game, 2)
 
     @property
     def count(self) -> int:
         """Number of units."""
-        return sum(self.units.values())
+        return len(self.games) // len(self.held)
 
-    def add(self, bout: Bout) -> None:
-        """Add games."""
-        for won, lost in zip(*bout.by_unit(), strict=True):
-            kind = float(won), float(lost)
-            self.units[kind] = self.units.get(kind, 0) + 1
-        seatings = np.array(bout.by_seating(), np.int64)
-        self.seatings = self.seatings + seatings if len(self.seatings) else seatings
-        self.plies += int(bout.games.lengths.sum())
-        self.seconds = self.seconds + bout.games.seconds
-        self.decisions = self.decisions + bout.games.decisions
+    @property
+    def seats(self) -> np.ndarray:
+        """int64 (games, players), 0 for the first agent and 1 for the second."""
+        return np.where(np.tile(self.held, (self.count, 1)), 0, 1)
 
-    def fault(self, game: Game) -> str:
-        """What cannot be in games of two agents, for numbers that come from a file; empty if all can."""
-        for name in ("seatings", "decisions", "seconds"):
-            value = getattr(self, name)
-            if not ((value >= 0) & (value < _LARGEST)).all():
-                return f"{name} has {value.tolist()}, and must be numbers from 0 to {_LARGEST:g}"
-        seatings = arrangements(game)
-        games, most = self.count * len(seatings), per_unit(seatings)
-        for (won, lost), units in self.units.items():
-            if not (won >= 0 and lost >= 0 and won + lost <= most and 0 < units < MOST):
-                return f"units has {[won, lost, units]}: a unit has {most:g} comparisons, and there is one or more"
-        if len(self.seatings) != len(seatings) or (self.seatings.sum(axis=1) != self.count).any():
-            return f"seatings must have {self.count} games for each of {len(seatings)} seatings"
-        if not 0 <= self.plies <= games * game.max_plies:
-            return f"plies is {self.plies}, and must be from 0 to {games * game.max_plies}"
-        return ""
+    @property
+    def compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wins and losses of the first agent, each float64 (games,), see `comparisons`."""
+        return comparisons(self.games.rewards, np.tile(self.held, (self.count, 1)))
+
+    @property
+    def won(self) -> np.ndarray:
+        """Those of `compared`."""
+        return self.compared[0]
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Those of `compared`."""
+        return self.compared[1]
+
+    @property
+    def distinct(self) -> int:
+        """Number of games that went differently from each other."""
+        return len(np.unique(self.games.moves))
+
+    def by_unit(self, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Wins and losses of the first agent, each float64 (units,), from unit `first` on."""
+        won, lost = (each.reshape(self.count, -1).sum(axis=1) for each in self.compared)
+        return won[first:], lost[first:]
+
+    def by_seating(self) -> tuple[tuple[int, int, int], ...]:
+        """(won, drawn, lost) games of the first agent in each seating."""
+        won, lost = (each.reshape(self.count, -1) for each in self.compared)
+        counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
+        return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))

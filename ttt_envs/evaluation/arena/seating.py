@@ -102,9 +102,13 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
     return tuple(found)
 
 
-def per_unit(seatings: Sequence[Arrangement]) -> float:
-    """The most comparisons of two agents in the games of one seed, see `comparisons`."""
-    held = np.stack([each.seats for each in seatings])
+def held_seats(seatings: Sequence[Arrangement]) -> np.ndarray:
+    """bool (seatings, players): the seats of the first agent in each."""
+    return np.stack([each.seats for each in seatings])
+
+
+def per_unit(held: np.ndarray) -> float:
+    """The most comparisons of two agents in the games of one seed, with `held_seats`; see `comparisons`."""
     return float((held.sum(axis=1) * (~held).sum(axis=1)).sum())
 
 

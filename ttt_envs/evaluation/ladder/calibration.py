@@ -14,7 +14,6 @@ Each two rungs play a quarter of `games`, those that end within two places of ea
 pair has the same seed in every calibration with one `seed`, so that more games and more rungs go on from what is there.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,20 +29,16 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.core.rng import settled
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.arena.bout import Bout, Played
-from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, line_up
-from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, find, fit, plain_options, versions
+from ttt_envs.evaluation.arena.seating import line_up
+from ttt_envs.evaluation.ladder.ladder import Ladder, find, versions
+from ttt_envs.evaluation.ladder.pairs import PAIRS, Pairs
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Report, Settings, Table, write_json
-from ttt_envs.registry import game_of_file, resolve
+from ttt_envs.evaluation.reports.report import Report, Settings, Table
+from ttt_envs.registry import resolve
 from ttt_envs.storage.files import existing, locked_folder, new_folder, write_whole
-from ttt_envs.storage.outside import brief, read_json
 
 #: Elo between two rungs.
 SPACING = 100.0
-
-#: The file of a calibration's games, from which it goes on.
-PAIRS = "pairs.json"
 
 # Shares of random actions of candidates: of the greedy agent, and of strong ones.
 _OF_GREEDY, _OF_STRONG = (0.8, 0.6, 0.4, 0.2), (0.0, 0.03, 0.07, 0.15, 0.25, 0.4, 0.6)
@@ -60,117 +55,6 @@ _MIXED = 0.1
 
 # A step of a ladder that is so much wider than wanted is reported.
 _WIDE = 1.75
-
-
-class Games:
-    """The games of agents against each other, kept in a folder if there is one."""
-
-    def __init__(self, game: Game, seed: int, folder: Path | None, chunk: int | None) -> None:
-        """Take up the games of the folder; ValueError if they are of another game or seed."""
-        self.game, self.seed, self.folder, self.chunk = game, seed, folder, chunk
-        self.arrangements: tuple[Arrangement, ...] = arrangements(game)
-        self.played: dict[tuple[str, str], Played] = {}
-        self._agents: dict[str, Any] = {}
-        if folder is not None and (folder / PAIRS).exists():
-            self._read(folder / PAIRS)
-
-    def units(self, games: int) -> int:
-        """The units of so many games."""
-        return -(-games // len(self.arrangements))
-
-    def agent(self, name: str) -> Any:
-        """An agent, loaded once."""
-        if name not in self._agents:
-            self._agents[name] = load(name)
-        return self._agents[name]
-
-    def play(self, one: str, other: str, games: int, work: Work) -> None:
-        """Play until the two have so many games, and write them."""
-        first, second = sorted((one, other))
-        played = self.played.get((first, second), Played())
-        missing = self.units(games) - played.count
-        if missing <= 0:
-            return
-        work.tell(sum(each.count for each in self.played.values()), f"{first} – {second}")
-        pair = self.agent(first), self.agent(second)
-        bout = Bout(self.game, self.arrangements, pair, f"{first} – {second}", self.seed, first=played.count)
-        wall, processor = time.perf_counter(), time.process_time()
-        try:
-            bout.play(missing, self.chunk, strict=True)
-        finally:
-            if bout.units:
-                # On a busy machine, clocks on the wall measure what others do.
-                busy = (time.process_time() - processor) / max(time.perf_counter() - wall, 1e-9)
-                bout.games.seconds = bout.games.seconds * min(busy, 1.0)
-                played.add(bout)
-                self.played[first, second] = played
-                self._write()
-
-    def seconds(self, name: str) -> float:
-        """Processor time of a decision of an agent: the median over its opponents, since some games compile."""
-        times = []
-        for pair, played in self.played.items():
-            if name in pair and played.decisions[k := pair.index(name)]:
-                times.append(played.seconds[k] / played.decisions[k])
-        return float(np.median(times)) if times else 0.0
-
-    def ladder(self, rungs: Sequence[str], version: int, made: Mapping[str, Any]) -> Ladder:
-        """The ladder of these agents by the games so far."""
-        pairs = []
-        for i, j in combinations(range(len(rungs)), 2):
-            first, second = sorted((i, j), key=lambda k: rungs[k])
-            played = self.played.get((rungs[first], rungs[second]))
-            if played is not None:
-                units = tuple((won, lost, n) for (won, lost), n in sorted(played.units.items()))
-                seatings = tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in played.seatings)
-                pairs.append(Pair(first, second, units, seatings, played.plies))
-        seconds = np.array([self.seconds(name) for name in rungs])
-        return fit(self.game, rungs, pairs, seconds, version=version, made=made)
-
-    def _facts(self) -> dict[str, Any]:
-        return {"game": self.game.id, "options": plain_options(self.game), "seed": self.seed}
-
-    def _write(self) -> None:
-        if self.folder is None:
-            return
-        pairs = [
-            {
-                "agents": list(names),
-                "units": [[*kind, n] for kind, n in sorted(played.units.items())],
-                "seatings": played.seatings,
-                "plies": played.plies,
-                "seconds": played.seconds,
-                "decisions": played.decisions,
-            }
-            for names, played in self.played.items()
-        ]
-        write_json(self.folder / PAIRS, {**self._facts(), "pairs": pairs})
-
-    def _read(self, path: Path) -> None:
-        try:
-            data = read_json(existing(path, "calibration").read_bytes())
-            facts = {name: data[name] for name in self._facts()}
-            if facts["game"] == self.game.id:
-                facts["options"] = plain_options(game_of_file(self.game, facts["options"]))
-            for each in data["pairs"]:
-                first, second = each["agents"]
-                played = Played(
-                    {(float(won), float(lost)): int(n) for won, lost, n in each["units"]},
-                    np.array(each["seatings"], np.int64).reshape(-1, 3),
-                    int(each["plies"]),
-                    np.array(each["seconds"], np.float64).reshape(2),
-                    np.array(each["decisions"], np.int64).reshape(2),
-                )
-                if not isinstance(first, str) or not isinstance(second, str) or first >= second:
-                    raise ValueError(f"agents must be two names in order, not {brief(repr(each['agents']))}")
-                if reason := played.fault(self.game):
-                    raise ValueError(f"{brief(first)} – {brief(second)}: {reason}")
-                self.played[first, second] = played
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
-        for name, value in self._facts().items():
-            if facts[name] != value:
-                raise ValueError(f"{path} has games with {name} {facts[name]}, not {value}: choose another folder")
 
 
 # --- the rungs ---
@@ -194,32 +78,32 @@ def _plays(text: str, game: Game) -> bool:
     return True
 
 
-def survey(games: Games, names: list[str], number: int, slowest: float, work: Work) -> Ladder:
+def survey(pairs: Pairs, names: list[str], number: int, slowest: float, work: Work) -> Ladder:
     """A first, rough ladder of the candidates that are fast enough, from `number` games a pair."""
     fast, slow = ["random"], set[str]()
     for name in names:
         family = name.rpartition("=")[0]
         if name == "random" or family in slow:  # budgets grow
             continue
-        games.play(name, "random", len(games.arrangements), work)  # compiles
-        played = games.played[_key(name, "random")]
+        pairs.play(name, "random", len(pairs.held), work)  # compiles
+        played = pairs.played[_key(name, "random")]
         seconds, decisions = played.seconds, played.decisions
-        games.play(name, "random", number, work)
+        pairs.play(name, "random", number, work)
         k = _key(name, "random").index(name)
         spent = (played.seconds - seconds)[k] / max((played.decisions - decisions)[k], 1)
-        if (spent or games.seconds(name)) <= slowest:  # nothing was spent where the games were known
+        if (spent or pairs.seconds(name)) <= slowest:  # nothing was spent where the games were known
             fast.append(name)
         else:
             slow.add(family)
     middle = fast[len(fast) // 2]
     for name in fast:
         if name != middle:
-            games.play(name, middle, number, work)
+            pairs.play(name, middle, number, work)
     for _ in range(2):  # the second time by the order that the first one has found
-        rough = games.ladder(fast, 0, {})
+        rough = pairs.ladder(fast, 0, {})
         for one, other in _near(rough.rungs, _SURVEYED):
-            games.play(one, other, number, work)
-    return games.ladder(fast, 0, {})
+            pairs.play(one, other, number, work)
+    return pairs.ladder(fast, 0, {})
 
 
 def chain(rough: Ladder, spacing: float) -> list[str]:
@@ -351,21 +235,21 @@ def calibrate(
         line_up(game, names, least=2)
     settings["version"] = version = version or (1 if known is None else known.version + 1)
     with _folder(out, resume) as folder:
-        kept = Games(game, seed, folder, chunk)
+        pairs = Pairs(game, seed, folder, chunk)
         try:
-            with Work(kept.played, "pairings", None, hidden=quiet) as work:
+            with Work(pairs.played, "pairings", None, hidden=quiet) as work:
                 if not names:
-                    rough = survey(kept, candidates(game), -(-games // _SURVEY), slowest, work)
+                    rough = survey(pairs, candidates(game), -(-games // _SURVEY), slowest, work)
                     names = chain(rough, spacing or SPACING)
                 for one, other in combinations(names, 2):
-                    kept.play(one, other, -(-games // _FAR), work)
+                    pairs.play(one, other, -(-games // _FAR), work)
                 while missing := [
                     pair
-                    for pair in _near(kept.ladder(names, 0, {}).rungs, _NEAR)
-                    if kept.played[_key(*pair)].count < kept.units(games)
+                    for pair in _near(pairs.ladder(names, 0, {}).rungs, _NEAR)
+                    if pairs.played[_key(*pair)].count < pairs.units(games)
                 ]:
                     for one, other in missing:
-                        kept.play(one, other, games, work)
+                        pairs.play(one, other, games, work)
             if not work.complete:
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
@@ -376,7 +260,7 @@ def calibrate(
             game=game,
             settings=settings,
             seconds=work.seconds,
-            ladder=kept.ladder(names, version, {}),
+            ladder=pairs.ladder(names, version, {}),
         )
         made = {
             "command": report.command,
@@ -385,7 +269,7 @@ def calibrate(
             "versions": versions(),
             "options": " ".join(f"{name}={as_text(value)}" for name, value in game.options.items()),
         }
-        report.ladder = kept.ladder(names, version, made)
+        report.ladder = pairs.ladder(names, version, made)
         return report.kept(folder)
 
 

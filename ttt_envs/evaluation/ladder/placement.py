@@ -28,9 +28,9 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
-from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.play import Failure, ask, join
-from ttt_envs.evaluation.arena.seating import arrangements, line_up, per_unit
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up, per_unit
 from ttt_envs.evaluation.ladder.estimate import Placement, spread_of
 from ttt_envs.evaluation.ladder.ladder import Ladder, find, read, versions
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
@@ -66,7 +66,7 @@ class LadderReport(PagedReport):
     agent: str
     ladder: Ladder
     placement: Placement
-    bouts: dict[int, Bout]
+    bouts: dict[int, Results]
     reached: bool
 
     verb, title = "ladder", "Ladder"
@@ -96,7 +96,7 @@ class LadderReport(PagedReport):
         """The scores of the seats, and draws and lengths."""
         parts, units = [bout.games for bout in self.bouts.values()], []
         for k, bout in enumerate(self.bouts.values()):
-            units.append(k * MOST + np.arange(len(bout.games)) // len(bout.arrangements))
+            units.append(k * MOST + np.arange(len(bout.games)) // len(bout.held))
         games = join(parts, self.game, 2)
         return seats(self.game, games.rewards, games.lengths, np.concatenate(units))
 
@@ -139,7 +139,7 @@ class LadderReport(PagedReport):
                     f"{share:.3f}",
                     f"{self.placement.expected(k):.3f}",
                     f"{bout.games.lengths.mean():.1f}",
-                    str(len(np.unique(bout.games.moves))),
+                    str(bout.distinct),
                 ]
             )
         header = ["rung", "Elo", "games", "W/D/L", "score", "expected", "plies", "distinct"]
@@ -176,7 +176,7 @@ class LadderReport(PagedReport):
                 f"The scores against single rungs do not fit one rating (chi-squared {chi_squared:.0f} with {freedom} "
                 "degrees of freedom): the agent suits some opponents better than others."
             )
-        distinct = sum(len(np.unique(bout.games.moves)) for bout in self.bouts.values())
+        distinct = sum(bout.distinct for bout in self.bouts.values())
         if 2 * distinct < self.games:
             found.append(f"Only {distinct} of {self.games} games went differently: the interval takes them for more.")
         for name in dict.fromkeys(each.agent for each in self.failures):
@@ -213,7 +213,7 @@ class LadderReport(PagedReport):
                     "seatings": bout.by_seating(),
                     "expected": self.placement.expected(k),
                     "mean_length": bout.games.lengths.mean(),
-                    "distinct": len(np.unique(bout.games.moves)),
+                    "distinct": bout.distinct,
                 }
                 for k, bout in sorted(self.bouts.items())
             ],
@@ -276,7 +276,7 @@ def ladder(
     if table is None and rungs:
         raise ValueError("rungs are named again for a table of your own: there is no table")
     game = resolve(game, options)
-    seated = arrangements(game)
+    held = held_seats(arrangements(game))
     lineup = line_up(game, [agent])
     found = find(game) if table is None else read(table)
     if not found.is_of(game):
@@ -287,7 +287,8 @@ def ladder(
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:
         settings["table"] = str(table)
-    placement, bouts = Placement(found, per_unit(seated)), dict[int, Bout]()
+    placement, bouts = Placement(found, per_unit(held)), dict[int, Results]()
+    opponents: dict[int, Agent] = {}
     # An agent that is a rung learns nothing from itself.
     allowed = np.array([name != lineup.names[0] for name in found.rungs])
     chunk = 1 if lineup.live and chunk is None else chunk
@@ -296,25 +297,24 @@ def ladder(
             started = time.perf_counter()
             while placement.units == 0 or (
                 placement.posterior.half_width > target
-                and placement.units * len(seated) < games
+                and placement.units * len(held) < games
                 and (minutes is None or time.perf_counter() - started < 60 * minutes)
             ):
                 k = placement.choice(found.seconds + pace + _OVERHEAD, allowed)
-                bout = bouts.get(k)
-                if bout is None:
-                    rung = load(found.rungs[k])
-                    rung.check(game)
-                    pair = lineup.agents[0], rung
-                    bout = Bout(game, seated, pair, f"ladder {found.rungs[k]}", seed)
-                first = bout.units
-                most = -(-games // len(seated)) - placement.units
+                if k not in opponents:
+                    opponents[k] = load(found.rungs[k])
+                    opponents[k].check(game)
+                bout = Bout(game, (lineup.agents[0], opponents[k]), held, seed, f"ladder {found.rungs[k]}")
+                results = bouts.get(k) or Results.none(game, held)
+                first, most = results.count, -(-games // len(held)) - placement.units
+                units = range(first, first + min(placement.batch(), most))
                 try:
                     work.tell(0, _progress(placement, found.rungs[k]))
-                    bout.play(min(placement.batch(), most), chunk, strict)
+                    results.extend(game, bout.play(units, chunk=chunk, strict=strict))
                 finally:
-                    if bout.units > first:
-                        bouts[k] = bout
-                        placement.add(k, *bout.by_unit(first))
+                    if results.count > first:
+                        bouts[k] = results
+                        placement.add(k, *results.by_unit(first))
         return LadderReport(
             game=game,
             settings=settings,

@@ -15,7 +15,8 @@ import numpy as np
 from ttt_envs.agents import stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
+from ttt_envs.evaluation.arena.bout import Results
+from ttt_envs.evaluation.arena.play import Failure, added, game_seeds
 from ttt_envs.evaluation.arena.seating import Arrangement
 from ttt_envs.evaluation.records import GameRecord, of_games, write
 from ttt_envs.evaluation.reports.charts import DRAWN, Shares, Whisker, Whiskers
@@ -34,36 +35,29 @@ _SHOWN = 3
 RECORDS = "games.jsonl"
 
 
-@dataclass
-class Pairing:
-    """The games of two agents, complete units only.
+@dataclass(kw_only=True)
+class Pairing(Results):
+    """The games of two agents of a tournament.
 
     Attributes:
         first, second: the agents' numbers.
         units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
-        games: unit after unit, in each unit the arrangements in order.
-        seats: int64 (n, players), the agent in each seat.
-        won, lost: float64 (n,), wins and losses of the first agent; see `comparisons`.
         planned: number of games to be played.
     """
 
     first: int
     second: int
     units: np.ndarray
-    games: Games
-    seats: np.ndarray
-    won: np.ndarray
-    lost: np.ndarray
     planned: int
+
+    @property
+    def seats(self) -> np.ndarray:
+        """int64 (n, players), the number of the agent in each seat."""
+        return np.array([self.first, self.second])[super().seats]
 
     def mean_reward(self, agent: int) -> float:
         """Mean reward of `agent` in a seat of this pairing."""
         return float(self.games.rewards[self.seats == agent].mean())
-
-    @property
-    def distinct(self) -> int:
-        """Number of games that went differently from each other."""
-        return len(np.unique(self.games.moves))
 
 
 @dataclass(kw_only=True)
@@ -107,10 +101,10 @@ class TournamentReport(PagedReport):
         sides = len(self.game.teams)
         won = np.zeros((2, sides, len(self.agents), len(self.agents)))
         for pairing in self.pairings:
-            a, b = pairing.first, pairing.second
+            a, b, compared = pairing.first, pairing.second, pairing.compared
             for k, arrangement in enumerate(self.arrangements):
                 mine = slice(k, None, len(self.arrangements))
-                result = np.array([pairing.won[mine].sum(), pairing.lost[mine].sum()])
+                result = np.array([each[mine].sum() for each in compared])
                 if arrangement.first_alone:
                     won[:, arrangement.side, a, b] += result
                 if not arrangement.first_alone or sides == 2:
@@ -218,14 +212,13 @@ class TournamentReport(PagedReport):
     def _pairings(self) -> Table:
         rows = []
         for p in self.pairings:
-            share = p.won / np.maximum(p.won + p.lost, 1e-12)
-            wins, losses = int((share > 0.5).sum()), int((share < 0.5).sum())
+            wins, drawn, losses = np.sum(p.by_seating(), axis=0)
             first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
             rows.append(
                 [
                     f"{self.agents[p.first]} – {self.agents[p.second]}",
                     str(len(p.games)) if len(p.games) == p.planned else f"{len(p.games)} of {p.planned}",
-                    f"{wins}/{len(p.games) - wins - losses}/{losses}",
+                    f"{wins}/{drawn}/{losses}",
                     f"{p.mean_reward(p.first):+.3f}",
                     f"{first.score[0]:.3f}",
                     f"{p.games.lengths.mean():.1f}",

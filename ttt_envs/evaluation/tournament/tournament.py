@@ -29,7 +29,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.play import Games, join
-from ttt_envs.evaluation.arena.seating import Arrangement, arrangements, comparisons, line_up
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.reports.leaderboard import measured_tables
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import rate
@@ -154,13 +154,12 @@ def tournament(
                     store.add(part)  # one by one, so that an interrupt keeps the finished ones
         if not store.parts:
             raise Unfinished(None, names, agenda.given_up)
-        pairings = [_pairing(game, seats, names, store.parts, pair, units) for pair in pairs]
+        pairings = [_pairing(game, len(names), store.parts, pair, units) for pair in pairs]
         pairings = [pairing for pairing in pairings if len(pairing.games)]
         wins = np.zeros((units, len(names), len(names)))
         for pairing in pairings:
             a, b, played = pairing.first, pairing.second, pairing.units[:: len(seats)]
-            wins[played, a, b] = pairing.won.reshape(len(played), -1).sum(axis=1)
-            wins[played, b, a] = pairing.lost.reshape(len(played), -1).sum(axis=1)
+            wins[played, a, b], wins[played, b, a] = pairing.by_unit()
         report = TournamentReport(
             game=game,
             settings=settings,
@@ -183,38 +182,27 @@ def tournament(
         return report
 
 
-def _pairing(
-    game: Game,
-    seats: Sequence[Arrangement],
-    names: Sequence[str],
-    parts: Sequence[Part],
-    pair: tuple[int, int],
-    units: int,
-) -> Pairing:
-    """A pairing's parts, put together in order."""
+def _pairing(game: Game, agents: int, parts: Sequence[Part], pair: tuple[int, int], units: int) -> Pairing:
+    """A pairing's parts, put together in order; `agents`: how many play in the tournament."""
     mine = sorted((part for part in parts if part.unit.pair == pair), key=lambda part: part.unit)
-    found, before = list[Games](), 0
+    held, found, before = held_seats(arrangements(game)), list[Games](), 0
     for part in mine:
         # A part numbers its games from 0 on.
         found.append(replace(part.games, actions={before + k: each for k, each in part.games.actions.items()}))
         before += len(part.games)
     games = join(found, game, 2)
     for name in ("seconds", "decisions"):  # those of two agents, as those of all
-        every = np.zeros(len(names), getattr(games, name).dtype)
+        every = np.zeros(agents, getattr(games, name).dtype)
         every[list(pair)] = getattr(games, name)
         setattr(games, name, every)
     mine_of = dict(zip(pair, games.counts, strict=True))
-    games.counts = [mine_of.get(agent, {}) for agent in range(len(names))]
-    numbers = [np.arange(part.unit.start, part.unit.stop) for part in mine]
-    played = np.concatenate([np.zeros(0, np.int64), *numbers])
-    held = np.tile(np.stack([each.seats for each in seats]), (len(played), 1))
-    won, lost = comparisons(games.rewards, held)
+    games.counts = [mine_of.get(agent, {}) for agent in range(agents)]
+    numbers = [np.zeros(0, np.int64), *(np.arange(part.unit.start, part.unit.stop) for part in mine)]
     return Pairing(
-        *pair,
-        units=np.repeat(played, len(seats)),
+        held=held,
         games=games,
-        seats=np.where(held, *pair),
-        won=won,
-        lost=lost,
-        planned=units * len(seats),
+        first=pair[0],
+        second=pair[1],
+        units=np.repeat(np.concatenate(numbers), len(held)),
+        planned=units * len(held),
     )

@@ -6,15 +6,13 @@ order, how often it is tried, or how a pairing's seeds are divided: put together
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import episode_seeds, new_key
-from ttt_envs.evaluation.arena.play import LARGEST_CHUNK, Games, play_games
-from ttt_envs.evaluation.arena.seating import arrangements
+from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.play import LARGEST_CHUNK, Games, join
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats
 
 #: Two agents, by their numbers, the lower one first.
 Pair = tuple[int, int]
@@ -71,9 +69,8 @@ class Contest:
         """`agent` gives an agent by its number; `seed` and those behind it are the tournament's."""
         self.game, self._agent = game, agent
         self.opened: dict[int, Agent] = {}
-        self.chunk, self.strict, self.record = chunk, strict, record
-        self._key = new_key(seed)
-        self._held = np.stack([each.seats for each in arrangements(game)])
+        self.seed, self.chunk, self.strict, self.record = seed, chunk, strict, record
+        self._held = held_seats(arrangements(game))
 
     def agent(self, number: int) -> Agent:
         """The agent of that number."""
@@ -88,21 +85,15 @@ class Contest:
 
     def play(self, unit: Unit, tell: Callable[[int], None] | None = None) -> Games:
         """Play a unit; `tell` is told how many of its games are finished. Raises as `play_games` does."""
-        numbers = np.arange(unit.start, unit.stop, dtype=np.uint64)
-        seeds = np.repeat(episode_seeds(self._key, numbers, np.zeros_like(numbers)), len(self._held))
-        games = play_games(
-            self.game,
-            [self.agent(number) for number in unit.pair],
-            np.where(np.tile(self._held, (len(numbers), 1)), 0, 1),
-            seeds,
-            keep=range(len(seeds) if self.record else not unit.start),  # the first game is shown in the report
+        pair = self.agent(unit.first), self.agent(unit.second)
+        parts = Bout(self.game, pair, self._held, self.seed).play(
+            range(unit.start, unit.stop),
             chunk=self.chunk or LARGEST_CHUNK,
-            progress=None if tell is None else lambda finished, _: tell(finished),
             strict=self.strict,
+            keep=(unit.stop - unit.start) * len(self._held) if self.record else not unit.start,  # the first is shown
+            progress=None if tell is None else lambda finished, _: tell(finished),
         )
-        before = unit.start * len(self._held)
-        games.failures = [replace(each, game=before + each.game) for each in games.failures]
-        return games
+        return join(list(parts), self.game, 2)
 
 
 class Agenda:
