@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 EXTRAS := dev
 MINUTES := 10
+SAMPLE := 30
+SEED := 1
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -24,7 +26,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants fuzz coverage check format docs examples \
+.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants mutants-sample fuzz coverage check format docs examples \
 	test-frameworks bench dist clean
 
 help: ## show this list
@@ -47,6 +49,10 @@ code-coverage: $(READY) ## the share of the games' code that the rules' tests ru
 
 mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
 	$(VPYTHON) -m tools.mutants $(PARTS)
+
+mutants-sample: $(READY) ## the same with random changes by Cosmic Ray; SAMPLE=30 SEED=1
+	$(VPYTHON) -m pip install -qq -c constraints.txt cosmic-ray
+	$(VPYTHON) -m tools.mutants --sample $(SAMPLE) --seed $(SEED) $(PARTS)
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
 	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)

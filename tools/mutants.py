@@ -2,6 +2,7 @@
 
     python -m tools.mutants core wrappers --only "resumed run"
     python -m tools.mutants --minutes 15 --resume
+    python -m tools.mutants --sample 30 --seed 7
 
 A list is a file tests/mutants/NAME.toml of tables [[mutant]] with these keys:
 
@@ -20,6 +21,10 @@ is then run in a copy without a change, so that a test that always fails kills n
 What became of each is kept in .cache/mutants/verdicts.jsonl, beside the machine code and the byte code of the copies.
 With --resume, a mutant that was killed is left out while it, the file that it changes and its test modules are the
 same: a long run can be ended at any time and gone on with, and after a change only what may differ is tried again.
+
+With --sample, the mutants are not those of the lists but drawn at random among all that Cosmic Ray makes of the files
+that the lists name (see `tools.mutants_sample`), each tested with the test modules of its file.
+Some of them change nothing that matters, so survivors are for somebody to look at; half of them must be killed.
 """
 
 import hashlib
@@ -49,6 +54,8 @@ from ttt_envs.storage.files import locked_folder
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = Path("tests", "mutants")
 WORK = Path(".cache", "mutants")
+#: The share of a sample that tests must notice.
+ENOUGH = 0.5
 
 _KEYS = ("breaks", "file", "old", "new", "tests", "jit")
 # Nothing that a test needs, and large.
@@ -125,6 +132,10 @@ class Settings:
     """Time after which a mutant's tests are given up, without a verdict."""
     minutes: float = math.inf
     """Time after which no more mutants are begun."""
+    sample: int = 0
+    """Test this many random changes of the lists' files instead of the lists; needs Cosmic Ray."""
+    seed: int = 0
+    """Seed of the sample."""
     resume: bool = False
     """Leave out mutants that were killed before, and have not changed since."""
 
@@ -268,10 +279,12 @@ def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> in
 
     Raises ValueError for a wrong list, and InUse if another process tests mutants of this checkout.
     """
-    # The quick ones first.
-    mutants = sorted(
-        (each for each in read(root, settings.parts) if settings.only in each.breaks), key=attrgetter("jit")
-    )
+    mutants = [each for each in read(root, settings.parts) if settings.only in each.breaks]
+    if settings.sample:
+        from tools.mutants_sample import draw
+
+        mutants = draw(root, mutants, settings.sample, settings.seed)
+    mutants.sort(key=attrgetter("jit"))  # the quick ones first
     started = time.perf_counter()
 
     with locked_folder(root / WORK):
@@ -311,7 +324,7 @@ def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> in
         + (f", and {left} not tried" if left else "")
         + f", in {took:.0f} s with {settings.workers} workers."
     )
-    return int(killed < len(mutants) or not mutants)
+    return int(killed < (ENOUGH if settings.sample else 1) * len(mutants) or not mutants)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,16 +1,19 @@
 """Batch: arbitrary calls in arbitrary order do what the model does, or fail and change nothing."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import toy_coin
 from fuzzing import GAMES, actions_of, garbage, seeds
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.support.models.batch import BatchModel
+from tests.support.models.common import GARBAGE, fault_of_seed
 from ttt_envs.core.game import Game
 
 choices = st.integers(0, 2**32).map(np.random.default_rng)
@@ -97,6 +100,31 @@ class BatchCalls(RuleBasedStateMachine):
 def test_any_calls(make: Callable[[], Game]) -> None:
     game = make()
     run_state_machine_as_test(lambda: BatchCalls(game), settings=settings())
+
+
+def test_all_garbage_everywhere() -> None:
+    """At the start and in a game: each wrong value as each argument."""
+    game = toy_coin.make(players=3)
+    model = BatchModel(game, 3, seed=1, auto_reset=False)
+    generator = np.random.default_rng(0)
+    numbers = [(-1, 0, 0), (0, 1, 99), (0, 0, 1), [0.5], ["0", "1", "2"], (True, False, True), [3], [-1], None]
+    for _ in range(2):
+        for wrong in (*GARBAGE, *numbers, np.array([2**63 + 1], np.uint64)):
+            model.look(wrong)
+            model.step(wrong)
+            model.step_rows(wrong, model.legal(generator))
+            model.step_rows([0], wrong)
+            model.fill(wrong)
+            if model.fault_of_rows(wrong):
+                model.reset_rows(wrong)
+            if fault_of_seed(wrong):
+                model.reset(wrong)
+        model.step(model.legal(generator))
+    for columns in (game.num_actions, game.observation_size):
+        for rows, dtype, order, write in product((0, 2, 3), (bool, np.int8, np.uint8, np.int64), "CF", (True, False)):
+            for out in (np.zeros((rows, columns), dtype, order), np.zeros((rows, columns - 1), dtype), np.zeros(rows)):
+                out.setflags(write=write)
+                model.fill(out)
 
 
 def test_the_model_notices_what_is_wrong() -> None:

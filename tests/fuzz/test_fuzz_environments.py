@@ -1,14 +1,17 @@
 """AEC and Parallel: arbitrary calls in arbitrary order do what the model does, or fail and change nothing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+import toy_coin
 from fuzzing import GAMES, actions_of, entries, garbage, names_of, seeds
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+from tests.support.models.common import GARBAGE, fault_of_number, fault_of_seed
 from tests.support.models.environments import AecModel, ParallelModel
 from ttt_envs.core.game import Game
 
@@ -121,6 +124,54 @@ def test_any_calls(make: Callable[[], Game], model: Any, calls: Any, illegal: st
     game = make()
     encoding = "planes" if illegal == "raise" and game.has_planes else "flat"
     run_state_machine_as_test(lambda: calls(model(game, illegal, encoding)), settings=settings())
+
+
+@pytest.mark.parametrize("model", [AecModel, ParallelModel])
+def test_all_garbage_everywhere(model: Any) -> None:
+    """Before the first reset, in a game, after its end, and after all agents have left."""
+    for illegal in ("lose", "raise"):
+        watched = model(toy_coin.make(players=3), illegal)
+        _garbage(watched)
+        watched.reset(1)
+        before = watched.env.get_state()
+        _garbage(watched)
+        assert watched.env.get_state() == before, "a seed, a position or an action of garbage was taken"
+        play = AecCalls.play if model is AecModel else ParallelCalls.play
+        while not watched.states["done"][0]:
+            play(Held(watched), [0])  # type: ignore[arg-type]
+        _garbage(watched)
+        while watched.env.agents:
+            play(Held(watched), [0])  # type: ignore[arg-type]
+        _garbage(watched)
+
+
+@dataclass
+class Held:
+    """What `play` of the machines above needs of one of them."""
+
+    model: Any
+
+    def answers(self, choice: int) -> dict[str, Any]:
+        return ParallelCalls.answers(self, choice)  # type: ignore[arg-type]
+
+
+def _garbage(watched: Any) -> None:
+    """All that may be passed by mistake, as each argument of each call; what would be right is left out."""
+    for wrong in GARBAGE:
+        watched.ask(wrong)
+        watched.set_state(wrong)
+        if fault_of_seed(wrong):
+            watched.reset(wrong)
+        if isinstance(watched, AecModel):
+            watched.observe(wrong)
+            if fault_of_number(wrong, watched.game.num_actions) and wrong is not None:
+                watched.step(wrong)
+        elif fault_of_number(wrong, watched.game.num_actions + 1):
+            watched.step(wrong)
+            watched.step(dict.fromkeys(watched.names, wrong))
+    if not isinstance(watched, AecModel):
+        for names in ([], watched.names[:1], [*watched.names, "player_9"], ["X", "O"]):
+            watched.step(dict.fromkeys(names, 0))
 
 
 @pytest.mark.parametrize("model", [AecModel, ParallelModel])

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tools import mutants
+from tools import mutants, mutants_sample
 from tools.mutants import ROOT, Mutant, Places, Settings, Verdict, read, run
 
 LIST = """
@@ -170,6 +170,42 @@ def test_a_wrong_list_is_refused(project, text, words):
 def test_the_command_line(capsys):
     assert mutants.main(["nowhere"]) == 2
     assert "no list nowhere" in capsys.readouterr().err
+
+
+def test_a_sample_is_of_the_lists_files_with_their_tests(project, monkeypatch):
+    (project / "ttt_envs").mkdir()
+    product = project / "ttt_envs" / "product.py"
+    product.write_text(
+        '"""1 + 1"""\nLIMIT = 3\n\n\ndef more(a: int = 1) -> int:\n    """One more."""\n    return a + 1\n'
+    )
+    assert mutants_sample.statements(product.read_text()) == {7}
+    listed = [
+        Mutant("part", name, "ttt_envs/product.py", "a", "b", f"tests/test_{name}.py -k one", name == "two")
+        for name in ("one", "two")
+    ]
+    monkeypatch.setattr(mutants_sample, "places", lambda source: [("core/Number", k) for k in range(9)])
+    monkeypatch.setattr(
+        mutants_sample, "change", lambda source, operator, k: source.replace("a + 1", f"a + {k + 2}") if k % 2 else None
+    )
+    folder = project / "tests" / "core"
+    folder.mkdir()
+    (folder / "test_more.py").write_text("from ttt_envs.product import more\n")
+    (folder / "test_less.py").write_text("from ttt_envs.products import more\n")
+    drawn = mutants_sample.draw(project, listed, 3, seed=1)
+    assert len({each.breaks for each in drawn}) == 3
+    assert drawn == mutants_sample.draw(project, listed, 3, seed=1)
+    assert all(
+        each.tests == "tests/test_one.py tests/test_two.py tests/core/test_more.py" and each.jit for each in drawn
+    )
+    assert all("more" in each.source(project) and each.new != each.old for each in drawn)
+
+
+def test_the_operators_of_cosmic_ray():
+    pytest.importorskip("cosmic_ray")
+    source = '"""1 + 1"""\nLIMIT = 3\n\n\ndef more(a: int = 1) -> int:\n    return a < LIMIT\n'
+    changed = {mutants_sample.change(source, *place) for place in mutants_sample.places(source)} - {None}
+    assert source.replace("a <", "a ==") in changed
+    assert all(text.startswith('"""1 + 1"""\nLIMIT = 3\n\n\ndef more(a: int = 1) -> int:\n') for text in changed)
 
 
 def test_every_mutant_stands_in_the_sources():
