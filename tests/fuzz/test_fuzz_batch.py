@@ -107,7 +107,18 @@ def test_all_garbage_everywhere() -> None:
     game = toy_coin.make(players=3)
     model = BatchModel(game, 3, seed=1, auto_reset=False)
     generator = np.random.default_rng(0)
-    numbers = [(-1, 0, 0), (0, 1, 99), (0, 0, 1), [0.5], ["0", "1", "2"], (True, False, True), [3], [-1], None]
+    numbers = [
+        game.num_players,
+        (-1, 0, 0),
+        (0, 1, 99),
+        (0, 0, 1),
+        [0.5],
+        ["0", "1", "2"],
+        (True, False, True),
+        [3],
+        [-1],
+        None,
+    ]
     for _ in range(2):
         for wrong in (*GARBAGE, *numbers, np.array([2**63 + 1], np.uint64)):
             model.look(wrong)
