@@ -49,6 +49,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from tools.mutants_sample import draw
 from ttt_envs.storage.files import locked_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -281,8 +282,6 @@ def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> in
     """
     mutants = [each for each in read(root, settings.parts) if settings.only in each.breaks]
     if settings.sample:
-        from tools.mutants_sample import draw
-
         mutants = draw(root, mutants, settings.sample, settings.seed)
     mutants.sort(key=attrgetter("jit"))  # the quick ones first
     started = time.perf_counter()

@@ -10,11 +10,11 @@ import random
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
-
-from tools.mutants import Mutant
+from typing import Any
 
 #: Without the JIT a kernel is the same without its decorator.
 _LEFT_OUT = ("RemoveDecorator", "ExceptionReplacer")
@@ -69,8 +69,8 @@ def naming(root: Path, file: str) -> list[str]:
     return [path.relative_to(root).as_posix() for path in paths if name.search(path.read_text())]
 
 
-def draw(root: Path, listed: Sequence[Mutant], number: int, seed: int) -> list[Mutant]:
-    """So many random changes of the files of these mutants: first a file, each as likely, then a change of it.
+def draw(root: Path, listed: Sequence[Any], number: int, seed: int) -> list[Any]:
+    """So many mutants of `tools.mutants`, random changes of the files of these ones: first a file, each as likely, then a change of it.
 
     Those of a file are tested with all tests of the modules that the listed mutants of the file name and of those that
     name the file as a module; with compiled code if one of the listed mutants is.
@@ -78,7 +78,7 @@ def draw(root: Path, listed: Sequence[Mutant], number: int, seed: int) -> list[M
     generator = random.Random(seed)
     files = sorted({each.file for each in listed if each.file.endswith(".py") and each.file.startswith("ttt_envs/")})
     places_of = cache(lambda file: places((root / file).read_text()))
-    found: dict[str, Mutant] = {}
+    found: dict[str, Any] = {}
     for _ in range(20 * number):  # some places are outside all functions
         if len(found) == number or not files:
             break
@@ -96,5 +96,7 @@ def draw(root: Path, listed: Sequence[Mutant], number: int, seed: int) -> list[M
         named = [word for each in same for word in shlex.split(each.tests) if word.startswith("tests/")]
         tests = dict.fromkeys([*named, *naming(root, file)])
         name = f"{file}, {operator.rpartition('/')[2]}: {shown}"
-        found[name] = Mutant("sample", name, file, source, changed, " ".join(tests), any(each.jit for each in same))
+        jit = any(each.jit for each in same)
+        facts = {"part": "sample", "breaks": name, "tests": " ".join(tests), "jit": jit}
+        found[name] = replace(same[0], old=source, new=changed, **facts)
     return list(found.values())
