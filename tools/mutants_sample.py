@@ -70,8 +70,9 @@ def naming(root: Path, file: str) -> list[str]:
 
 
 def draw(root: Path, listed: Sequence[Any], number: int, seed: int) -> list[Any]:
-    """So many mutants of `tools.mutants`, random changes of the files of these ones: first a file, each as likely, then a change of it.
+    """So many mutants of `tools.mutants`: random changes of the files of these ones.
 
+    First a file is drawn, each as likely as any other, and then a change of it.
     Those of a file are tested with all tests of the modules that the listed mutants of the file name and of those that
     name the file as a module; with compiled code if one of the listed mutants is.
     """
