@@ -87,7 +87,7 @@ def make_aec(
     encoding: str = "flat",
     illegal: str = "lose",
     mask: str = "both",
-    max_cycles: int | None = None,
+    max_plies: int | None = None,
     **options: Any,
 ) -> "AECGame":
     """A PettingZoo AEC environment.
@@ -99,7 +99,7 @@ def make_aec(
         illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
         mask: "both" puts the action mask into the observation and into the infos; "info" into the infos alone, so that
             the observation is a plain array.
-        max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
+        max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
             game to its end.
         options: of the game, if `game` is an id.
 
@@ -115,7 +115,7 @@ def make_aec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_cycles=max_cycles,
+        max_plies=max_plies,
     )
 
 
@@ -126,7 +126,7 @@ def make_parallel(
     encoding: str = "flat",
     illegal: str = "lose",
     mask: str = "both",
-    max_cycles: int | None = None,
+    max_plies: int | None = None,
     **options: Any,
 ) -> "ParallelGame":
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
@@ -138,7 +138,7 @@ def make_parallel(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_cycles=max_cycles,
+        max_plies=max_plies,
     )
 
 
@@ -152,6 +152,7 @@ def make_single(
     encoding: str = "flat",
     illegal: str = "lose",
     mask: str = "both",
+    max_plies: int | None = None,
     **options: Any,
 ) -> "SeatEnv":
     """A Gymnasium environment: one seat learns, the others' moves happen inside `step`.
@@ -169,6 +170,7 @@ def make_single(
         illegal: an illegal action makes the learner "lose" or is "raise"d.
         mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
             the observation is a plain array, as many wrappers need it.
+        max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
         options: of the game, if `game` is an id.
 
     Raises:
@@ -187,6 +189,7 @@ def make_single(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
+        max_plies=max_plies,
     )
 
 
@@ -203,6 +206,7 @@ def make_vec(
     threads: int = 1,
     autoreset_mode: "AutoresetMode | str" = "same_step",
     render_mode: None = None,
+    max_plies: int | None = None,
     **options: Any,
 ) -> "SeatVectorEnv":
     """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
@@ -220,6 +224,7 @@ def make_vec(
         autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
         render_mode: None: a vector environment draws nothing.
+        max_plies: as for `make_single`.
         options: of the game, if `game` is an id.
     """
     from ttt_envs.wrappers.vector import SeatVectorEnv
@@ -237,6 +242,7 @@ def make_vec(
         mask=mask,
         threads=threads,
         autoreset_mode=autoreset_mode,
+        max_plies=max_plies,
     )
 
 
@@ -251,6 +257,7 @@ def make_sb3(
     illegal: str = "lose",
     threads: int = 1,
     render_mode: str | None = None,
+    max_plies: int | None = None,
     **options: Any,
 ) -> "SB3SeatEnv":
     """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
@@ -273,6 +280,7 @@ def make_sb3(
         illegal=illegal,
         threads=threads,
         render_mode=render_mode,
+        max_plies=max_plies,
     )
 
 
@@ -285,6 +293,7 @@ def make_text(
     retries: int = 2,
     invalid: str = "forfeit",
     rules: bool = True,
+    max_plies: int | None = None,
     **options: Any,
 ) -> "TextGame":
     """A game by prompts and answers, for language models and others who read and write text.
@@ -299,6 +308,7 @@ def make_text(
         invalid: what follows when these are used up: the player's side loses ("forfeit"), or a legal action is drawn
             ("random").
         rules: whether each prompt begins with the rules.
+        max_plies: as for `make_single`.
         options: of the game, if `game` is an id.
 
     Raises ValueError or TypeError as `make_aec`.
@@ -309,7 +319,9 @@ def make_text(
     if opponent is None and partner is not None:
         raise ValueError("a partner plays beside an opponent: without one all players are asked")
     others = None if opponent is None else _opponents(made, opponent, partner)
-    return TextGame(made, opponent=others, seat=seat, retries=retries, invalid=invalid, rules=rules)
+    return TextGame(
+        made, opponent=others, seat=seat, retries=retries, invalid=invalid, rules=rules, max_plies=max_plies
+    )
 
 
 register_built_in()

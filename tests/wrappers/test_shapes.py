@@ -134,7 +134,7 @@ def test_a_state_is_all_players_observations(make):
 
 
 def test_a_game_of_so_many_cycles_is_truncated():
-    env = ttt_envs.make_aec(SUPER, max_cycles=5)
+    env = ttt_envs.make_aec(SUPER, max_plies=5)
     api_test(env, num_cycles=100)
     env.reset(seed=0)
     plies = 0
@@ -154,8 +154,8 @@ def test_a_game_of_so_many_cycles_is_truncated():
 
 
 def test_a_parallel_game_of_so_many_cycles_is_truncated():
-    parallel_api_test(ttt_envs.make_parallel(SUPER, max_cycles=5), num_cycles=100)  # it sets max_cycles
-    env = ttt_envs.make_parallel(SUPER, max_cycles=5)
+    parallel_api_test(ttt_envs.make_parallel(SUPER, max_plies=5), num_cycles=100)
+    env = ttt_envs.make_parallel(SUPER, max_plies=5)
     observations, _ = env.reset(seed=0)
     for ply in range(5):
         assert env.agents
@@ -175,7 +175,7 @@ def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
     while env.agents:
         env.step({name: int(env._masks[k].argmax()) for k, name in enumerate(env.agents)})
         plies += 1
-    cut = ttt_envs.make_parallel(coin, max_cycles=plies)
+    cut = ttt_envs.make_parallel(coin, max_plies=plies)
     cut.reset(seed=0)
     while cut.agents:
         *_, terminations, truncations, _ = cut.step(
@@ -185,16 +185,75 @@ def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
     assert not any(truncations.values())
 
 
-def test_wrong_numbers_of_cycles_are_refused():
+@pytest.mark.parametrize("make", ["make_aec", "make_parallel", "make_single", "make_vec", "make_sb3", "make_text"])
+def test_wrong_numbers_of_plies_are_refused(make):
+    many = [2] if make in ("make_vec", "make_sb3") else []
     for wrong in (0, -1, 2.5, True):
-        with pytest.raises(ValueError, match="max_cycles must be a whole number from 1"):
-            ttt_envs.make_aec(SUPER, max_cycles=wrong)
+        with pytest.raises(ValueError, match="max_plies must be a whole number from 1"):
+            getattr(ttt_envs, make)(SUPER, *many, max_plies=wrong)
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_learner_s_game_of_so_many_plies_is_truncated(seat):
+    """The fifth ply is the first player's."""
+    env = ttt_envs.make_single(SUPER, seat=seat, max_plies=5)
+    check_env(env, skip_render_check=True)
+    env.reset(seed=0)
+    for decision in range(3 - seat):
+        _, reward, terminated, truncated, info = env.step(int(env.action_masks().argmax()))
+        assert (reward, terminated, truncated) == (0, False, decision == 2 - seat)
+    assert env._games.batch.states["ply"][0] == 5
+    assert not info["action_mask"].any()
+    with pytest.raises(RuntimeError, match="the game is over"):
+        env.step(40)
+    env.reset()
+    assert env.action_masks().any()
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled"])
+def test_many_games_of_so_many_plies_are_truncated(mode):
+    vector = ttt_envs.make_vec(SUPER, 6, seat=0, max_plies=5, autoreset_mode=mode)
+    seen, _ = vector.reset(seed=0)
+    for step in range(1, 25):
+        resting = mode == "next_step" and step % 4 == 0
+        seen, rewards, terminated, truncated, infos = vector.step(seen["action_mask"].argmax(axis=1))
+        assert not terminated.any()
+        assert not rewards.any()
+        ends = step % (4 if mode == "next_step" else 3) == (3 if mode == "next_step" else 0)
+        assert truncated.all() if ends else not truncated.any()
+        assert seen["action_mask"].any() == (not ends or mode == "same_step")
+        assert ("final_obs" in infos) == (ends and mode == "same_step")
+        assert not (resting and ends)
+        if ends and mode == "disabled":
+            seen, _ = vector.reset(options={"reset_mask": truncated})
+
+
+def test_sb3_and_text_games_of_so_many_plies_are_truncated():
+    text = ttt_envs.make_text(SUPER, max_plies=5)
+    text.reset(seed=0)
+    done, answers = False, 0
+    while not done:
+        text.observe()
+        done, _ = text.step(text.legal[0])
+        answers += 1
+    assert (answers, text.truncated, text.done) == (5, True, True)
+    assert set(text.close()[0].values()) == {0}
+    text.reset()
+    assert not text.truncated
+    pytest.importorskip("stable_baselines3")
+    env = ttt_envs.make_sb3(SUPER, 2, seat=0, max_plies=5)
+    env.reset()
+    for step in range(3):
+        _, rewards, done, infos = env.step(env.action_masks().argmax(axis=1))
+        assert done.all() == (step == 2)
+    assert [each["TimeLimit.truncated"] for each in infos] == [True, True]
+    assert not rewards.any()
 
 
 @pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
 def test_pettingzoos_registry_passes_the_number_of_cycles():
-    env = pettingzoo.make("aec", "ttt_envs/super_tic_tac_toe-v0", max_cycles=3)
-    assert env.unwrapped.max_cycles == 3
+    env = pettingzoo.make("aec", "ttt_envs/super_tic_tac_toe-v0", max_plies=3)
+    assert env.unwrapped.max_plies == 3
 
 
 # --- reset options ---

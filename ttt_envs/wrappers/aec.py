@@ -60,7 +60,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._accumulate_rewards()
             self._deads_step_first()
             return
-        if self.max_cycles is not None and self._cut_off():
+        if self.max_plies is not None and self._cut_off():
             self.truncations = dict.fromkeys(names, True)
             self._legal[:] = False
             self._deads_step_first()

@@ -15,7 +15,7 @@ from ttt_envs.wrappers.common import (
     RENDER_MODES,
     Encoder,
     Renderer,
-    check_max_cycles,
+    check_max_plies,
     everything,
     pack_state,
     state_space,
@@ -45,7 +45,7 @@ class Board:
         encoding: str = "flat",
         illegal: str = "lose",
         mask: str = "both",
-        max_cycles: int | None = None,
+        max_plies: int | None = None,
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -56,7 +56,7 @@ class Board:
             illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
             mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
                 that the observation is a plain array.
-            max_cycles: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
+            max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
                 game to its end.
         """
         self.game = game
@@ -64,7 +64,7 @@ class Board:
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding, mask)
-        self.max_cycles = check_max_cycles(max_cycles)
+        self.max_plies = check_max_plies(max_plies)
         self.state_space = state_space(game)
         self.metadata = {
             "name": game.id,
@@ -107,10 +107,10 @@ class Board:
 
     def _cut_off(self) -> bool:
         """Whether the game is cut off before its end."""
-        if self.max_cycles is None:
+        if self.max_plies is None:
             return False
         state = self._states[0]
-        return bool(not state["done"] and state["ply"] >= self.max_cycles)
+        return bool(not state["done"] and state["ply"] >= self.max_plies)
 
     def state(self) -> np.ndarray:
         """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""

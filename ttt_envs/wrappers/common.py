@@ -74,11 +74,11 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
     return int(number)
 
 
-def check_max_cycles(max_cycles: int | None) -> int | None:
+def check_max_plies(max_plies: int | None) -> int | None:
     """The number of plies after which a game is cut off, or None; raises TypeError or ValueError."""
-    if max_cycles is not None:
-        within(1, MOST, max_cycles=max_cycles)
-    return max_cycles
+    if max_plies is not None:
+        within(1, MOST, max_plies=max_plies)
+    return max_plies
 
 
 def warn_of_options(options: dict[str, Any] | None) -> None:

@@ -32,6 +32,7 @@ class SB3SeatEnv(VecEnv):
         illegal: str = "lose",
         threads: int = 1,
         render_mode: str | None = None,
+        max_plies: int | None = None,
     ) -> None:
         """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
 
@@ -39,7 +40,9 @@ class SB3SeatEnv(VecEnv):
         """
         self.game = game
         self._encode = Encoder(game, encoding)
-        self.games = SeatGames(game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads)
+        self.games = SeatGames(
+            game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads, max_plies=max_plies
+        )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self.np_random_seed: int | None = None  # the last seed that took effect
         self._live = False
@@ -82,7 +85,7 @@ class SB3SeatEnv(VecEnv):
         for k, i in enumerate(np.flatnonzero(done).tolist()):
             infos[i] = {
                 "terminal_observation": self._encode(self.games.final_observations[k]),
-                "TimeLimit.truncated": False,
+                "TimeLimit.truncated": bool(self.games.truncated[i]),
                 "seat": int(self.games.final_seats[k]),
                 "opponent": self.games.final_opponents[k],
                 # What VecMonitor would add, without its loop over all games.

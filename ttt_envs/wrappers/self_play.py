@@ -13,7 +13,7 @@ from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, scale
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import Actor, View
-from ttt_envs.wrappers.common import ILLEGAL, forfeit
+from ttt_envs.wrappers.common import ILLEGAL, check_max_plies, forfeit
 from ttt_envs.wrappers.opponents import Opponents
 
 RESET_OPTIONS = ("seat", "opponent")
@@ -34,6 +34,7 @@ class SeatGames:
         opponents: object (n,), the names of the agents that play the others, see `Opponents.names`.
         rewards: float32 (n,), the learner's, of the last step.
         done: bool (n,), games that the last step ended.
+        truncated: bool (n,), those of them that were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
         final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
@@ -52,6 +53,7 @@ class SeatGames:
         seed: int | None = None,
         threads: int = 1,
         autoreset: str = "same_step",
+        max_plies: int | None = None,
     ) -> None:
         """Make the games; call `reset` first.
 
@@ -65,11 +67,13 @@ class SeatGames:
             threads: threads that share the stepping; opponents have their own.
             autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
                 then, or when it is "disabled" by `reset` alone.
+            max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
         """
         self.game = game
         self.seat = self._checked_seat(seat)
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, AUTORESET)
+        self.max_plies = check_max_plies(max_plies)
         self.batch = Batch(game, n, seed=seed, threads=threads)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
@@ -81,6 +85,7 @@ class SeatGames:
         self.seats = np.zeros(self.n, np.int64)
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
+        self.truncated = np.zeros(self.n, np.bool_)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._room = np.zeros(game.num_actions, np.bool_)
@@ -147,6 +152,7 @@ class SeatGames:
             else:
                 self.rewards, self.done = self.rewards.copy(), self.done.copy()  # as in `_reset`
                 self.rewards[rows], self.done[rows] = 0, False
+                self.truncated = self.truncated & self.done
                 self._start(rows)
         finally:
             self.seat = usual
@@ -175,7 +181,7 @@ class SeatGames:
         self._fresh, self._masks = False, None
         # New arrays: the old ones may be in a caller's hands.
         self.rewards = np.zeros(self.n, np.float32)
-        self.done = np.zeros(self.n, np.bool_)
+        self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
         self._seat_learners(self._rows)
 
     def _start(self, rows: np.ndarray) -> None:
@@ -202,7 +208,7 @@ class SeatGames:
             if self._known is not None:
                 self._known.begin(rows)
             self._play_on(rows)
-            rows = rows[self.batch.states["done"][rows]]
+            rows = rows[self._over(rows)]
             if not len(rows):
                 return
             # Over before the learner had a choice: no episode of the learner's.
@@ -217,6 +223,8 @@ class SeatGames:
         """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
         if self._masks is None:
             self._masks = self.batch.masks(self.seats)
+            if self.max_plies is not None:
+                self._masks[self._over()] = False
             self._masks.flags.writeable = False
         return self._masks
 
@@ -233,7 +241,7 @@ class SeatGames:
         checked = check_actions(actions, (self.n,), self.game.num_actions)
         if (checked < 0).any():
             raise ValueError(f"actions must be from 0 to {self.game.num_actions - 1}, not {checked.min()}")
-        over = self.batch.states["done"].copy()
+        over = self._over()
         if over.any() and self.autoreset != "next_step":
             raise RuntimeError(self._over_words(over))
         masks = self.masks()
@@ -257,7 +265,8 @@ class SeatGames:
         self._play_on(self._rows)
         self.lengths += ~over
         states = self.batch.states
-        self.done = states["done"].copy()
+        self.done = self._over()
+        self.truncated = self.done & ~states["done"]
         self.rewards = states["rewards"][self._rows, self.seats]
         ended = np.flatnonzero(self.done)
         if len(ended):
@@ -267,6 +276,13 @@ class SeatGames:
             if self.autoreset == "same_step":
                 self._start(ended)
         return offences
+
+    def _over(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
+        states = self.batch.states if rows is None else self.batch.states[rows]
+        if self.max_plies is None:
+            return np.array(states["done"])
+        return np.asarray(states["done"] | (states["ply"] >= self.max_plies))
 
     def _over_words(self, over: np.ndarray) -> str:
         if self.n == 1:
@@ -299,14 +315,15 @@ class SeatGames:
             if self._known is not None:
                 self._known.note(self._rows, joint[None])
             self.game.loops.step_one(states, 0, joint)
-            if states["done"][0]:
+            if states["done"][0] or (self.max_plies is not None and states["ply"][0] >= self.max_plies):
                 break
             acting = self._acting_one()
             if seat in acting:
                 break
         self.lengths[0] += 1
         self.rewards = states["rewards"][:, seat].copy()
-        self.done = states["done"].copy()
+        self.done = self._over()
+        self.truncated = self.done & ~states["done"]
 
     def _acting_one(self) -> list[int]:
         """The players who have a choice to make in the only game, which is not over."""
@@ -322,14 +339,14 @@ class SeatGames:
     def _play_on(self, rows: np.ndarray) -> None:
         """Let the others move in these games until the learner is to act or the game is over."""
         while True:
-            to_move, done = self.batch.to_move[rows], self.batch.states["done"][rows]
+            to_move, over = self.batch.to_move[rows], self._over(rows)
             learner = to_move == self.seats[rows]
             if self.game.simultaneous:
                 states = self.batch.states[rows]
                 masks = np.empty((len(rows), self.game.num_actions), np.bool_)
                 self.game.loops.mask_rows(states, self.seats[rows], masks)
                 learner |= (to_move == SIMULTANEOUS) & masks.any(axis=1)
-            rows = rows[~(learner | done)]
+            rows = rows[~(learner | over)]
             if not len(rows):
                 return
             self._complete(rows, np.full((self.n, self.game.num_players), -1))

@@ -29,6 +29,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         encoding: str = "flat",
         illegal: str = "lose",
         mask: str = "both",
+        max_plies: int | None = None,
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -41,12 +42,15 @@ class SeatEnv(gymnasium.Env[Any, int]):
             illegal: an illegal action makes the learner "lose" or is "raise"d.
             mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
                 that the observation is a plain array.
+            max_plies: plies after which a game is truncated, and paid nothing; None plays each to its end.
         """
         self.game = game
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding, mask)
-        self._games = SeatGames(game, 1, opponent=opponent, seat=seat, illegal=illegal, autoreset="disabled")
+        self._games = SeatGames(
+            game, 1, opponent=opponent, seat=seat, illegal=illegal, autoreset="disabled", max_plies=max_plies
+        )
         self._live = False
         self._legal = np.zeros(game.num_actions, np.bool_)
         self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
@@ -88,11 +92,14 @@ class SeatEnv(gymnasium.Env[Any, int]):
         observation, info = self._look()
         for _, played, legal in offences:
             info.update(illegal_action=played, legal_actions=legal)
-        return observation, float(self._games.rewards[0]), bool(self._games.done[0]), False, info
+        done, truncated = bool(self._games.done[0]), bool(self._games.truncated[0])
+        return observation, float(self._games.rewards[0]), done and not truncated, truncated, info
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
         states, seat, loops = self._games.batch.states, int(self._games.seats[0]), self.game.loops
         loops.mask_one(states, 0, seat, self._legal)
+        if self._games.truncated[0]:
+            self._legal[:] = False
         flat = np.empty(self.game.observation_size, np.int8)
         loops.observe_one(states, 0, seat, flat)
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal

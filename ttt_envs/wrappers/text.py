@@ -24,7 +24,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.view import View
-from ttt_envs.wrappers.common import forfeit
+from ttt_envs.wrappers.common import check_max_plies, forfeit
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.prompts import again, legal_names, prompt, read_answer
 from ttt_envs.wrappers.self_play import first_seat
@@ -54,6 +54,7 @@ class TextGame:
         retries: int = 2,
         invalid: str = "forfeit",
         rules: bool = True,
+        max_plies: int | None = None,
     ) -> None:
         """Make the game; call `reset` first.
 
@@ -66,6 +67,7 @@ class TextGame:
             retries: 0 to 100, see the attribute.
             invalid: "forfeit": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
+            max_plies: plies after which a game is cut off, and pays nothing; None plays each to its end.
 
         Raises ValueError or TypeError for a wrong value.
         """
@@ -79,6 +81,7 @@ class TextGame:
             self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
             self._opponents.check_seat(None if isinstance(seat, str) else seat)
         self._rules = bool(rules)
+        self.max_plies = check_max_plies(max_plies)
         self._batch = Batch(game, 1)
         self._known: Known | None = None  # what the players know, for opponents who go by it
         self._live = False
@@ -172,8 +175,14 @@ class TextGame:
 
     @property
     def done(self) -> bool:
-        """True once the game is over."""
+        """True once the game is over, or cut off."""
         return self._live and not self._pending
+
+    @property
+    def truncated(self) -> bool:
+        """True once the game is cut off before its end."""
+        state = self._batch.states[0]
+        return self._live and self.max_plies is not None and bool(state["ply"] >= self.max_plies and not state["done"])
 
     def render(self) -> str:
         """The whole position as text, for people who look on."""
@@ -197,7 +206,7 @@ class TextGame:
         while True:
             self._joint = np.full((1, self.game.num_players), -1)
             self._pending = []
-            if self._batch.states["done"][0]:
+            if self._batch.states["done"][0] or self.truncated:
                 return
             if self._known is not None:
                 self._known.show(_FIRST, self._batch.states)

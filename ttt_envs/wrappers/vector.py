@@ -33,6 +33,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         mask: str = "both",
         threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        max_plies: int | None = None,
     ) -> None:
         """Environments for `game`; call `reset` first.
 
@@ -45,7 +46,14 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self._encode = Encoder(game, encoding, mask)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
         self._games = SeatGames(
-            game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads, autoreset=mode
+            game,
+            num_envs,
+            opponent=opponent,
+            seat=seat,
+            illegal=illegal,
+            threads=threads,
+            autoreset=mode,
+            max_plies=max_plies,
         )
         self.autoreset_mode = AutoresetMode[mode.upper()]
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
@@ -93,7 +101,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         if not self._live:
             raise RuntimeError("call reset() before step()")
         offences = self._games.step(actions)
-        done = self._games.done
+        done, truncated = self._games.done, self._games.truncated
         observations, infos = self._look()
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         for k, i in enumerate(np.flatnonzero(done).tolist() if same_step else []):
@@ -103,7 +111,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             infos = self._add_info(infos, {"final_obs": final, "final_info": last}, i)
         for i, played, _ in offences:
             infos = self._add_info(infos, {"illegal_action": played}, i)
-        return observations, self._games.rewards.copy(), done.copy(), np.zeros_like(done), infos
+        return observations, self._games.rewards.copy(), done & ~truncated, truncated.copy(), infos
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
         masks = self._games.masks().astype(np.int8)
