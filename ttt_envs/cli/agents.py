@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import entries, indented, paragraphs
 from ttt_envs.core.options import Parameter, as_text, parameters
@@ -31,7 +31,7 @@ class Agents(GameArguments):
 
         if self.option and not self.game:
             raise ValueError("--option needs the game that it belongs to: ttt agents GAME --option name=value")
-        games = [self.load()] if self.game else [ttt_envs.load(game_id) for game_id in ttt_envs.GAMES]
+        games = [self.load()] if self.game else [registry.load(game_id) for game_id in registry.GAMES]
         for name, found in agents.known().items():
             plays = _games_of(found, name, games)
             if self.game and plays == []:

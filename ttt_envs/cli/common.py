@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.shell import DONE, INTERRUPTED
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
@@ -53,7 +53,7 @@ class GameArguments(GameOptions):
 
     def load(self) -> "Game":
         """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
-        return ttt_envs.load(self.game, **parse_options(self.game, self.option))
+        return registry.load(self.game, **parse_options(self.game, self.option))
 
 
 @dataclass(frozen=True, kw_only=True)

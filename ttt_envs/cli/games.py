@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.layout import table
 
 
@@ -17,8 +17,8 @@ class Games:
     def run(self) -> None:
         """Print a table, one row an id."""
         rows: list[tuple[str, ...]] = [("game", "players", "actions", "features", "plies", "kind")]
-        for game_id in ttt_envs.GAMES:
-            game = ttt_envs.load(game_id)
+        for game_id in registry.GAMES:
+            game = registry.load(game_id)
             numbers = (game.num_players, game.num_actions, game.observation_size, game.max_plies)
             # Short, so that no line is longer than 80 columns.
             facts = {"chance": game.stochastic, "hidden": game.hidden_information, "simultaneous": game.simultaneous}

@@ -57,14 +57,14 @@ class Play(GameOptions):
 
     def _live(self) -> "SavedGame":
         """The new game, or the saved one."""
-        import ttt_envs
+        from ttt_envs import registry
         from ttt_envs.cli.saving import SavedGame
         from ttt_envs.registry import parse_options
 
         if self.saved is None:
             if self.game is None:
                 raise ValueError("which game? `ttt games` lists them; or --load FILE goes on with a saved one")
-            game = ttt_envs.load(self.game, **parse_options(self.game, self.option))
+            game = registry.load(self.game, **parse_options(self.game, self.option))
             live = SavedGame.begin(game, self.seed)
             live.agents = self.agents or default_agents(game)
             return live

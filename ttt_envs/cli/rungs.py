@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.common import GameOptions
 from ttt_envs.registry import parse_options
 
@@ -38,7 +38,7 @@ class Rungs(GameOptions):
         if self.table is not None:
             found = read(self.table)
         else:
-            found = find(ttt_envs.load(self.game, **parse_options(self.game, self.option)))
+            found = find(registry.load(self.game, **parse_options(self.game, self.option)))
         for table in found.tables():
             console.print(table.rich())
         command = found.made.get("command", "unknown")

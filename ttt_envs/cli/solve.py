@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.common import GameArguments, GameOptions, Measuring
 from ttt_envs.cli.shell import parse
 from ttt_envs.evaluation.reports.progress import Work
@@ -50,7 +50,7 @@ class Solve(Measuring):
         """The command to run instead, if the words behind the verb name a result of the game's own solver."""
         game_id, *rest = arguments or ("",)
         try:
-            commands = ttt_envs.load(game_id).solve_commands
+            commands = registry.load(game_id).solve_commands
         except ValueError:  # no such game, or `--help`
             return None
         if not commands or rest[:1] not in ([name] for name in (*commands, "-h", "--help")):

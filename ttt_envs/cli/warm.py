@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.cli.common import GameOptions
 from ttt_envs.registry import parse_options
 
@@ -35,7 +35,7 @@ class Warm(GameOptions):
             raise ValueError("name one game or more, such as: ttt warm GAME")
         if self.option and len(self.games) > 1:
             raise ValueError("--option needs one game: warm games with options one after the other")
-        games = [ttt_envs.load(name, **parse_options(name, self.option)) for name in self.games]
+        games = [registry.load(name, **parse_options(name, self.option)) for name in self.games]
         found: list[Warmed] = []
         for game in games:
             print(game)

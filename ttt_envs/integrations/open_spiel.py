@@ -26,7 +26,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 import pyspiel
 
-import ttt_envs
+from ttt_envs import registry
 from ttt_envs.agents import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.game import Game
@@ -283,9 +283,9 @@ def register() -> None:
     for ","; -1 stands for None where there could be a number. `rng_seed` fixes what is sampled.
     """
     known = set(pyspiel.registered_names())
-    for game_id in ttt_envs.GAMES:
+    for game_id in registry.GAMES:
         if PREFIX + game_id not in known:
-            game = ttt_envs.load(game_id)
+            game = registry.load(game_id)
             usual = _parameters(game, {each.name: each.default for each in options_of(game_id)})
             kind = _kind(game, {**usual, SEED: -1})
             pyspiel.register_game(kind, _class_for(game_id, usual))
@@ -303,6 +303,6 @@ def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
             given = {name: value for name, value in (chosen or {}).items() if value != usual.get(name)}
             seed = given.pop(SEED, -1)
             texts = [f"{name}={_as_option(value)}" for name, value in given.items()]
-            super().__init__(ttt_envs.load(game_id, **parse_options(game_id, texts)), seed)
+            super().__init__(registry.load(game_id, **parse_options(game_id, texts)), seed)
 
     return Registered

@@ -10,6 +10,7 @@ Needs `ray[rllib]`, which pins a version of Gymnasium.
 """
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import gymnasium
@@ -18,7 +19,8 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module import RLModule
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
-import ttt_envs
+from ttt_envs import registry
+from ttt_envs.wrappers.parallel import ParallelGame
 
 
 class RLlibGame(MultiAgentEnv):
@@ -37,8 +39,12 @@ class RLlibGame(MultiAgentEnv):
         super().__init__()
         given = dict(config)
         if "game" not in given:
-            raise ValueError(f"env_config needs a 'game', such as {next(iter(ttt_envs.GAMES))!r}, not only {given}")
-        self.env = ttt_envs.make_parallel(given.pop("game"), **given)
+            raise ValueError(f"env_config needs a 'game', such as {next(iter(registry.GAMES))!r}, not only {given}")
+        game, arguments = given.pop("game"), [name for name in signature(ParallelGame).parameters if name != "game"]
+        chosen = {name: given.pop(name) for name in arguments if name in given}
+        if isinstance(game, str):
+            registry.check_arguments("RLlibGame", game, given, arguments)
+        self.env = ParallelGame(registry.resolve(game, given), **chosen)
         shape = self.env.observation_spaces["player_0"]["observation"].shape
         actions = self.env.wait
         space = gymnasium.spaces.Dict(

@@ -32,12 +32,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-import ttt_envs
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
 from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.learning import actors, checkpoint
@@ -115,7 +115,7 @@ class Games:
     def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
         n, horizon = config.num_envs, config.horizon
         self.game, self.config, self.generator = game, config, generator
-        self.batch = ttt_envs.Batch(game, n, seed=int(generator.integers(2**63)))
+        self.batch = Batch(game, n, seed=int(generator.integers(2**63)))
         self.observations = np.zeros((n, horizon, game.observation_size), np.int8)
         self.policies = np.zeros((n, horizon, game.num_actions), np.float16)
         self.values = np.zeros((n, horizon, game.num_players), np.float32)

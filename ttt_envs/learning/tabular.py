@@ -28,10 +28,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-import ttt_envs
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import check_full_width
 from ttt_envs.agents.tabular import FILE, Table, TabularAgent, features_of, load_table
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
@@ -69,7 +69,7 @@ def at_least(game: Game, features: np.ndarray, positions: int = 50_000, seed: in
     Chao's estimate from those met once and those met twice: Chao, "Nonparametric estimation of the number of classes in
     a population", Scandinavian Journal of Statistics 1984.
     """
-    batch, generator = ttt_envs.Batch(game, 100, seed=seed, auto_reset=True), np.random.default_rng(seed)
+    batch, generator = Batch(game, 100, seed=seed, auto_reset=True), np.random.default_rng(seed)
     counts: dict[bytes, int] = {}
     for _ in range(positions // batch.n):
         view = batch.view()
@@ -111,7 +111,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         raise ValueError(_too_many(game, config.limit, f"at least {estimate:,}"))
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    batch = ttt_envs.Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
+    batch = Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
     side = np.empty(game.num_players, np.int64)
     for number, members in enumerate(game.teams):
         side[list(members)] = number

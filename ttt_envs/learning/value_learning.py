@@ -38,12 +38,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-import ttt_envs
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
@@ -126,7 +126,7 @@ class ActionValues:
         self.updates = config.updates or 1
         self.info = _info(config, game, "q")
 
-    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+    def label(self, average: Net, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         """The positions that the games have come to as rows to learn from, and the actions to play."""
         view, n = batch.view(), batch.n
         masks, observations = view.masks, view.observations
@@ -164,7 +164,7 @@ class MatrixGames:
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
-    def label(self, average: Net, batch: ttt_envs.Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+    def label(self, average: Net, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         """As `ActionValues.label`; the actions are those of both players."""
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
@@ -205,7 +205,7 @@ class Labeller:
     """The actor of value learning: games that go on, and the backup that labels the positions they come to."""
 
     backup: ActionValues | MatrixGames
-    batch: ttt_envs.Batch
+    batch: Batch
     generator: np.random.Generator
 
     @property
@@ -263,7 +263,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     players = [
-        Labeller(backup, ttt_envs.Batch(game, games, seed=int(own.integers(2**63)), auto_reset=True), own)
+        Labeller(backup, Batch(game, games, seed=int(own.integers(2**63)), auto_reset=True), own)
         for games, own in actors.shares(config, start, generator)
     ]
     buffer = Buffer(config.buffer)
