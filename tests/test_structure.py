@@ -383,3 +383,26 @@ def test_a_module_is_about_one_thing():
         name_of(path): sum(isinstance(node, kinds) for node in tree_of(path).body) for path in modules("ttt_envs")
     }
     assert {name for name, count in counts.items() if count > MOST_DEFINITIONS} == set(LONG)
+
+
+#: The most parameters of a function; options of public functions that must be named do not count.
+MOST_PARAMETERS = 6
+
+
+def parameters_of(node):
+    """How many of a function's parameters count."""
+    given = [each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+    private = node.name.startswith("_") and not node.name.startswith("__")
+    return len(given) + (len(node.args.kwonlyargs) if private else 0)
+
+
+def test_a_function_takes_few_parameters():
+    """Kernels too, which take records with names, and templates of these."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    many = {
+        f"{name_of(path)}.{node.name}"
+        for path in modules("ttt_envs")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, kinds) and parameters_of(node) > MOST_PARAMETERS
+    }
+    assert many == set()

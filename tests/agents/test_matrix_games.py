@@ -179,7 +179,7 @@ def test_positions_in_which_one_player_decides_are_extended():
 
     seeds = np.zeros((len(states), 1), np.uint64)
     known = Known({}, {})
-    found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known, extend=True)
+    found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known=known, extend=True)
     for i in range(len(states)):
         matrix = slow_matrix(DRAWN, states[i : i + 1], 0, value)
         assert found.values[i] == pytest.approx(solved(matrix, 500)[0], abs=1e-12)
@@ -188,9 +188,9 @@ def test_positions_in_which_one_player_decides_are_extended():
     def nothing_new(seen: np.ndarray) -> np.ndarray:
         raise AssertionError("all is known")
 
-    again = equilibria(DRAWN, states, seeds, nothing_new, 500, known, extend=True)
+    again = equilibria(DRAWN, states, seeds, nothing_new, 500, known=known, extend=True)
     assert np.array_equal(again.values, found.values)
-    plain = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known)
+    plain = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known=known)
     assert not np.allclose(plain.values, found.values)
     assert np.array_equal(plain.values, equilibria(DRAWN, states, seeds, from_both_seats(scored), 500).values)
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import ttt_envs
+from ttt_envs.agents.search.ismcts import ISMCTS
+from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.cli import hints
 from ttt_envs.cli.hints import Adviser
 from ttt_envs.core.game import Game
@@ -43,7 +45,7 @@ def test_a_hint_of_the_oracle_where_players_choose_at_once(monkeypatch: pytest.M
 
 def test_a_hint_where_the_oracle_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     game = ttt_envs.load(SUPER, won_boards="closed")
-    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
+    monkeypatch.setattr(MCTS, "hint_simulations", 60)
     monkeypatch.setattr(hints, "_PATIENCE", 300.0)
     search = r"A search \(mcts:simulations=60\) estimates .*:\n  \d/\d: tried \d+ times, worth about [-+]"
     assert re.search(f"There is no oracle for this game with these options.\n{search}", advice(game))
@@ -75,7 +77,7 @@ def test_a_hint_where_the_oracle_says_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_hint_knows_no_more_than_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
     """In worlds that the player cannot tell apart the same is advised."""
-    monkeypatch.setattr(hints, "_SIMULATIONS", dict.fromkeys(hints._SIMULATIONS, 60))
+    monkeypatch.setattr(ISMCTS, "hint_simulations", 60)
     game = ttt_envs.load("tic_tac_match", max_turns=12)
     states = game.new_state(2)
     view = ttt_envs.View(game, states, 1, np.zeros(1, np.uint64))

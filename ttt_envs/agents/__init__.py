@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 #: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
-#: them.
+#: them. Of the tree searches, `search_for` prefers the first.
 AGENTS: dict[str, str] = {
     "random": "ttt_envs.agents.random:RandomAgent",
     "greedy": "ttt_envs.agents.greedy:Greedy",
@@ -74,9 +74,6 @@ APART = ("program", "isolated", "llm")
 
 #: Installed packages register their agents in this group of entry points: name = "module:class".
 ENTRY_POINTS = "ttt_envs.agents"
-
-# The tree searches, the one for the simplest games first.
-_SEARCHES = ("mcts", "ismcts", "smmcts")
 
 # A text that is longer, or has more agents in one another, is taken for a stranger: reading it would take too long.
 _LONGEST, _MOST_INSIDE = 10_000, 100
@@ -227,9 +224,10 @@ def known() -> dict[str, Any]:
 
 
 def search_for(game: Game) -> str | None:
-    """The name of the tree search that plays the game; None if none does."""
-    for name in _SEARCHES:
-        if all(getattr(game, fact) == value for fact, value in _find(name)[0].plays.items()):
+    """The name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none does."""
+    for name in AGENTS:
+        found, _ = _find(name)
+        if found.hint_simulations and all(getattr(game, fact) == value for fact, value in found.plays.items()):
             return name
     return None
 

@@ -76,6 +76,8 @@ class Agent:
             rounding: what holds for one such position holds for all.
         remembers: True if it answers by `View.known`, so that whoever plays with it must keep account of that.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
+        hint_simulations: of a tree search that estimates the value of every action, how many simulations make a hint:
+            a second or two in the longest game. 0 for all other agents; see `agents.search_for`.
         takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
         reaches: parameters that name an agent or a file, "agent" or "file". Such a class says with it that apart from
             these it uses the library's own data alone: no process, no module, file or server of somebody else's. None:
@@ -87,6 +89,7 @@ class Agent:
     equivariant: bool = False
     remembers: bool = False
     interactive: ClassVar[bool] = False
+    hint_simulations: ClassVar[int] = 0
     takes_rest: ClassVar[str] = ""
     reaches: ClassVar[Mapping[str, Literal["agent", "file"]] | None] = None
 

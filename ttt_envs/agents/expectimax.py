@@ -17,7 +17,7 @@ the game's kernels. `weigh` looks one action ahead and asks `deeper`, which is `
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,57 +36,73 @@ _FEWER = 8
 _DEEPEST = 32
 
 
-def guess(states, legal, values, joint, samples, playouts, seed, out):
-    """Add to `out` each player's mean reward in random games from states[0]; arguments as of `weigh`."""
+class Search(NamedTuple):
+    """How thoroughly a search looks, and the room that it works in, with an entry for each action further ahead.
+
+    Attributes:
+        playouts: random playouts at the end.
+        states: (depth + 2,), the position, and room for those that follow.
+        legal: bool (depth + 1, num_actions).
+        values: float64 (depth, num_actions, players); values[0] is left with the expected rewards of each legal action.
+        joint: int64 (players,).
+    """
+
+    playouts: int
+    states: np.ndarray
+    legal: np.ndarray
+    values: np.ndarray
+    joint: np.ndarray
+
+
+def guess(search, ahead, samples, seed, out):
+    """Add to `out` each player's mean reward in random games from a position; arguments as of `weigh`."""
+    playouts, states, legal, _, joint = search
+    now, then = ahead, ahead + 1
     for k in range(playouts):
-        states[1] = states[0]
-        if not states[1]["done"]:
-            resample(states[1], states[1]["to_move"], rng.fold(seed, 2 * k))
-            rng.start(states[1], rng.fold(seed, 2 * k + 1))
-            playout(states[1], joint, legal[0], TO_THE_END)
+        states[then] = states[now]
+        if not states[then]["done"]:
+            resample(states[then], states[then]["to_move"], rng.fold(seed, 2 * k))
+            rng.start(states[then], rng.fold(seed, 2 * k + 1))
+            playout(states[then], joint, legal[now], TO_THE_END)
         for player in range(out.shape[0]):
-            out[player] += states[1]["rewards"][player] / playouts
+            out[player] += states[then]["rewards"][player] / playouts
 
 
-def weigh(states, legal, values, joint, samples, playouts, seed, out):
-    """Add to `out` what each player may expect in states[0], if the player to move there takes the best action.
-
-    The first entry of each array belongs to this position, the others to what follows.
+def weigh(search, ahead, samples, seed, out):
+    """Add to `out` what each player may expect in a position, if the player to move there takes the best action.
 
     Args:
-        states: (depth + 2,), the position, and room for those that follow.
-        legal: bool (depth + 1, num_actions), room to work.
-        values: float64 (depth, num_actions, players); values[0] is left with the expected rewards of each legal action.
-        joint: int64 (players,), room to work.
+        search: `Search`.
+        ahead: number of the position in search.states: so many actions were taken before it.
         samples: futures that each action here meets.
-        playouts: random playouts at the end.
         seed: uint64, for everything that is drawn.
         out: float64 (players,).
     """
-    if states[0]["done"]:
+    _, states, legal, values, joint = search
+    now, then = ahead, ahead + 1
+    if states[now]["done"]:
         for player in range(out.shape[0]):
-            out[player] += states[0]["rewards"][player]
+            out[player] += states[now]["rewards"][player]
         return
-    mover = states[0]["to_move"]
-    legal_mask(states[0], mover, legal[0])
+    mover = states[now]["to_move"]
+    legal_mask(states[now], mover, legal[now])
     best = -1
     for action in range(legal.shape[1]):
-        if not legal[0, action]:
+        if not legal[now, action]:
             continue
-        expected = values[0, action]
+        expected = values[now, action]
         expected[:] = 0.0
         for sample in range(samples):
-            states[1] = states[0]
-            resample(states[1], mover, rng.fold(seed, 2 * sample))
+            states[then] = states[now]
+            resample(states[then], mover, rng.fold(seed, 2 * sample))
             joint[mover] = action
-            step(states[1], joint)
-            below, fewer = rng.fold(seed, 2 * sample + 1), max(1, samples // _FEWER)
-            deeper(states[1:], legal[1:], values[1:], joint, fewer, playouts, below, expected)
+            step(states[then], joint)
+            deeper(search, then, max(1, samples // _FEWER), rng.fold(seed, 2 * sample + 1), expected)
         expected /= samples
-        if best < 0 or expected[mover] > values[0, best, mover]:
+        if best < 0 or expected[mover] > values[now, best, mover]:
             best = action
     for player in range(out.shape[0]):
-        out[player] += values[0, best, player]
+        out[player] += values[now, best, player]
 
 
 @cache
@@ -140,13 +156,16 @@ class Expectimax(Agent):
         worlds = view.sample_worlds()
         seeds = rng.stream_seeds(view.seeds, rng.Stream.FUTURE)
         run = kernel_for(game.rules, self.depth)
-        states = np.empty(self.depth + 2, worlds.dtype)
-        legal = np.empty((self.depth + 1, game.num_actions), np.bool_)
-        values = np.empty((self.depth, game.num_actions, game.num_players))
-        joint, out = np.zeros(game.num_players, np.int64), np.zeros(game.num_players)
-        samples = self.samples if game.stochastic else 1
+        search = Search(
+            playouts=self.playouts,
+            states=np.empty(self.depth + 2, worlds.dtype),
+            legal=np.empty((self.depth + 1, game.num_actions), np.bool_),
+            values=np.empty((self.depth, game.num_actions, game.num_players)),
+            joint=np.zeros(game.num_players, np.int64),
+        )
+        samples, out = self.samples if game.stochastic else 1, np.zeros(game.num_players)
         for i in rows:
-            states[0] = worlds[i]
-            run(states, legal, values, joint, samples, self.playouts, seeds[i], out)
-            found[i] = np.where(view.masks[i], values[0, :, view.players[i]], np.nan)
+            search.states[0] = worlds[i]
+            run(search, 0, samples, seeds[i], out)
+            found[i] = np.where(view.masks[i], search.values[0, :, view.players[i]], np.nan)
         return found

@@ -26,6 +26,7 @@ def action_values(
     masks: np.ndarray,
     seeds: np.ndarray,
     worth: Worth,
+    *,
     outcomes: int = 1,
     depth: int = 1,
 ) -> np.ndarray:
@@ -71,7 +72,7 @@ def action_values(
         game.loops.mask_rows(children, answering, answers)
         if depth > 1:
             below = stream_seeds(seeds[parents[owners[going]]], Stream.FUTURE, depth)
-            deeper = action_values(game, children, answers, below, worth, outcomes, depth - 1)
+            deeper = action_values(game, children, answers, below, worth, outcomes=outcomes, depth=depth - 1)
             expected = for_all_players(game, np.nanmax(deeper, axis=1, keepdims=True), answering)
         elif outcomes > 1:
             # Different rolls before a claim lead to the same positions after the next one.

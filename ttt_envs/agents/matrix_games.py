@@ -94,6 +94,7 @@ def equilibria(
     seeds: np.ndarray,
     value: Value,
     iterations: int,
+    *,
     known: Known | None = None,
     extend: bool = False,
 ) -> Equilibria:
@@ -142,7 +143,7 @@ def _valued(game: Game, value: Value, children: Children, rows: np.ndarray, know
 
     def extended(some: np.ndarray) -> np.ndarray:
         states = children.states[some]
-        return equilibria(game, states, states["rng"][:, None], value, 1, known).values
+        return equilibria(game, states, states["rng"][:, None], value, 1, known=known).values
 
     alone = np.zeros(len(rows), np.bool_)
     if extend:

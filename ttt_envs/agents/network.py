@@ -127,6 +127,7 @@ class Lookahead(Agent):
     def __init__(
         self,
         path: str | Path | Network,
+        *,
         worlds: int = 8,
         mix: float = 1.0,
         temperature: float = 0.0,
@@ -216,7 +217,9 @@ class Lookahead(Agent):
         worlds, outcomes = self._worlds(game), self.outcomes if game.stochastic else 1
         for world in range(worlds):
             seeds = stream_seeds(view.seeds, Stream.FUTURE, world)
-            total += action_values(game, view.sample_worlds(world), masks, seeds, worth, outcomes, self.depth)
+            total += action_values(
+                game, view.sample_worlds(world), masks, seeds, worth, outcomes=outcomes, depth=self.depth
+            )
         total /= worlds
         if self.mix < 1:
             own = self.network.evaluate(game, view.observations, self.symmetric)["q"]
@@ -239,7 +242,7 @@ class Lookahead(Agent):
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
-        found = equilibria(game, worlds, seeds, value, self.iterations, self._known, self.extend)
+        found = equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
         return found.policies[np.arange(len(view)), view.players]
 
     def _worlds(self, game: Game) -> int:

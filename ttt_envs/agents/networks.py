@@ -218,7 +218,7 @@ class Network:
             return
         info = self.info
         found = values_of(game)
-        reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, info.encoding)
+        reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, encoding=info.encoding)
         if not reason and "value" in info.heads and info.values != found:
             reason = f"{self.name} gives {info.values} values of a position; {game!r} needs {found}"
         if reason:
@@ -227,7 +227,14 @@ class Network:
 
 
 def misfit(
-    game: Game, name: str, trained: str, options: Mapping[str, Any], inputs: int, actions: int, encoding: str = "flat"
+    game: Game,
+    name: str,
+    trained: str,
+    options: Mapping[str, Any],
+    inputs: int,
+    actions: int,
+    *,
+    encoding: str = "flat",
 ) -> str:
     """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ that matter.
 

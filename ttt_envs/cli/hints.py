@@ -8,9 +8,6 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.thoughts import ORACLE, BestPlay, NoAnswer, Thoughts, by_oracle, think
 
-# Simulations of a search: a second or two in the longest game.
-_SIMULATIONS = {"mcts": 4000, "ismcts": 2000, "smmcts": 20000}
-
 # Seconds to wait for an oracle.
 _PATIENCE = 10.0
 
@@ -30,7 +27,8 @@ class Adviser:
         game = view.game
         if not game.hidden_information:
             yield "The oracle is asked ..."
-        simulations = _SIMULATIONS.get(agents.search_for(game) or "", 0)
+        search = agents.search_for(game)
+        simulations = agents.load(search).hint_simulations if search else 0
         found = think(view, oracle=self._in_time, simulations=simulations)
         if found.silence and not game.hidden_information:
             yield found.silence

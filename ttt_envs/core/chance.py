@@ -21,7 +21,7 @@ nothing.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,33 @@ def begin(state, seed):
     reset(state, seed[0])
 
 
-def outcomes_rows(states, joint, most, found, words, chances, owners, slots):
-    """Write to `found` what joint[k] in states[k] may lead to, for each k in turn, each state once.
+class Room(NamedTuple):
+    """Room for the outcomes of some steps.
+
+    Attributes:
+        found: structured (room,), out.
+        words: uint64 (room, words of a state), the same memory.
+        chances: float64 (room,), out: the probability of each.
+        owners: int64 (room,), out: the row that each belongs to.
+        slots: int64 (power of two, more than room), zero: room for `seek`.
+    """
+
+    found: np.ndarray
+    words: np.ndarray
+    chances: np.ndarray
+    owners: np.ndarray
+    slots: np.ndarray
+
+
+def room_for(dtype: np.dtype, size: int) -> Room:
+    """Room for so many outcomes."""
+    found = np.empty(size, dtype)
+    words, slots = found.view(np.uint64).reshape(size, -1), np.zeros(2 << size.bit_length(), np.int64)
+    return Room(found, words, np.empty(size), np.empty(size, np.int64), slots)
+
+
+def outcomes_rows(states, joint, most, room):
+    """Write to `room` what joint[k] in states[k] may lead to, for each k in turn, each state once.
 
     A template, in which `play` stands for `begin` or for `loops.advance` with a game's kernels.
 
@@ -64,15 +89,12 @@ def outcomes_rows(states, joint, most, found, words, chances, owners, slots):
         joint: int64 (n, players); for `begin` the seeds.
         most: the first draws are enumerated as far as they have at most so many outcomes, and those that follow are
             the generator's; 0: all are enumerated.
-        found: structured (room,), out.
-        words: uint64 (room, words of a state), the same memory.
-        chances: float64 (room,), out: the probability of each.
-        owners: int64 (room,), out: the k of each.
-        slots: int64 (power of two, more than room), zero: room for `seek`.
+        room: `Room`.
 
     Returns:
         The number of rows for which there was room, and of outcomes found for these. Raises NotEnumerable.
     """
+    found, words, chances, owners, slots = room
     end = 0
     # A script that has said much already breaks the sooner.
     said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
@@ -192,20 +214,19 @@ class Chance:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if states["done"].any():
             raise ValueError("a finished game has no outcomes")
-        kernel, n, done, room = _rows_for(self.game.rules, start), len(states), 0, max(4 * len(states), 256)
+        kernel, n, done, size = _rows_for(self.game.rules, start), len(states), 0, max(4 * len(states), 256)
         parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while done < n or not parts:
-            found, chances, owners = np.empty(room, states.dtype), np.empty(room), np.empty(room, np.int64)
-            words, slots = found.view(np.uint64).reshape(room, -1), np.zeros(2 << int(room).bit_length(), np.int64)
+            room = room_for(states.dtype, size)
             try:
-                rows, end = kernel(states[done:], joint[done:], most, found, words, chances, owners, slots)
+                rows, end = kernel(states[done:], joint[done:], most, room)
             except NotEnumerable as error:
                 raise self._refusal(str(error)) from None
             if rows or not n:
-                parts.append((owners[:end] + done, chances[:end], found[:end]))
+                parts.append((room.owners[:end] + done, room.chances[:end], room.found[:end]))
                 done += rows
-            elif room < MOST_STATES:
-                room = min(4 * room, MOST_STATES)
+            elif size < MOST_STATES:
+                size = min(4 * size, MOST_STATES)
             else:
                 raise self._refusal(f"one start or step leads to {MOST_STATES} different states or more")
         owners, chances, found = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -97,7 +97,9 @@ def _with_buttons(svg: str, names: Sequence[str]) -> tuple[str, dict[str, Box]]:
 
 def cover(words: Sequence[str]) -> str:
     """A picture that shows lines of text only, for the time in which people change seats."""
-    lines = [text(line, WIDTH / 2, 120 + 34 * k, LABEL + 5, INK, "middle", WIDTH - 20) for k, line in enumerate(words)]
+    lines = [
+        text(line, WIDTH / 2, 120 + 34 * k, LABEL + 5, INK, "middle", room=WIDTH - 20) for k, line in enumerate(words)
+    ]
     return _plain(320, [rect(Box(20, 70, WIDTH - 40, 34 * len(words) + 40), OPEN, corner=10), *lines])
 
 

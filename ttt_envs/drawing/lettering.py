@@ -23,7 +23,7 @@ def width_of(words: str, size: float) -> float:
 
 
 def text(
-    words: str, x: float, y: float, size: float, colour: str, anchor: str = "start", room: float | None = None
+    words: str, x: float, y: float, size: float, colour: str, anchor: str = "start", *, room: float | None = None
 ) -> str:
     """A line of text as an SVG element whose `aria-label` are the words.
 

@@ -72,6 +72,7 @@ def line(
     means: np.ndarray,
     half_widths: np.ndarray,
     label: str,
+    *,
     low: float = 0.0,
     high: float = np.inf,
 ) -> None:

@@ -218,7 +218,7 @@ class Score(Probe):
         for agent in dict.fromkeys(row.agent for row in rows):
             mine = [row for row in rows if row.agent == agent]
             scores, widths = np.array([row.score for row in mine]), np.array([row.half_width for row in mine])
-            curves.line(axes, [row.steps for row in mine], scores, widths, f"against {agent}", -np.inf, high=1)
+            curves.line(axes, [row.steps for row in mine], scores, widths, f"against {agent}", low=-np.inf, high=1)
         axes.set_ylim(0, 1.02)
         axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
         axes.legend(loc="lower right")

@@ -65,6 +65,7 @@ class LanguageModel(Agent):
     def __init__(
         self,
         model: str,
+        *,
         url: str | None = None,
         key: str | None = None,
         seconds: float = 120.0,

@@ -81,12 +81,44 @@ def digest_of(memory, start):
     return digest
 
 
-def expand(stack, level, remaining, sides, weights, form, found, features, units, legal, answers, joint, order, guess):
-    """Play every legal action of stack[level]: write the actions to order[level], the values after them to guess.
+class Room(NamedTuple):
+    """The memory of a search of at most `depth` plies.
 
-    guess float64 (levels, 2, num_actions): the value to the player to move, and whether the game is over. Returns the
-    number of actions.
+    Attributes:
+        stack: states (depth + 1,), the root first.
+        memory: the positions of `stack` as uint64 (depth + 1, words).
+        frames: FRAME (depth + 1,). The root's is filled in by the caller of `search`.
+        place: int64 (1,): the level that is searched.
+        table: ENTRY (a power of two,).
+        killers: int32 (depth + 1, 2): the latest actions that were refutations.
+        order: int32 (depth + 1, num_actions): the actions of each level.
+        guess: float64 (depth + 1, 2, num_actions): the value to the player to move after each action, and whether the
+            game is over.
+        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
+        legal: bool (num_actions,).
+        joint: int64 (players,).
     """
+
+    stack: np.ndarray
+    memory: np.ndarray
+    frames: np.ndarray
+    place: np.ndarray
+    table: np.ndarray
+    killers: np.ndarray
+    order: np.ndarray
+    guess: np.ndarray
+    scores: np.ndarray
+    legal: np.ndarray
+    joint: np.ndarray
+
+
+@jit.allocates_nothing
+def expand(level, remaining, room, valuation):
+    """Play every legal action of room.stack[level]: write the actions to room.order and the values to room.guess.
+
+    Returns the number of actions.
+    """
+    stack, order, guess, legal, joint = room.stack, room.order, room.guess, room.legal, room.joint
     state, child = stack[level], stack[level + 1]
     mover = np.int64(state["to_move"])
     legal_mask(state, mover, legal)
@@ -100,7 +132,7 @@ def expand(stack, level, remaining, sides, weights, form, found, features, units
                 guess[level, 0, action] = child["rewards"][mover] * (_CERTAIN + _SOONER * remaining)
                 guess[level, 1, action] = 1.0
             else:
-                guess[level, 0, action] = evaluate(child, mover, sides, weights, form, found, features, units, answers)
+                guess[level, 0, action] = evaluate(child, mover, valuation)
                 guess[level, 1, action] = 0.0
             order[level, count] = action
             count += 1
@@ -140,29 +172,19 @@ def improve(frame, action, value):
         frame["alpha"] = max(frame["alpha"], value)
 
 
-def search(
-    stack, memory, depth, start, frames, place, table, killers, order, guess, scores,
-    sides, weights, form, found, features, units, legal, answers, joint, budget,
-):  # fmt: skip
-    """Search the root, stack[0], to a depth of at least 2, or go on with it; returns whether it came to its end.
+@jit.allocates_nothing
+def search(depth, start, budget, room, valuation):
+    """Search the root, room.stack[0], or go on with it; returns whether it came to its end.
 
     Args:
-        stack: states (depth + 1,), the root first.
-        memory: the positions of `stack` as uint64 (depth + 1, words).
-        depth: plies.
+        depth: plies, at least 2.
         start: uint64, tells this root's entries of the table from others'.
-        frames: FRAME (depth,). The root's is filled in by the caller.
-        place: int64 (1,): the level that is searched.
-        table: ENTRY (a power of two,).
-        killers: int32 (depth + 1, 2): the latest actions that were refutations.
-        order: int32 (depth + 1, num_actions): the actions of each level; the root's are filled in.
-        guess: float64 (depth + 1, 2, num_actions), see `expand`; the root's are filled in.
-        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
-        sides: int64 (players,): 0 for the root's player and partners, 1 for all others.
-        weights, form, found, features, units: what `evaluate` needs, see `ttt_envs.agents.search.horizon`.
-        legal, answers: bool (num_actions,), joint: int64 (players,): room to work.
         budget: positions after which it returns, to be called again.
+        room: `Room`, in which the root's frame, order and guess are filled in.
+        valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
+    stack, memory, frames, place, table, killers, order, guess, scores, _, joint = room
+    sides = valuation.sides
     size = np.uint64(table.shape[0] - 1)
     level = place[0]
     while budget > 0:
@@ -219,22 +241,7 @@ def search(
                     bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
                 )
         if not known:
-            count = expand(
-                stack,
-                below,
-                remaining,
-                sides,
-                weights,
-                form,
-                found,
-                features,
-                units,
-                legal,
-                answers,
-                joint,
-                order,
-                guess,
-            )
+            count = expand(below, remaining, room, valuation)
             budget -= count
             if remaining == 1:
                 known = True
@@ -356,14 +363,22 @@ class _Search:
 
     def __init__(self, game: Game, values: Network | NTuples | None, depth: int) -> None:
         actions = game.num_actions
-        self.stack = np.repeat(game.prototype, depth + 1)
-        words = self.stack.view(np.uint64).reshape(depth + 1, -1)
-        self.memory = words[:, position_start(game.state_dtype) // 8 :]
-        self.frames, self.table = np.zeros(depth + 1, FRAME), np.zeros(_ENTRIES, ENTRY)
-        self.killers = np.full((depth + 1, 2), -1, np.int32)
-        self.order = np.zeros((depth + 1, actions), np.int32)
-        self.guess = np.zeros((depth + 1, 2, actions))
-        self.teams, self.sides = np.zeros((2, game.num_players), np.int64)
+        stack = np.repeat(game.prototype, depth + 1)
+        words = stack.view(np.uint64).reshape(depth + 1, -1)
+        self.room = Room(
+            stack=stack,
+            memory=words[:, position_start(game.state_dtype) // 8 :],
+            frames=np.zeros(depth + 1, FRAME),
+            place=np.zeros(1, np.int64),
+            table=np.zeros(_ENTRIES, ENTRY),
+            killers=np.full((depth + 1, 2), -1, np.int32),
+            order=np.zeros((depth + 1, actions), np.int32),
+            guess=np.zeros((depth + 1, 2, actions)),
+            scores=np.zeros(actions),
+            legal=np.zeros(actions, np.bool_),
+            joint=np.zeros(game.num_players, np.int64),
+        )
+        self.teams = np.zeros(game.num_players, np.int64)
         for number, players in enumerate(game.teams):
             self.teams[list(players)] = number
         find, count = None, 0
@@ -375,17 +390,14 @@ class _Search:
         elif values is not None:
             weights, form = horizon.flattened(values)
             kind = "network"
-        units = np.zeros((2, int(form[4:].max(initial=1))), np.float32)
-        self.evaluation = (
-            self.sides,
-            weights,
-            form,
-            np.zeros(count, np.int64),
-            np.zeros(game.observation_size, np.int8),
-            units,
-            np.zeros(actions, np.bool_),
-            np.zeros(actions, np.bool_),
-            np.zeros(game.num_players, np.int64),
+        self.valuation = horizon.Valuation(
+            sides=np.zeros(game.num_players, np.int64),
+            weights=weights,
+            form=form,
+            found=np.zeros(count, np.int64),
+            features=np.zeros(game.observation_size, np.int8),
+            units=np.zeros((2, int(form[4:].max(initial=1))), np.float32),
+            legal=np.zeros(actions, np.bool_),
         )
         self.kernels = _kernels(game.rules, kind, find)
         self.searches = 0
@@ -395,13 +407,13 @@ class _Search:
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         self.searches += 1
         start = np.uint64(rng.mix(np.uint64(self.searches)))
-        stack, guess = self.stack, self.guess
-        stack[0] = root[0]
-        self.sides[:] = self.teams != self.teams[root["to_move"][0]]
-        self.killers[:] = -1
-        count = self.kernels.expand(stack, 0, depth, *self.evaluation, self.order, guess)
-        actions = self.order[0, :count].copy()
-        scores = guess[0, 0].copy()
+        room = self.room
+        room.stack[0] = root[0]
+        self.valuation.sides[:] = self.teams != self.teams[root["to_move"][0]]
+        room.killers[:] = -1
+        count = self.kernels.expand(0, depth, room, self.valuation)
+        actions = room.order[0, :count].copy()
+        scores = room.guess[0, 0].copy()
         # Among equals, chance decides: the first in the order is taken.
         actions = np.random.default_rng(seed).permutation(actions)
         out[actions] = scores[actions]
@@ -410,18 +422,16 @@ class _Search:
             if count == 1 or best > 1.5 or time.monotonic() >= deadline:
                 break
             actions = actions[np.argsort(-scores[actions], kind="stable")]
-            self.order[0, :count] = actions
-            frame = self.frames[0]
+            room.order[0, :count] = actions
+            frame = room.frames[0]
             frame["alpha"] = frame["low"] = frame["best"] = -_INFINITE
             frame["beta"], frame["key"], frame["mover"] = _INFINITE, start, root["to_move"][0]
             frame["move"], frame["count"], frame["next"] = -1, count, 0
-            found, place = np.full(len(out), -_INFINITE), np.zeros(1, np.int64)
+            room.scores[:], room.place[0] = -_INFINITE, 0
             done = False
             while not done and time.monotonic() < deadline:
-                done = self.kernels.search(
-                    stack, self.memory, plies, start, self.frames, place, self.table, self.killers, self.order, guess,
-                    found, *self.evaluation, _CHUNK,
-                )  # fmt: skip
+                done = self.kernels.search(plies, start, _CHUNK, room, self.valuation)
+            found = room.scores.copy()
             # Actions that were not searched to this depth are behind the best of those that were.
             if not done and found.max() == -_INFINITE:
                 break

@@ -59,6 +59,7 @@ class Guided(Agent):
         self,
         path: str | Path | Network,
         simulations: int = 64,
+        *,
         seconds: float | None = None,
         considered: int = 16,
         temperature: float = 0.0,

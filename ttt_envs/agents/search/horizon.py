@@ -1,16 +1,14 @@
 """The values of positions at the horizon of an alpha-beta search, as templates for its kernels.
 
-Each is (state, mover, sides, weights, form, found, features, units, legal) -> the value of the position to `mover`, who
-has just moved: `sides` int64 (players,) numbers their sides, `weights` float32 (numbers,) and `form` int64 are those of
-`flattened`, or the weights of an n-tuple network; the rest is room to work: `found` int64 (patterns of a position,),
-`features` int8 (observation size,), `units` float32 (2, the widest layer), `legal` bool (num_actions,). In the
-templates `legal_mask`, `observe` and `find` stand for the game's kernels.
+Each is (state, mover, valuation) -> the value of the position to `mover`, who has just moved. In the templates
+`legal_mask`, `observe` and `find` stand for the game's kernels.
 """
 
 # ruff: noqa: F821
 # mypy: disable-error-code="no-untyped-def, name-defined, assignment"
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +19,32 @@ from ttt_envs.core import jit
 _LEAST = -1e9
 
 
+class Valuation(NamedTuple):
+    """What a value function needs, and room to work.
+
+    Attributes:
+        sides: int64 (players,), numbers their sides.
+        weights: float32 (numbers,), of an n-tuple network, or by `flattened`.
+        form: int64, by `flattened`.
+        found: int64 (patterns of a position,), room.
+        features: int8 (observation size,), room.
+        units: float32 (2, the widest layer), room.
+        legal: bool (num_actions,), room.
+    """
+
+    sides: np.ndarray
+    weights: np.ndarray
+    form: np.ndarray
+    found: np.ndarray
+    features: np.ndarray
+    units: np.ndarray
+    legal: np.ndarray
+
+
 @jit.allocates_nothing
-def evaluate_patterns(state, mover, sides, weights, form, found, features, units, legal):
+def evaluate_patterns(state, mover, valuation):
     """The value to `mover` of the position after their move, by an n-tuple network."""
+    found, weights = valuation.found, valuation.weights
     find(state, mover, found)
     total = 0.0
     for k in range(found.shape[0]):
@@ -32,8 +53,9 @@ def evaluate_patterns(state, mover, sides, weights, form, found, features, units
 
 
 @jit.allocates_nothing
-def evaluate_network(state, mover, sides, weights, form, found, features, units, legal):
+def evaluate_network(state, mover, valuation):
     """The value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
+    sides, weights, form, _, features, units, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
     layers = form[0]
@@ -72,7 +94,7 @@ def evaluate_network(state, mover, sides, weights, form, found, features, units,
 
 
 @jit.allocates_nothing
-def evaluate_nothing(state, mover, sides, weights, form, found, features, units, legal):
+def evaluate_nothing(state, mover, valuation):
     """Every position is worth as much."""
     return 0.0
 

@@ -114,6 +114,7 @@ class ISMCTS(mcts.MCTS):
     name = "ismcts"
     plays = {"simultaneous": False}
     reaches = {}
+    hint_simulations = 2000
 
     def __init__(
         self,
@@ -138,5 +139,5 @@ class ISMCTS(mcts.MCTS):
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.rules)
 
-    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.zeros(size, NODE), np.zeros(size, mcts.INDEX), np.zeros(game.observation_size, np.int8)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -161,20 +161,34 @@ def playout(state, joint, legal, plies):
         step(state, joint)
 
 
-def simulate(root, world, memory, sides, seed, tree, index, legal):
+class Room(NamedTuple):
+    """What a search works in, beside its tree.
+
+    Attributes:
+        world: states (1,), in which simulations are played.
+        memory: input of `arrive`; for MCTS the memory of `world` that makes its position, as uint64.
+        legal: bool (num_actions,).
+        sides: float64 (players,), how many share each player's reward.
+    """
+
+    world: np.ndarray
+    memory: np.ndarray
+    legal: np.ndarray
+    sides: np.ndarray
+
+
+def simulate(root, seed, tree, index, room):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Args:
         root: states (1,), not finished.
-        world: states (1,), room to play.
-        memory: input of `arrive`; for MCTS the memory of `world` that makes its position, as uint64.
-        sides: float64 (players,), how many share each player's reward.
         seed: uint64; the draws of simulation s depend on it and on s.
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move, as its value the
             exploration constant, and as its action the most plies of a playout.
         index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
-        legal: bool (num_actions,), room to work.
+        room: `Room`.
     """
+    world, memory, legal, sides = room
     state = world[0]
     player = tree[0]["mover"]
     joint = np.zeros(state["rewards"].shape[0], np.int64)
@@ -250,6 +264,7 @@ class MCTS(Agent):
     name = "mcts"
     plays = {"simultaneous": False, "hidden_information": False}
     reaches = {}
+    hint_simulations = 4000
     #: Number of rows that `_read` gives.
     _rows = 2
 
@@ -325,17 +340,17 @@ class MCTS(Agent):
             sides[list(team)] = len(team)
 
         def work(some: np.ndarray) -> None:
-            legal = np.empty(game.num_actions, np.bool_)
             world = worlds[:1].copy()
-            tree, index, memory = self._room(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
+            tree, index, memory = self._memory(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
+            room = Room(world, memory, np.empty(game.num_actions, np.bool_), sides)
             for i in some:
                 tree[:], index[:] = 0, 0
                 self._plant(tree, view.players[i])
-                run = partial(kernel, worlds[i : i + 1], world, memory, sides, seeds[i])
+                run = partial(kernel, worlds[i : i + 1], seeds[i])
                 if self.seconds is None:
-                    run(tree, index, legal)
+                    run(tree, index, room)
                 else:
-                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, legal)
+                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, room)
                 self._read(tree, results[i])
 
         threads = min(self.threads, len(rows))
@@ -350,7 +365,7 @@ class MCTS(Agent):
         """`simulate`, compiled for a game."""
         return kernel_for(game.rules, game.stochastic)
 
-    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
         return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), position
@@ -366,7 +381,7 @@ class MCTS(Agent):
 
 
 def _run_until(
-    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, legal: np.ndarray
+    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, room: Room
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search until the deadline, for one chunk at least, or until the tree is as large as it may be.
 
@@ -377,6 +392,6 @@ def _run_until(
         size += _CHUNK
         if size > len(tree):
             tree, index = np.concatenate([tree, np.zeros_like(tree)]), np.concatenate([index, np.zeros_like(index)])
-        run(tree[:size], index, legal)
+        run(tree[:size], index, room)
         if time.monotonic() >= deadline or size + _CHUNK > MOST_SIMULATIONS:
             return tree, index

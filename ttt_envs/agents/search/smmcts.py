@@ -248,12 +248,13 @@ def fill_masks(state, masks, acts):
     return acting
 
 
-def simulate(root, world, memory, sides, seed, tree, index, legal):
+def simulate(root, seed, tree, index, room):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Arguments as of `ttt_envs.agents.search.mcts.simulate`, but for `tree`: `node_for(players)` (simulations + 1,). Its
     node 0 holds the simulations done so far, the searcher, UCB1's constant as its value, and gamma as its rewards.
     """
+    world, memory, legal, sides = room
     state = world[0]
     searcher, exploration, gamma = tree[0]["mover"], tree[0]["value"][0], tree[0]["earned"][0]
     players = state["rewards"].shape[0]
@@ -344,6 +345,7 @@ class SMMCTS(mcts.MCTS):
     plays = {"hidden_information": False}
     _rows = 4
     reaches = {}
+    hint_simulations = 20000
 
     def __init__(
         self,
@@ -377,8 +379,8 @@ class SMMCTS(mcts.MCTS):
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.rules, game.stochastic)
 
-    def _room(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        _, index, memory = super()._room(game, world, size)
+    def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        _, index, memory = super()._memory(game, world, size)
         return np.zeros(size, node_for(game.num_players)), index, memory
 
     def _plant(self, tree: np.ndarray, player: int) -> None:

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -186,7 +186,8 @@ def iter_games(
         started = time.perf_counter()
         tell = None if progress is None else _shifted(progress, first, n)
         recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], recorded, kept, tell, strict)
+        how = _How(recorded, kept, tell, strict)
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], how)
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]
@@ -258,16 +259,17 @@ def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
     return lambda finished: progress(first + finished, n)
 
 
-def _play_chunk(
-    game: Game,
-    agents: Sequence[Agent],
-    seats: np.ndarray,
-    seeds: np.ndarray,
-    record: Sequence[int],
-    keep: Sequence[int],
-    progress: Callable[[int], None] | None,
-    strict: bool,
-) -> Games:
+class _How(NamedTuple):
+    """How the games of a chunk are played; see `play_games`."""
+
+    record: Sequence[int]
+    keep: Sequence[int]
+    progress: Callable[[int], None] | None
+    strict: bool
+
+
+def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: np.ndarray, how: _How) -> Games:
+    record, keep, progress, strict = how
     n, players = seats.shape
     states = np.repeat(game.prototype, n)
     game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)

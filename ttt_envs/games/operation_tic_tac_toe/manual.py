@@ -23,6 +23,7 @@ _SPECIALISTS = (
 
 
 def rules_text(
+    *,
     mode: str,
     rounds_to_win: int,
     max_rounds: int,

@@ -48,33 +48,32 @@ def make(*, size: int = 3, win_length: int = 3, target_points: int = 5, rounds: 
         ValueError: a wrong value of an option, which the message names.
         TypeError: an option of a wrong type.
     """
-    return _make("tic_tac_dice", "Tic-Tac-Dice", make, size, win_length, target_points, rounds)
+    return _make("tic_tac_dice", "Tic-Tac-Dice", make, locals())
 
 
 def make_big(*, size: int = 4, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
-    return _make("big_tic_tac_dice", "Big Tic-Tac-Dice", make_big, size, win_length, target_points, rounds)
+    return _make("big_tic_tac_dice", "Big Tic-Tac-Dice", make_big, locals())
 
 
 def make_super(*, size: int = 4, win_length: int = 4, target_points: int = 5, rounds: str = "match") -> Game:
-    return _make("tic_tac_super_dice", "Tic-Tac-Super-Dice", make_super, size, win_length, target_points, rounds)
+    return _make("tic_tac_super_dice", "Tic-Tac-Super-Dice", make_super, locals())
 
 
 make_big.__doc__ = make_super.__doc__ = make.__doc__
 
 
-def _make(
-    game_id: str, title: str, factory: Callable[..., Game], size: int, win_length: int, target_points: int, rounds: str
-) -> Game:
-    size = whole("size", size, min(rules.SIZES), max(rules.SIZES))
+def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping[str, Any]) -> Game:
+    """The game with the options `given`, which are those of `make`."""
+    size = whole("size", given["size"], min(rules.SIZES), max(rules.SIZES))
     options: dict[str, Any] = {
         "size": size,
-        "win_length": whole("win_length", win_length, 3, size),
-        "target_points": whole("target_points", target_points, 1, rules.MOST_TARGET),
-        "rounds": choice("rounds", rounds, ROUNDS),
+        "win_length": whole("win_length", given["win_length"], 3, size),
+        "target_points": whole("target_points", given["target_points"], 1, rules.MOST_TARGET),
+        "rounds": choice("rounds", given["rounds"], ROUNDS),
     }
-    target = target_points if rounds == "match" else 0
+    target = options["target_points"] if options["rounds"] == "match" else 0
     prototype = np.zeros(1, rules.STATE[size])
-    prototype["size"], prototype["win_length"], prototype["target"] = size, win_length, target
+    prototype["size"], prototype["win_length"], prototype["target"] = size, options["win_length"], target
     return Game(
         id=game_id,
         title=title,

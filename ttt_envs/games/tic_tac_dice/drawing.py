@@ -153,7 +153,9 @@ def _card(state: Any, cell: int, ended: bool) -> str:
     if owner == EMPTY:
         parts.append(text(str(rank), x, y + (14 if open_here else 20), 50, BLACK, "middle"))
         if open_here:
-            parts.append(text(_reason(state, rank), x, box.y + box.height - 9, NOTE, BLACK, "middle", box.width - 10))
+            parts.append(
+                text(_reason(state, rank), x, box.y + box.height - 9, NOTE, BLACK, "middle", room=box.width - 10)
+            )
     else:
         parts.append(text(str(rank), box.x + 9, box.y + 20, LABEL, SOFT))
         parts.append(chip(owner, x, y + 6, 0.3 * box.height))

@@ -7,6 +7,7 @@ from ttt_envs.games.tic_tac_match.text import COLOURS
 
 
 def rules_text(
+    *,
     players: int,
     teams: bool,
     max_turns: int,

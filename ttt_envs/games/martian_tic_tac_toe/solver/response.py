@@ -84,13 +84,23 @@ def legal_moves(boards, mine, same_size_swap, moves):
                 moves[i] |= 1 << action
 
 
-@kernel
-def spread(boards, moves, mine, seen, values, queue, end):
-    """Find the positions after all moves that are not in seen, bool (7**9,).
+class Found(NamedTuple):
+    """Positions of one player to move that were found: bool (7**9,), their values float64 (7**9,), and int32 ones that
+    wait."""
 
-    Those in which the game goes on are added to queue, int32, of which `end` are filled; gives the new end. For those
-    with a line the values are set, float64 (7**9,): 1 for the responder's, -1 for the other's.
+    seen: np.ndarray
+    values: np.ndarray
+    queue: np.ndarray
+
+
+@kernel
+def spread(boards, moves, mine, found, end):
+    """Find the positions after all moves that are not in found.seen.
+
+    Those in which the game goes on are added to found.queue, of which `end` are filled; gives the new end. For those
+    with a line found.values are set: 1 for the responder's, -1 for the other's.
     """
+    seen, values, queue = found
     digits = np.empty(CELLS, np.int64)
     first = 1 if mine else SIZES + 1
     for i in range(boards.shape[0]):
@@ -230,7 +240,7 @@ class Response:
                     raise ValueError("starts must be states that can arise: in some a player would have no move")
                 if not mine:
                     moves, chances = self._asked(boards, moves, depth)
-                end = spread(boards, moves, mine, seen[not mine], self._values[not mine], queue, end)
+                end = spread(boards, moves, mine, Found(seen[not mine], self._values[not mine], queue), end)
                 yield Part(depth, boards, moves, chances)
                 done += len(boards)
                 tell(min(done / (2 * POSITIONS), 1.0))
