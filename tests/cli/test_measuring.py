@@ -11,9 +11,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from ttt_envs import cli
+from ttt_envs.cli.calibrate import Calibrate
 from ttt_envs.cli.exploitability import Exploitability
+from ttt_envs.cli.ladder import Ladder
 from ttt_envs.cli.mistakes import Mistakes
 from ttt_envs.cli.regret import Regret
 from ttt_envs.cli.tournament import Tournament
@@ -35,14 +38,14 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability])
+@pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability, Ladder, Calibrate])
 def test_a_verb_is_its_function_with_a_command_line(verb):
     module, name = verb.function.split(":")
     function = getattr(import_module(module), name)
     assert cli.VERBS[name] == f"{verb.__module__}:{verb.__name__}"
     theirs = inspect.signature(function).parameters
-    ours = {each.name: each.default for each in fields(verb) if each.name not in ("game", "agents", "option")}
-    usual = {k: p.default for k, p in theirs.items() if k not in ("game", "agents", "options", "quiet")}
+    ours = {each.name: each.default for each in fields(verb) if each.name not in ("game", "agents", "agent", "option")}
+    usual = {k: p.default for k, p in theirs.items() if k not in ("game", "agents", "agent", "options", "quiet")}
     assert ours == usual
 
 
@@ -52,9 +55,8 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
     assert cli.main([verb, *VERBS[verb]]) == 0
     first, second = tmp_path / "runs" / verb, tmp_path / "runs" / f"{verb}-2"
     # The folder has its number when the report is shown.
-    assert f"results.json {'are' if verb != 'tournament' else 'and games.npz are'} in runs/{verb}-2" in " ".join(
-        capsys.readouterr().out.replace(",", "").split()
-    )
+    last = "results.json" if verb != "tournament" else "results.json and games.safetensors"
+    assert f"{last} are in runs/{verb}-2" in " ".join(capsys.readouterr().out.replace(",", "").split())
     texts = [(folder / "results.json").read_text() for folder in (first, second)]
     same = [{**json.loads(text), "seconds": 0, "seconds_by_agent": 0} for text in texts]
     assert same[0] == same[1]
@@ -172,4 +174,6 @@ def test_the_figures_are_the_functions(tmp_path):
 
     assert cli.main(["tournament", *VERBS["tournament"], "--out", "t"]) == 0
     report = evaluation.tournament("super_tic_tac_toe", ["random", "greedy"], games=2, quiet=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "t" / "games.npz")["moves"], report.pairings[0].games.moves)
+    np.testing.assert_array_equal(
+        load_file(tmp_path / "t" / "games.safetensors")["moves"], report.pairings[0].games.moves
+    )

@@ -86,7 +86,7 @@ def play(out: Path, agents: list, **changes) -> bytes:
     """The rows of a tournament of the toy game."""
     settings = {"games": 400, "resamples": 10, "chunk": 8, "out": out, "quiet": True, **changes}
     assert evaluation.tournament(TOY, agents, **settings).complete
-    return (out / "games.npz").read_bytes()
+    return (out / "games.safetensors").read_bytes()
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import toy_coin
 from option_sets import OPTIONS
+from safetensors.numpy import load_file
 from stubborn import Stubborn, Wrong
 
 import ttt_envs
@@ -99,14 +100,14 @@ def test_a_tournament_records_its_games(tmp_path):
     assert "--record" in report.command
     found = list(records.read(tmp_path / "games.jsonl"))
     assert [each.number for each in found] == list(range(30))
-    rows = np.load(tmp_path / "games.npz")
+    rows = load_file(tmp_path / "games.safetensors")
     assert [each.seed for each in found] == rows["seed"].tolist()
     np.testing.assert_array_equal([each.rewards for each in found], rows["rewards"])
     names = np.array(report.agents)
     assert [each.agents for each in found] == [tuple(row) for row in names[rows["seats"]].tolist()]
     assert len(list(replay(found))) == 30
     again = evaluation.tournament(DICE[0], ["random", "greedy"], out=tmp_path / "without", **given)
-    assert again.written() == ("report.md", "report.html", "results.json", "games.npz")
+    assert again.written() == ("report.md", "report.html", "results.json", "games.safetensors")
     kept = {"config.json", "parts"}  # to go on with
     assert {path.name for path in (tmp_path / "without").iterdir()} - kept == set(again.written())
 

@@ -31,7 +31,7 @@ def play(out, agents=("random", "greedy", "mine"), **changes):
 
 
 def rows(folder):
-    return (folder / "games.npz").read_bytes()
+    return (folder / "games.safetensors").read_bytes()
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from stubborn import Stubborn, Wrong
 
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.storage.tensors import read_tensors
 
 SUPER = "super_tic_tac_toe"
 
@@ -50,8 +52,11 @@ def test_report_and_files(tmp_path):
     assert data["score"][0][0] is None
     assert data["failures"] == []
     assert (data["games"], data["seed"], data["resamples"]) == (40, 3, 1000)
-    games = np.load(tmp_path / "t" / "games.npz")
+    games = load_file(tmp_path / "t" / "games.safetensors")
     assert games["rewards"].shape == (120, 2)
+    facts, rows = read_tensors(tmp_path / "t" / "games.safetensors", "ttt-envs games 1")
+    assert (facts["game"], facts["agents"]) == (report.game.id, list(report.agents))
+    assert sorted(rows) == ["length", "moves", "pairing", "rewards", "seats", "seed"]
     np.testing.assert_array_equal(games["seed"][:40:2], game_seeds(3, 20))
 
 
@@ -82,7 +87,7 @@ def test_seats_and_seeds_are_paired(tmp_path):
     report = small(agents=lineup, games=9, options={"random_opening_plies": 4}, seed=2, out=tmp_path)
     (pairing,) = report.pairings
     assert pairing.seats.tolist() == [[0, 1], [1, 0]] * 5
-    seeds = np.load(tmp_path / "games.npz")["seed"]
+    seeds = load_file(tmp_path / "games.safetensors")["seed"]
     np.testing.assert_array_equal(seeds[::2], game_seeds(2, 5))
     np.testing.assert_array_equal(seeds[::2], seeds[1::2])
     again = play_games(report.game, lineup, pairing.seats, seeds)
@@ -179,7 +184,7 @@ def test_interrupt_keeps_what_is_finished(tmp_path):
     assert "**Partial: it was interrupted." in text
     assert "| 4 of 20 |" in text
     assert json.loads((tmp_path / "t" / "results.json").read_text())["complete"] is False
-    assert np.load(tmp_path / "t" / "games.npz")["length"].shape == (24,)
+    assert load_file(tmp_path / "t" / "games.safetensors")["length"].shape == (24,)
 
 
 def test_interrupt_before_anything_is_finished(tmp_path):

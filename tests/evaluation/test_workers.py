@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to 
 def play(out, agents, **changes):
     """A tournament of the toy game, and the bytes of its rows."""
     report = evaluation.tournament(TOY, agents, **{"games": 60, "resamples": 10, "out": out, "quiet": True, **changes})
-    return report, (out / "games.npz").read_bytes()
+    return report, (out / "games.safetensors").read_bytes()
 
 
 def deadly(folder, kills=0):

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from sessions import session_of
 
 from ttt_envs import cli
@@ -76,7 +76,7 @@ def resumed(out: Path, agents: Sequence[str], monkeypatch: pytest.MonkeyPatch) -
         units.append(unit)
         return usual(contest, unit, tell)
 
-    before = len(np.load(out / "games.npz")["length"]) if (out / "games.npz").exists() else None
+    before = len(load_file(out / "games.safetensors")["length"]) if (out / "games.safetensors").exists() else None
     monkeypatch.setattr(Contest, "play", play)
     assert cli.main(["tournament", TOY, "--agents", *agents, "--resume", "--out", str(out)]) == 0
     monkeypatch.setattr(Contest, "play", usual)
@@ -84,4 +84,4 @@ def resumed(out: Path, agents: Sequence[str], monkeypatch: pytest.MonkeyPatch) -
     assert len(seeds) == len(set(seeds)), "played twice"
     assert 0 < len(seeds) < 90, "some were kept"
     assert before in (None, 180 - 2 * len(seeds)), "what was reported is kept"
-    return (out / "games.npz").read_bytes()
+    return (out / "games.safetensors").read_bytes()

@@ -1,6 +1,5 @@
 """The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -26,13 +25,16 @@ from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.evaluation.tournament.cycles import Circles, circles
 from ttt_envs.registry import GAMES
-from ttt_envs.storage.files import write_whole
+from ttt_envs.storage.tensors import write_tensors
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
 
 #: The file of the recorded games.
 RECORDS = "games.jsonl"
+
+#: The rows of all games, as arrays, and the form of that file.
+ROWS, ROWS_FORMAT = "games.safetensors", "ttt-envs games 1"
 
 
 @dataclass(kw_only=True)
@@ -79,7 +81,7 @@ class TournamentReport(PagedReport):
     measured: Sequence[tuple[Table, Whiskers]] = ()
 
     verb, title = "tournament", "Tournament"
-    files = ("report.md", "report.html", "results.json", "games.npz")
+    files = ("report.md", "report.html", "results.json", ROWS)
 
     @cached_property
     def order(self) -> list[int]:
@@ -334,7 +336,7 @@ class TournamentReport(PagedReport):
         ]
 
     def game_records(self) -> Iterator[GameRecord]:
-        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.npz."""
+        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.safetensors."""
         for k in range(len(self.pairings)):
             yield from self._records(k)
 
@@ -351,22 +353,20 @@ class TournamentReport(PagedReport):
         return (*self.files, *([RECORDS] if self.settings["record"] else []))
 
     def save_others(self, folder: Path) -> None:
-        """Write the report and the games; games.npz has one row a game."""
+        """Write the report and the games; games.safetensors has one row a game."""
         super().save_others(folder)
         if self.settings["record"]:
             write(folder / RECORDS, self.game_records())
-        data = io.BytesIO()
-        np.savez_compressed(
-            data,
-            agents=np.array(self.agents),
-            pairing=np.repeat(np.arange(len(self.pairings)), [len(p.games) for p in self.pairings]),
-            seed=np.concatenate([self._seeds(p) for p in self.pairings]),
-            seats=np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
-            rewards=np.concatenate([p.games.rewards for p in self.pairings]),
-            length=np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
-            moves=np.concatenate([p.games.moves for p in self.pairings]),
-        )
-        write_whole(folder / "games.npz", data.getvalue())
+        rows = {
+            "pairing": np.repeat(np.arange(len(self.pairings), dtype=np.int32), [len(p.games) for p in self.pairings]),
+            "seed": np.concatenate([self._seeds(p) for p in self.pairings]),
+            "seats": np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
+            "rewards": np.concatenate([p.games.rewards for p in self.pairings]),
+            "length": np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
+            "moves": np.concatenate([p.games.moves for p in self.pairings]),
+        }
+        facts = {"game": self.game.id, "options": dict(self.game.options), "agents": list(self.agents)}
+        write_tensors(folder / ROWS, ROWS_FORMAT, facts, rows)
 
 
 def _share(value: float) -> str:

@@ -86,8 +86,8 @@ def tournament(
         record: every game is kept, action by action; see `ttt_envs.evaluation.records`.
         measured: files or folders of results of `regret`, `exploitability` or a ladder, of the same game, whose figures
             the report shows, too.
-        out: folder for report.md, report.html, results.json, games.npz and, with `record`, games.jsonl, and for what
-            `resume` and `add` need; nothing is written without one.
+        out: folder for report.md, report.html, results.json, games.safetensors and, with `record`, games.jsonl, and for
+            what `resume` and `add` need; nothing is written without one.
         quiet: no progress bar.
 
     Raises:
