@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import explain
-from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.view import Actor, View
 
 

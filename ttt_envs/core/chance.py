@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Rules, advance_for
 from ttt_envs.core.options import within
 
@@ -162,7 +161,7 @@ def _rows_for(rules: Rules, start: bool) -> Callable[..., Any]:
 class Chance:
     """All outcomes of a game's starts and steps. Make one with `chance_of`."""
 
-    game: Game
+    game: Any  # a Game: its module imports this one
 
     def starts(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities float64 (k,), and the different states structured (k,), that a game may start with.
@@ -237,6 +236,6 @@ class Chance:
 
 
 @cache
-def chance_of(game: Game) -> Chance:
+def chance_of(game: Any) -> Chance:
     """The enumeration of a game's chance."""
     return Chance(game)

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.chance import chance_of
+from ttt_envs.core.cursor import State, start
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.loops import Loops, Rules, loops_for
 from ttt_envs.core.options import options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -510,40 +512,88 @@ class Game:
             raise TypeError(f"a position is text, not {type(text).__name__}")
         return self.check_states(self.faces.read_state(text))
 
-    def step(self, states: Any, actions: Any) -> np.ndarray:
+    def start(self, seed: int | None = None, *, state: Any = None) -> State:
+        """A game as a cursor, for searches in Python.
+
+        Args:
+            seed: of the start, the same game as in `Batch(game, 1, seed=seed)`; with a position, of what is drawn
+                from there on. None for one from the system.
+            state: a position to begin with: a record, structured (1,) or one of an array, which keeps its generator if
+                there is no seed; or text, see `parse_state`.
+
+        Raises TypeError or ValueError for what is no position of this game, or no seed.
+        """
+        return start(self, seed, state)
+
+    def step(self, states: Any, actions: Any, *, check: bool = True) -> np.ndarray:
         """The states after these actions: new ones, structured (n,), the given ones staying as they are.
 
         A pure function, for searches and frameworks that keep states themselves; finished games stay as they are. A
-        `Batch` is faster.
+        `Batch` is faster, and for a single game a cursor, see `start`.
 
         Args:
             states: structured (n,), see `check_states`.
             actions: int (n,) for the player to move, or (n, players) with any number for players who do not act.
+            check: False where all this is known to be so: then nothing is checked, and others may crash the process.
 
         Raises TypeError or ValueError for wrong states or actions, IllegalAction for an action that is not legal.
         """
-        found = self.check_states(states).copy()
-        array = np.asarray(actions)
-        joint = check_actions(
-            array, (len(found),) if array.ndim < 2 else (len(found), self.num_players), self.num_actions
-        )
-        joint, rows = joint.reshape(len(found), -1), np.arange(len(found))
+        found, joint = self._joint(states, actions, check)
+        found = found.copy()
+        self.loops.step_rows(found, np.arange(len(found)), joint)
+        return found
+
+    def chance_outcomes(
+        self, states: Any, actions: Any, *, check: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All that these actions may lead to, as dice and cards fall, exactly.
+
+        Args:
+            states: structured (n,), none of them finished; their generators play no part.
+            actions, check: as for `step`.
+
+        Returns:
+            For each outcome the number of its state, int64 (k,), ascending; its probability, float64 (k,), which add up
+            to 1 for each state; what it leads to, structured (k,), different from the others of its state, the
+            generator 0.
+
+        Raises:
+            TypeError, ValueError: as from `step`; a finished game; or chance that cannot be enumerated, with the
+                reason, such as dice that are rolled again until something fits.
+        """
+        found, joint = self._joint(states, actions, check)
+        if joint.shape[1] != self.num_players:
+            joint = np.repeat(joint, self.num_players, axis=1)
+        return chance_of(self).outcomes(found, joint)
+
+    def _joint(self, states: Any, actions: Any, check: bool) -> tuple[np.ndarray, np.ndarray]:
+        """States (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
+        if not check:
+            return states, np.ascontiguousarray(actions, np.int64).reshape(len(states), -1)
+        found, array = self.check_states(states), np.asarray(actions)
+        shape = (len(found),) if array.ndim < 2 else (len(found), self.num_players)
+        joint, rows = check_actions(array, shape, self.num_actions).reshape(len(found), -1), np.arange(len(found))
         wrong = int(self.loops.find_illegal(found, rows, joint, np.empty(self.num_actions, np.bool_)))
         if wrong >= 0:
             raise refusal(self, found, wrong, joint[wrong], len(found))
-        self.loops.step_rows(found, rows, joint)
-        return found
+        return found, joint
 
-    def masks(self, states: Any, players: Any = None) -> np.ndarray:
-        """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move."""
-        checked = self.check_states(states)
+    def masks(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
+        """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.
+
+        `check` as for `step`.
+        """
+        checked = self.check_states(states) if check else states
         out = np.empty((len(checked), self.num_actions), np.bool_)
         self.loops.mask_rows(checked, self._observers(checked, players), out)
         return out
 
-    def observations(self, states: Any, players: Any = None) -> np.ndarray:
-        """Observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move."""
-        checked = self.check_states(states)
+    def observations(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
+        """Observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move.
+
+        `check` as for `step`.
+        """
+        checked = self.check_states(states) if check else states
         out = np.empty((len(checked), self.observation_size), np.int8)
         self.loops.observe_rows(checked, self._observers(checked, players), out)
         return out
@@ -553,13 +603,16 @@ class Game:
             return np.maximum(states["to_move"], 0).astype(np.int64)
         return check_players(players, len(states), self.num_players)
 
-    def to_bytes(self, states: Any) -> np.ndarray:
-        """States (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry."""
-        checked = np.ascontiguousarray(self.check_states(states))
+    def to_bytes(self, states: Any, *, check: bool = True) -> np.ndarray:
+        """States (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry.
+
+        `check` as for `step`.
+        """
+        checked = np.ascontiguousarray(self.check_states(states) if check else states)
         return checked.view(np.uint8).reshape(len(checked), self.state_dtype.itemsize).copy()
 
-    def from_bytes(self, data: Any) -> np.ndarray:
-        """The states (n,) of what `to_bytes` gave.
+    def from_bytes(self, data: Any, *, check: bool = True) -> np.ndarray:
+        """The states (n,) of what `to_bytes` gave; `check` as for `step`.
 
         Raises TypeError or ValueError for another dtype or shape, and for what is no position of this game.
         """
@@ -567,7 +620,8 @@ class Game:
         if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.state_dtype.itemsize:
             wanted = f"uint8 of shape (n, {self.state_dtype.itemsize})"
             raise ValueError(f"states as bytes must be {wanted}, not {array.dtype} of shape {array.shape}")
-        return self.check_states(np.ascontiguousarray(array).view(self.state_dtype).reshape(len(array)).copy())
+        states = np.ascontiguousarray(array).view(self.state_dtype).reshape(len(array)).copy()
+        return self.check_states(states) if check else states
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
         """A freshly reset state, structured (1,)."""
@@ -596,14 +650,6 @@ def _same(one: Any, other: Any) -> bool:
 def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dict[str, Any]) -> Game:
     game = factory(**options)
     return game.replace(**replaced) if replaced else game
-
-
-def explain(game: Game, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
-    """The message for an illegal action, its name, and the names of the legal ones."""
-    names = (*game.action_names, "wait")
-    legal = [names[a] for a in np.flatnonzero(mask)]
-    shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
-    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
 
 
 def refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:

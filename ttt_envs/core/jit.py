@@ -69,6 +69,7 @@ if _KEPT_ON_DISK and not DISABLED:
 _ALLOCATES_NOTHING = "_allocates_nothing"
 
 # Likewise.
+_KEEPS_GIL = "_keeps_gil"
 _EACH_CONSTANT = "_each_constant"
 
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
@@ -147,10 +148,11 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
         function.__qualname__ = f"{function.__qualname__}_{name}"
     # Nothing calls a kernel from C, and the code for that takes time to compile.
     options = {"no_cfunc_wrapper": True, "_nrt": not getattr(function, _ALLOCATES_NOTHING, False)}
+    nogil = not getattr(function, _KEEPS_GIL, False)
     known: dict[str, Any] = {
         option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
     }
-    compiled: Any = numba.njit(nogil=True, **known)(function)
+    compiled: Any = numba.njit(nogil=nogil, **known)(function)
     if DISABLED:
         return compiled
     for_kernels: Any = compiled
@@ -185,6 +187,12 @@ def allocates_nothing(function: Function) -> Function:
     template is compiled so if all kernels that it names are of this kind.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
+    return function
+
+
+def keeps_gil(function: Function) -> Function:
+    """Decorator, on a template: no other thread runs meanwhile. To let them takes longer than what is so short."""
+    setattr(function, _KEEPS_GIL, True)
     return function
 
 
@@ -233,6 +241,8 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
     sources = [getattr(function, "py_func", function) for function in (template, *kernels.values())]
     if all(getattr(source, _ALLOCATES_NOTHING, False) for source in sources):
         allocates_nothing(copy)
+    if getattr(template, _KEEPS_GIL, False):
+        keeps_gil(copy)
     digests = [_digest_for(template)]
     bound = hashlib.sha256()
     for name, function in sorted(kernels.items()):
@@ -245,3 +255,15 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
         return _compile(copy, None)
     bound.update(";".join(known).encode())
     return _compile(copy, bound.hexdigest()[:12])
+
+
+def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """A kernel for arguments of exactly these types, compiled, to be called from Python in half the time.
+
+    Numba looks at the types of all arguments at each call of a kernel. Here the caller answers for them: an array of
+    another dtype is taken for one of this dtype.
+    """
+    if DISABLED:
+        return kernel
+    compiled: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))  # type: ignore[attr-defined]
+    return compiled

@@ -9,8 +9,9 @@ Python with (states, i), never with a record: that costs 0.3 us, a record 1.2 us
 # ruff: noqa: F821
 # mypy: disable-error-code="no-untyped-def, name-defined"
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +88,7 @@ def observe_one(states, i, player, out):
     observe(states[i], player, out)
 
 
+@jit.allocates_nothing
 def advance(state, actions):
     """Play, and count the ply. Loops and searches have this in the place of a game's `step`."""
     step(state, actions)
@@ -206,9 +208,14 @@ def advance_for(rules: Rules) -> Callable[..., Any]:
 
 
 @cache
+def kernels_of(rules: Rules) -> Mapping[str, Callable[..., Any]]:
+    """What the names mean that stand for a game's kernels in templates."""
+    kernels = {name: kernel for name, kernel in rules._asdict().items() if kernel is not None}
+    allowed = jit.specialise(by_mask if rules.is_legal is None else by_rule, **kernels)
+    return MappingProxyType({**kernels, "allowed": allowed, "step": advance_for(rules)})
+
+
+@cache
 def loops_for(rules: Rules) -> Loops:
     """The loops of one game; machine code is kept on disk, and options of one game share it."""
-    kernels = {name: kernel for name, kernel in rules._asdict().items() if kernel is not None}
-    kernels["allowed"] = jit.specialise(by_mask if rules.is_legal is None else by_rule, **kernels)
-    kernels["step"] = advance_for(rules)
-    return Loops(**{name: jit.specialise(globals()[name], **kernels) for name in Loops._fields})
+    return Loops(**{name: jit.specialise(globals()[name], **kernels_of(rules)) for name in Loops._fields})

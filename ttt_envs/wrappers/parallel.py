@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from ttt_envs.core.game import explain
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.wrappers.board import Board
 from ttt_envs.wrappers.common import as_action, forfeit, unpack_state
 

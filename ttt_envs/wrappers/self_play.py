@@ -6,8 +6,8 @@ import numpy as np
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
-from ttt_envs.core.game import Game, explain
-from ttt_envs.core.illegal import IllegalAction, check_actions
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, scale

@@ -143,6 +143,7 @@ def is_first_turn(state):
 
 
 @kernel
+@allocates_nothing
 def step(state, actions):
     """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
     player = np.int64(state["to_move"])

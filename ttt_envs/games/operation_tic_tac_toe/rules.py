@@ -363,6 +363,7 @@ def are_legal(state, actions):
 
 
 @kernel
+@allocates_nothing
 def step(state, actions):
     """Carry out the choices of this phase; then begin the next phase, turn or round."""
     if are_legal(state, actions):

@@ -83,6 +83,7 @@ def is_target(state, board):
 
 
 @kernel
+@allocates_nothing
 def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = np.int64(state["to_move"])

@@ -93,6 +93,7 @@ def is_legal(state, player, action):
 
 
 @kernel
+@allocates_nothing
 def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = np.int64(state["to_move"])

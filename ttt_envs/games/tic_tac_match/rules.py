@@ -137,6 +137,7 @@ def reset(state, seed):
 
 
 @kernel
+@allocates_nothing
 def step(state, actions):
     """Play a card and resolve it; the last card of a turn ends it."""
     player, flip = np.int64(state["to_move"]), flip_of(state)

@@ -1,0 +1,371 @@
+"""State: one game as a cursor, for searches that are written in Python. Make one with `Game.start`.
+
+    state = game.start(seed=0)
+    while not state.over:
+        state.apply(state.legal_actions()[0])
+
+One call of compiled code plays an action and lists what is legal after it. What is given from outside is looked at on
+the way in: a position once, when the cursor is made, and each action.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.loops import kernels_of
+from ttt_envs.core.rng import first_episode_seed
+from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, position_start
+
+# What `look` finds, beside a player to move.
+_OVER, _AT_ONCE = 0, 1
+
+# In the place of an action: everybody's choices stand in the room; and whose actions are wanted: those of the player to
+# move.
+_JOINT = _MOVER = -1
+
+_REFUSED = -1
+
+_INT64 = np.dtype(np.int64)
+
+
+# --- kernels: templates, as in `core.loops` ---
+#
+# `room`, int64, is a cursor's own: the legal actions of the player to move; what each player has chosen, -1 for none;
+# a mask, with zeros behind it; and, last, the number of actions.
+
+
+@jit.allocates_nothing
+def look(state, player, room):
+    """Write the legal actions of a player to `room`, _MOVER for the one to move.
+
+    Returns _OVER; or, of _MOVER, _AT_ONCE; or the number of these actions, times 256, plus the player, plus 2.
+    """
+    if state["done"]:
+        return _OVER
+    if player == _MOVER:
+        player = np.int64(state["to_move"])
+        if player == SIMULTANEOUS:
+            return _AT_ONCE
+    actions = room[room.shape[0] - 1]
+    words = room[actions + state["rewards"].shape[0] :]
+    mask = words.view(np.bool_)[:actions]
+    legal_mask(state, player, mask)
+    found = 0
+    for first in range(0, actions, 8):
+        if words[first // 8]:  # mostly nothing in these 8 is legal
+            for action in range(first, min(first + 8, actions)):
+                room[found] = action
+                found += mask[action]  # no branch on what cannot be foretold
+    return int(found << 8 | player + 2)
+
+
+@jit.allocates_nothing
+@jit.keeps_gil
+def look_one(states, player, room):
+    """`look` at states[0]."""
+    return look(states[0], player, room)
+
+
+@jit.allocates_nothing
+@jit.keeps_gil
+def apply_one(states, action, room):
+    """Play in states[0] and `look` at what comes of it; or return _REFUSED, with the position as it was.
+
+    `action` is that of the player to move, or _JOINT where several act at once, whose choices are then in the room.
+    """
+    state = states[0]
+    if state["done"]:
+        return _REFUSED
+    actions, players, mover = room[room.shape[0] - 1], state["rewards"].shape[0], np.int64(state["to_move"])
+    joint = room[actions : actions + players]
+    mask = room[actions + players :].view(np.bool_)[:actions]
+    if mover != SIMULTANEOUS:
+        if not allowed(state, mover, action, mask):
+            return _REFUSED
+        joint[mover] = action
+    elif action != _JOINT:
+        return _REFUSED
+    else:
+        for player in range(players):
+            if not -1 <= joint[player] < actions:
+                return _REFUSED
+            if not allowed(state, player, joint[player], mask):
+                legal_mask(state, player, mask)
+                for other in range(actions):
+                    if mask[other]:
+                        return _REFUSED
+    step(state, joint)
+    joint[:] = -1
+    return look(state, _MOVER, room)
+
+
+class _Kind(NamedTuple):
+    """What all cursors of a game share: the layout of their memory, a state and its room, and the kernels."""
+
+    game: Any  # a Game: its module imports this one
+    dtype: np.dtype
+    room: int
+    start: int
+    position: int
+    apply: Callable[..., int]
+    look: Callable[..., int]
+
+
+@cache
+def _kind_of(game: Any) -> _Kind:
+    kernels = {**kernels_of(game.rules), "look": jit.specialise(look, **kernels_of(game.rules))}
+    room = game.num_actions + game.num_players + (game.num_actions + 7) // 8 + 1
+    example = np.zeros(1, game.state_dtype), 0, np.zeros(room, np.int64)
+    compiled = (jit.entry(jit.specialise(template, **kernels), *example) for template in (apply_one, look_one))
+    return _Kind(game, game.state_dtype, room, 8 * room, position_start(game.state_dtype), *compiled)
+
+
+class State:
+    """One game of one kind, which is moved on by its actions.
+
+    It is complete: it holds what is hidden from players, and its generator. A clone repeats the same future, dice and
+    cards included; a search that must not foresee them goes on from `redrawn`. A State is for one thread at a time.
+    """
+
+    __slots__ = ("_apply", "_code", "_kind", "_memory", "_room", "_states", "_words", "over")
+
+    over: bool
+    """Whether the game is over."""
+    _apply: Callable[..., int]
+    _code: int
+    _kind: _Kind
+    _memory: bytearray
+    _room: np.ndarray
+    _states: np.ndarray
+    _words: memoryview
+
+    def __init__(self) -> None:
+        raise TypeError("make a State with game.start(seed=0), from a position with game.start(state=...)")
+
+    def clone(self) -> "State":
+        """The same position, to be moved on by itself."""
+        new = _new(State)
+        new._kind = kind = self._kind
+        new._apply, new._code, new.over = self._apply, self._code, self.over
+        new._memory = memory = bytearray(self._memory)
+        new._words = memoryview(memory).cast("q")
+        new._room = _array(kind.room, _INT64, memory)
+        new._states = _array(1, kind.dtype, memory, kind.start)
+        return new
+
+    def redrawn(self, player: int, seed: int | None = None) -> "State":
+        """A clone in which all that `player` cannot know is drawn anew: what is hidden from them, and the future."""
+        new = self.clone()
+        players = np.array([self._player(player)])
+        self._kind.game.loops.resample_rows(new._states, players, np.array([first_episode_seed(seed)], np.uint64))
+        new._look()
+        return new
+
+    def apply(self, action: int | Sequence[int]) -> None:
+        """Play.
+
+        Args:
+            action: that of the player to move; or one for each player, which must be so where several act at once, -1
+                for those who do not act: their entries are ignored.
+
+        Raises:
+            IllegalAction: a ValueError that names the action and the legal ones.
+            ValueError: a finished game, or what is no action's number.
+            TypeError: no whole numbers.
+
+        After an error the position is as it was.
+        """
+        given = action if action.__class__ is int else self._read(action)
+        try:
+            code = self._apply(self._states, given, self._room)
+        except OverflowError:
+            code = _REFUSED
+        if code <= 0:
+            if code < 0:
+                self._refuse(action)
+            self.over = True
+        self._code = code
+
+    def legal_actions(self, player: int | None = None) -> list[int]:
+        """The legal actions, ascending, of `player` or of the one to move; none where they do not act.
+
+        Raises ValueError without a player where several act at once, and for a number of no player.
+        """
+        code = self._code
+        if player is None:
+            if code == 1:  # _AT_ONCE
+                raise ValueError("several players act at once: say whose actions are wanted, by a player's number")
+        elif code == _AT_ONCE:
+            code = self._kind.look(self._states, self._player(player), self._room)
+        elif self._player(player) != (code & 255) - 2:
+            return []
+        return self._words[: code >> 8].tolist()
+
+    @property
+    def game(self) -> Any:
+        """The `Game`."""
+        return self._kind.game
+
+    @property
+    def player(self) -> int | None:
+        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act at once; None when the game is over."""
+        return (self._code & 255) - 2 if self._code else None
+
+    @property
+    def players(self) -> tuple[int, ...]:
+        """The players who act now."""
+        if self._code == _AT_ONCE:
+            return tuple(player for player in range(self._kind.game.num_players) if self.legal_actions(player))
+        return () if self.player is None else (self.player,)
+
+    def returns(self) -> list[float]:
+        """Each player's reward: 0 until the game is over."""
+        found: list[float] = self._states["rewards"][0].tolist()
+        return found
+
+    @property
+    def key(self) -> bytes:
+        """The position: equal where all that the rules know is equal, without the generator and what is only shown."""
+        return self._states.tobytes()[self._kind.position :]
+
+    @property
+    def states(self) -> np.ndarray:
+        """The record, structured (1,), a copy: for `Game.step`, an oracle, or `Game.start`."""
+        return _array(1, self._kind.dtype, bytearray(self._memory[self._kind.start :]))
+
+    def text(self, viewer: int | None = None) -> str:
+        """The position as text: all of it, or what a player knows, or `core.state.SPECTATOR`, -1."""
+        if viewer is not None and viewer != SPECTATOR:
+            viewer = self._player(viewer)
+        text: str = self._kind.game.format_state(self._states[0], viewer)
+        return text
+
+    def observation(self, player: int) -> np.ndarray:
+        """What a player sees: int8 (observation size,)."""
+        game = self._kind.game
+        out = np.empty(game.observation_size, np.int8)
+        game.loops.observe_one(self._states, 0, self._player(player), out)
+        return out
+
+    def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
+        """The states that an action may lead to, each with its probability, see `Game.chance_outcomes`.
+
+        Their generators are the same, so that what is drawn later is to be enumerated too, or `redrawn`.
+        """
+        self.clone().apply(action)
+        _, chances, states = self._kind.game.chance_outcomes(self._states, [action], check=False)
+        return [(float(chances[k]), _at(self._kind, states[k : k + 1])) for k in range(len(states))]
+
+    def __repr__(self) -> str:
+        if self.over:
+            return f"State({self._kind.game!r}, over, returns={self.returns()})"
+        return f"State({self._kind.game!r}, ply={self._states['ply'][0]}, player={self.player})"
+
+    def __copy__(self) -> "State":
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "State":
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._kind.game, bytes(self._memory[self._kind.start :]))
+
+    # --- what is given from outside ---
+
+    def _look(self) -> None:
+        self._code = self._kind.look(self._states, _MOVER, self._room)
+        self.over = self._code == _OVER
+
+    def _player(self, player: Any) -> int:
+        if player.__class__ is not int:
+            if isinstance(player, (bool, np.bool_)) or not hasattr(player, "__index__"):
+                raise TypeError(f"player must be a whole number, not {player!r}")
+            player = operator.index(player)
+        if not 0 <= player < (players := self._kind.game.num_players):
+            raise ValueError(f"player must be from 0 to {players - 1}, not {player}")
+        return int(player)
+
+    def _read(self, action: Any) -> int:
+        """An action that is no plain int, as one; or _JOINT, with everybody's choice in the room."""
+        game, at_once = self._kind.game, self._code == _AT_ONCE
+        if isinstance(action, (list, tuple)) or (isinstance(action, np.ndarray) and action.ndim):
+            if not (at_once and len(action) == game.num_players and all(each.__class__ is int for each in action)):
+                action = check_actions(action, (game.num_players,), game.num_actions).tolist()
+            if not at_once:
+                return _JOINT if self.player is None else int(action[self.player])
+            try:
+                self._room[game.num_actions : game.num_actions + game.num_players] = action
+            except OverflowError:
+                self._refuse(action)
+            return _JOINT
+        if isinstance(action, (bool, np.bool_)) or not hasattr(action, "__index__"):
+            raise TypeError(f"an action is a whole number, or one for each player, not {action!r}")
+        return operator.index(action)
+
+    def _refuse(self, action: Any) -> NoReturn:
+        """Raise the error of an action that was not played."""
+        game, at_once = self._kind.game, self._code == _AT_ONCE
+        if self.over:
+            raise ValueError("the game is over: there is nothing to be played")
+        if at_once and np.ndim(action) == 0:
+            example = [self.legal_actions(p)[0] if p in self.players else -1 for p in range(game.num_players)]
+            raise ValueError(f"several players act at once: an action for each is wanted, such as {example}")
+        given = [int(each) for each in action] if np.ndim(action) else [operator.index(action)]
+        for number in given:
+            if not -1 <= number < game.num_actions:
+                raise ValueError(f"actions must be from 0 to {game.num_actions - 1}, not {number}")
+        for player in self.players:
+            number, legal = given[player if len(given) > 1 else 0], self.legal_actions(player)
+            if number < 0:
+                raise ValueError(f"player {player} acts and was given -1; actions are 0 to {game.num_actions - 1}")
+            if number not in legal:
+                mask = np.zeros(game.num_actions, np.bool_)
+                mask[legal] = True
+                raise IllegalAction(explain(game, f"player {player}", number, mask)[0])
+        raise AssertionError
+
+
+# Found as globals of the module these take less time in `State.clone`.
+_new, _array = object.__new__, np.ndarray
+
+
+def _at(kind: _Kind, states: np.ndarray) -> State:
+    """A cursor at a position, structured (1,)."""
+    state = _new(State)
+    actions, players = kind.game.num_actions, kind.game.num_players
+    room = np.zeros(kind.room, _INT64)
+    room[actions : actions + players], room[-1] = -1, actions
+    state._kind, state._apply = kind, kind.apply
+    state._memory = memory = bytearray(room.tobytes() + states.tobytes())
+    state._words = memoryview(memory).cast("q")
+    state._room = _array(kind.room, _INT64, memory)
+    state._states = _array(1, kind.dtype, memory, kind.start)
+    state._look()
+    return state
+
+
+def _restored(game: Any, data: bytes) -> State:
+    return start(game, state=game.from_bytes(np.frombuffer(data, np.uint8)[None]))
+
+
+def start(game: Any, seed: int | None = None, state: Any = None) -> State:
+    """What `Game.start` returns."""
+    if state is None:
+        return _at(_kind_of(game), game.new_state(seed))
+    text = isinstance(state, str)
+    given = state.reshape(1) if isinstance(state, np.void) or getattr(state, "shape", None) == () else state
+    states = game.parse_state(state) if text else game.check_states(given)
+    if len(states) != 1:
+        raise ValueError(f"state must be one position, not {len(states)}")
+    if text or seed is not None:
+        states = states.copy()
+        states["rng"] = first_episode_seed(seed)
+    return _at(_kind_of(game), states)
