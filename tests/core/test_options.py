@@ -1,7 +1,13 @@
 """Options and parameters as text."""
 
-import pytest
+from functools import partial
 
+import numpy as np
+import pytest
+from fuzzing import refused
+
+import ttt_envs
+from tests.support.models.common import GARBAGE
 from ttt_envs.core.options import parse_value
 from ttt_envs.registry import parse_options
 
@@ -51,3 +57,16 @@ def test_wrong_values_from_text() -> None:
         parse_value(bool, "yes")
     with pytest.raises(ValueError, match="'x' is not of type int or None"):
         parse_value(int | None, "x")
+
+
+@pytest.mark.parametrize("game_id", ttt_envs.GAMES)
+def test_every_option_of_every_game_refuses_garbage_by_its_name(game_id: str) -> None:
+    """What depends on a game, such as the least and the most of an option, is in the tests of its rules."""
+    for option in ttt_envs.load(game_id).options:
+        for value in GARBAGE:
+            found, reason = refused(partial(ttt_envs.load, game_id, **{option: value}), TypeError, ValueError)
+            assert option in reason or not reason
+            if not reason and value is not None:  # None may stand for a default
+                kept = found.options[option]
+                assert type(kept) is (int if isinstance(value, np.integer) else type(value)), (option, value)
+                assert kept == value

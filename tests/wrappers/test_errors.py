@@ -81,10 +81,8 @@ def test_unknown_option():
         ({"won_boards": np.array(["open"])}, ValueError, ["won_boards", "'open', 'closed'"]),
         ({"random_opening_plies": -1}, ValueError, ["random_opening_plies=-1", "from 0 to 16"]),
         ({"random_opening_plies": 17}, ValueError, ["random_opening_plies=17", "from 0 to 16"]),
-        *(
-            ({"random_opening_plies": wrong}, TypeError, ["random_opening_plies", "a whole number", repr(wrong)])
-            for wrong in (True, 1.0, "6", None, [6], float("nan"))
-        ),
+        ({"random_opening_plies": True}, TypeError, ["random_opening_plies", "a whole number"]),
+        ({"random_opening_plies": 1.0}, TypeError, ["random_opening_plies", "a whole number"]),
     ],
     ids=case,
 )
