@@ -36,8 +36,7 @@ class Config:
 
 def photograph(page: Any, address: str, config: Config) -> None:
     """Play some moves on a page of playwright, and write its picture."""
-    page.goto(address)
-    page.locator(f"input[value={config.game}]").check()
+    page.goto(f"{address}/#/new/{config.game}")
     page.locator(f"[data-game={config.game}]").wait_for()
     page.locator("select[name=seat]").nth(1).select_option(f'{{"kind":"agent","agent":"{config.agent}"}}')
     page.get_by_role("button", name="Start the game").click()

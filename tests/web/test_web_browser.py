@@ -102,7 +102,7 @@ class Person:
             """
         )
         self.page.goto(server.address)
-        self.page.get_by_role("button", name="Start the game").wait_for()
+        self.page.locator(".card-play").first.wait_for()
 
     def _keep(self, response) -> None:
         if "/events" not in response.url and "/api/" in response.url:
@@ -113,8 +113,7 @@ class Person:
 
     def begin(self, game: str, *seats: str, **options: str) -> None:
         """Choose a game, its options and its seats on the page."""
-        self.page.goto(f"{self.server.address}/#/")
-        self.page.locator(f"input[value={game}]").check()
+        self.page.goto(f"{self.server.address}/#/new/{game}")
         self.page.locator(f"[data-game={game}]").wait_for()
         if options:
             self.page.locator("summary", has_text="Options").click()
@@ -395,6 +394,41 @@ def test_a_reload_and_a_killed_server_lose_nothing(people, chromium, tmp_path):
     server.stop()
 
 
+def test_one_click_plays_against_the_level_chosen(people):
+    me = people()
+    cards = me.page.locator(".card-play")
+    assert cards.count() == 5
+    for k in range(5):
+        assert cards.nth(k).locator("img").evaluate("each => each.complete && each.naturalWidth > 0")
+        assert cards.nth(k).locator("span").inner_text().endswith(".")
+    assert me.page.get_by_label("medium").is_checked()
+    note = me.page.locator(".card .note").nth(2)
+    assert re.fullmatch(r"tree search, 32 simulations, \d+ Elo on its ladder", note.inner_text())
+    me.page.locator(".level", has_text="perfect").click()
+    assert re.fullmatch(r"best play, \d+ Elo on its ladder", note.inner_text())
+    assert "nobody knows perfect play" in me.page.locator(".card .note").first.inner_text()
+    cards.nth(2).click()
+    me.page.locator("button.spot").first.wait_for()
+    assert "best play" in me.page.locator(".seats").inner_text()
+    me.page.locator(".home").click()
+    assert me.page.get_by_label("perfect").is_checked(), "the level stays"
+
+
+def test_on_a_phone_fingers_hit_the_cells_and_reach_the_hint(people):
+    me = people(viewport={"width": 400, "height": 800}, has_touch=True)
+    for game in ("super_tic_tac_toe", "tic_tac_dice", "operation_tic_tac_toe"):
+        me.begin(game, "me", "random")
+        me.page.locator("button.spot").first.wait_for()
+        for spot in me.page.locator("button.spot[data-spot^=c], button.spot[data-spot^=r]").all():
+            box = spot.bounding_box()
+            assert min(box["width"], box["height"]) >= 43.9, (game, box)
+            assert 0 <= box["x"], "what is lit is in view"
+            assert box["x"] + box["width"] <= 400
+        hint = me.page.get_by_role("button", name="Hint").bounding_box()
+        assert hint["y"] + hint["height"] <= 800
+        assert hint["height"] >= 44
+
+
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
     me, rng = people(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True), random.Random(0)
@@ -414,6 +448,8 @@ def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
 
 def test_a_game_is_played_by_keys_alone(people, folder):
     me, rng = people(), random.Random(0)
+    me.page.get_by_role("link", name="Options and seats").first.focus()
+    me.page.keyboard.press("Enter")
     me.page.get_by_label("Super Tic-Tac-Toe").focus()
     for _ in range(40):
         if me.page.evaluate("document.activeElement.textContent") == "Start the game":

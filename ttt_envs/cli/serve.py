@@ -22,8 +22,11 @@ class Serve:
     data: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File that keeps the games; by default one in your data folder."""
 
+    open: bool = False
+    """Open the page in the browser."""
+
     def run(self) -> None:
         """Serve until interrupted."""
         from ttt_envs.web.server import serve
 
-        serve(self.host, self.port, agents=self.agents, records=self.records, data=self.data)
+        serve(self.host, self.port, agents=self.agents, records=self.records, data=self.data, opening=self.open)

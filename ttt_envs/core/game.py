@@ -71,6 +71,7 @@ class Faces:
         short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
+        pitch: what it is about, in a sentence or two, for people who choose a game.
         player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
         text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
         verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
@@ -93,6 +94,7 @@ class Faces:
     action_format: str
     short_action_names: tuple[str, ...] = ()
     rules_text: str = ""
+    pitch: str = ""
     player_names: tuple[str, ...] = ()
     text_styles: tuple[tuple[str, str], ...] = ()
     verbs: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ Theme = Literal["light", "dark", "auto"]
 GROUNDS = {
     "paper": ("#fbfaf6", "#15171c"),
     "panel": ("#efece4", "#242831"),
-    "open": ("#ffe99a", "#4d410e"),  # what can be chosen now
+    "open": ("#ffe99a", "#7a6100"),  # what can be chosen now
     "tint_x": ("#f8ddd9", "#43232a"),  # what belongs to X
     "tint_o": ("#d9e5f6", "#1f3050"),
     "deep_x": ("#f3cbc5", "#5a2b31"),  # a large mark below others

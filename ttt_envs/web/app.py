@@ -23,7 +23,7 @@ from starlette.routing import Route
 from ttt_envs.core.version import __version__
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
-from ttt_envs.web.catalog import fields_of, game_of
+from ttt_envs.web.catalog import fields_of, game_of, levels_of, picture_of
 from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, Room
 from ttt_envs.web.presence import Presence
@@ -69,6 +69,7 @@ class App:
         self.routes = [
             Route("/", self.page),
             Route("/static/{name}", self.file),
+            Route("/pictures/{game}", self.picture),
             Route("/api/games", self.games),
             Route("/api/setup", self.setup, methods=["POST"]),
             Route("/api/tables", self.open, methods=["POST"]),
@@ -102,6 +103,13 @@ class App:
             raise Refused(404, "there is no such file")
         # Asked for anew each time, so that a newer version of the library brings its own page.
         return Response(self.static[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+    async def picture(self, request: Request) -> Response:
+        """A picture of a game in progress."""
+        found = await self.hall.workers.run(picture_of, request.path_params["game"])
+        if found is None:
+            raise Refused(404, "there is no such picture")
+        return Response(found, media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})
 
     # --- choosing a game ---
 
@@ -333,10 +341,19 @@ def _seat(found: Any, browser: str) -> Seat:
 def _all_games() -> list[dict[str, Any]]:
     """The games, with what each is about."""
     games = [load(game_id) for game_id in GAMES]
+    # Games that one module makes are variants of the first of them.
+    first: dict[str, str] = {}
+    for game in games:
+        first.setdefault(game.factory.__module__, game.id)
     return [
         {
             "id": game.id,
             "title": game.title,
+            "pitch": game.faces.pitch,
+            "variant_of": None if first[game.factory.__module__] == game.id else first[game.factory.__module__],
+            "players": game.num_players,
+            "picture": picture_of(game.id) is not None,
+            "levels": [asdict(each) for each in levels_of(game)],
             "facts": [
                 f"{game.num_players} players",
                 *(["chance"] if game.stochastic else []),

@@ -1,18 +1,29 @@
 """Catalog: the games, the options of each as a form shows them, and the agents that may be asked for."""
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, get_args
 
 from ttt_envs import agents
+from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
+from ttt_envs.evaluation.ladder.ladder import find
 from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options
 from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused
+
+#: The pictures of the games: in the installed package, and in a checkout.
+_PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parents[2] / "docs")
+
+#: How far up its ladder the opponent of a level stands, from 0 to 1.
+_UP = {"easy": 0.25, "medium": 0.55}
 
 #: Simulations of the tree search that is offered in several strengths.
 STRENGTHS = (100, 1000, 10_000)
@@ -99,6 +110,79 @@ class Offer:
     title: str
 
 
+@dataclass(frozen=True)
+class Level:
+    """An opponent of some strength.
+
+    Attributes:
+        name: "easy", "medium", "strong" or "perfect".
+        agent: its text.
+        title: its method, for people.
+        elo: its rating on the game's ladder; None where it is no rung.
+    """
+
+    name: str
+    agent: str
+    title: str
+    elo: int | None
+
+
+@lru_cache(_KNOWN)
+def levels_of(game: Game) -> list[Level]:
+    """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
+
+    Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
+    perfect is best play where it is a rung.
+    """
+    try:
+        ladder = find(game)
+    except ValueError:
+        return []
+    best = OracleAgent.name
+    rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
+    # Best play may need a table that is not built.
+    rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}
+    pool = [rung for rung in rated if rung not in (ladder.zero, best)]
+    if not pool:
+        return []
+    top = max(rated.values())
+    found = {name: min(pool, key=lambda rung: abs(rated[rung] - share * top)) for name, share in _UP.items()}
+    trained = (
+        f"trained:{card.game}/{card.name}" for card in cards() if card.game == game.id and card.best and card.fits(game)
+    )
+    found["strong"] = next(trained, max(pool, key=lambda rung: rated[rung]))
+    if best in rated:
+        found["perfect"] = best
+    return [
+        Level(name, agent, title_of(agent), round(rated[agent]) if agent in rated else None)
+        for name, agent in found.items()
+    ]
+
+
+def picture_of(game_id: str) -> bytes | None:
+    """A position in the middle of a registered game as SVG; None for a game that has no such picture."""
+    if game_id not in GAMES:
+        return None
+    found = (place / f"{game_id}.svg" for place in _PICTURES)
+    return next((path.read_bytes() for path in found if path.is_file()), None)
+
+
+def title_of(agent: str) -> str:
+    """An agent for people, such as "tree search, 16 simulations"."""
+    if agent in (titles := _titles()):
+        return titles[agent]
+    if mixed := re.fullmatch(r"mixed:(.+),random=([\d.]+)", agent):
+        return f"{title_of(mixed[1])}, {float(mixed[2]):.0%} of the moves at random".replace("%", " %")
+    if search := re.fullmatch(r"(?:is|sm)?mcts:simulations=(\d+)", agent):
+        return f"tree search, {int(search[1]):,} simulations"
+    return "best play" if agent == OracleAgent.name else agent
+
+
+@cache
+def _titles() -> dict[str, str]:
+    return {f"trained:{card.game}/{card.name}": card.title for card in cards()}
+
+
 class Agents:
     """The agents that may be asked for. Beside them only games that are kept name agents, see `runs`."""
 
@@ -122,7 +206,7 @@ class Agents:
 
     def check(self, game: Game, agent: str) -> None:
         """Raise Refused unless the agent is among the offers."""
-        if agent not in [each.agent for each in self.offers(game)]:
+        if agent not in [each.agent for each in self._candidates(game)] or not _plays(agent, game):
             raise Refused(400, f"there is no agent {agent[:60]!r} here for {game.title} with these options")
 
     def runs(self, game: Game, agent: str) -> bool:
@@ -139,6 +223,9 @@ class Agents:
             if card.game == game.id:
                 yield Offer(f"trained:{card.game}/{card.name}", f"trained: {card.title}")
         known = agents.known()
+        yield from (
+            Offer(each.agent, f"{each.name}: {each.title}") for each in levels_of(game) if each.agent not in known
+        )
         yield from (Offer(spec, spec) for spec in self._more if spec not in known)
         search = agents.search_for(game)
         if search is not None:

@@ -15,8 +15,9 @@ from ttt_envs.evaluation.records import GameRecord, read
 from ttt_envs.evaluation.records.replaying import Replayed, replay
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tables import without_building
+from ttt_envs.web.catalog import title_of
 from ttt_envs.web.refusals import Refused
-from ttt_envs.web.shown import position, result, title_of
+from ttt_envs.web.shown import position, result
 
 #: Files that are listed, and games of one file in one answer.
 MOST_FILES, PAGE = 500, 100

@@ -3,6 +3,8 @@
 import ipaddress
 import socket
 import sys
+import threading
+import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +44,7 @@ def serve(
     agents: Sequence[str] = (),
     records: Path | None = None,
     data: Path | None = None,
+    opening: bool = False,
 ) -> None:
     """Serve the page until interrupted; the address is printed.
 
@@ -51,6 +54,7 @@ def serve(
         agents: agents that may be asked for beside the library's own, as texts for `agents.load`.
         records: folder with files of recorded games that may be looked at.
         data: file that keeps the games; by default one in the user's data folder.
+        opening: open the page in the user's browser.
 
     Raises:
         ImportError: the extra `web` is not installed; it names the command that does it.
@@ -95,6 +99,8 @@ def serve(
         here = host if not _is_any(host) else "::1" if ":" in host else "127.0.0.1"
         shown = f"[{here}]" if ":" in here else here
         print(f"Play at http://{shown}:{number}/ (Ctrl-C ends the server; its games are kept in {path})", flush=True)
+        if opening:  # what listens already answers as soon as the server runs
+            threading.Thread(target=webbrowser.open, args=(f"http://{shown}:{number}/",), daemon=True).start()
         if not is_loopback(host):
             where = f" at http://ADDRESS:{number}/, with its address" if _is_any(host) else ""
             print(

@@ -1,17 +1,16 @@
 """Pictures, texts and actions of a game for a browser, as one pair of eyes may see them."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts
 from ttt_envs.registry import options_of
+from ttt_envs.web.catalog import title_of
 from ttt_envs.web.hall import Hall, Room
 
 
@@ -55,16 +54,6 @@ def options_text(game: Game) -> str:
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
     # Some defaults are worked out by the game.
     return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
-
-
-@cache
-def _titles() -> dict[str, str]:
-    return {f"trained:{card.game}/{card.name}": card.title for card in cards()}
-
-
-def title_of(agent: str) -> str:
-    """An agent for people."""
-    return _titles().get(agent, agent)
 
 
 def _present(room: Room, viewer: int | None) -> dict[str, Any]:

@@ -6,6 +6,9 @@ from ttt_envs.games.martian_tic_tac_toe.rules import usual_plies
 COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
+#: What it is about, for people who choose a game.
+PITCH = "Put pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row win."
+
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
     """The rules with these options; see `Faces.rules_text` for the form."""

@@ -21,6 +21,9 @@ _SPECIALISTS = (
     "A+I'), until a prediction of theirs blocks.",
 )
 
+#: What it is about, for people who choose a game.
+PITCH = "One player places a piece in secret while the other predicts the room: a piece that is expected is lost."
+
 
 def rules_text(
     *,

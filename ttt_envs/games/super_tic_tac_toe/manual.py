@@ -1,5 +1,8 @@
 """The rules of Super Tic-Tac-Toe for a player."""
 
+#: What it is about, for people who choose a game.
+PITCH = "Nine boards in one: the cell you take decides the board in which your opponent must play next."
+
 
 def rules_text(first_move: str, won_boards: str, random_opening_plies: int) -> str:
     """The rules with these options; see `Faces.rules_text` for the form."""

@@ -2,6 +2,9 @@
 
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, MOST_DRAWN_ROUNDS, RANKS, ROW_POINTS
 
+#: What it is about, for people who choose a game.
+PITCH = "Roll two dice and claim a card with one of them or their sum. Three in a row win a round, five points a match."
+
 
 def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> str:
     """The rules with these options; see `Faces.rules_text` for the form."""

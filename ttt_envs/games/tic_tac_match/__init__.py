@@ -112,6 +112,7 @@ def make(
             action_format="a card and where it goes: 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
             short_action_names=text.action_names(players, colours, short=True),
             rules_text=manual.rules_text(**options),
+            pitch=manual.PITCH,
             player_names=tuple(f"seat {player}" for player in range(players)),
             text_styles=text.STYLES,
             verbs=("flip", "lay"),

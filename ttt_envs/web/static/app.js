@@ -2,7 +2,7 @@
 
 import { gamePage } from "./play.js";
 import { recordsPage } from "./replay.js";
-import { setupPage } from "./setup.js";
+import { homePage, setupPage } from "./setup.js";
 import { ask, el, Refusal } from "./tools.js";
 
 const main = document.getElementById("main");
@@ -16,7 +16,8 @@ async function show() {
   main.replaceChildren();
   const [page, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   try {
-    const left = page === "g" ? await gamePage(main, ...rest) : page === "records" ? await recordsPage(main, ...rest) : await setupPage(main);
+    const left = page === "g" ? await gamePage(main, ...rest) : page === "records" ? await recordsPage(main, ...rest)
+      : page === "new" ? await setupPage(main, ...rest) : await homePage(main);
     if (mine === shown) leave = left ?? null;
     else left?.();
   } catch (error) {

@@ -2,6 +2,10 @@
 
 import { el } from "./tools.js";
 
+// A spot is at least so many pixels wide and high, for fingers; for that the picture grows so many times at most.
+const FINGER = 44;
+const MOST = 1.35;
+
 const NO_MARKS = () => new Map();
 
 export class Board {
@@ -10,7 +14,8 @@ export class Board {
     this.choose = choose;
     this.picture = el("img", { alt: "", draggable: "false" });
     this.layer = el("div", { class: "spots", role: "group", "aria-label": "What you can click" });
-    this.element = el("div", { class: "board" }, this.picture, this.layer);
+    this.inner = el("div", { class: "board-inner" }, this.picture, this.layer);
+    this.element = el("div", { class: "board" }, this.inner);
     this.layer.addEventListener("keydown", (event) => this.steer(event));
     this.actions = [];
     this.path = []; // the spots clicked so far, in any order
@@ -25,7 +30,7 @@ export class Board {
     this.box = { x, y, width, height };
     this.picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(position.svg)}`;
     this.picture.alt = titleOf(position.svg) ?? position.caption;
-    this.element.style.aspectRatio = `${width} / ${height}`;
+    this.inner.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);
     this.spots = spots;
     this.element.classList.remove("sent");
@@ -34,6 +39,20 @@ export class Board {
     this.hint = [];
     this.marksAfter = NO_MARKS;
     this.draw();
+    this.enlarge();
+  }
+
+  /** On a narrow screen, make the picture wider than it so that fingers hit, and bring what is lit into view. */
+  enlarge() {
+    const lit = [...new Set(this.actions.flatMap((action) => action.clicks))].map((name) => this.spots[name]).filter(Boolean);
+    const least = Math.min(...lit.map(([, , width, height]) => Math.min(width, height)));
+    const room = this.element.clientWidth;
+    const wanted = lit.length && room < 480 ? (FINGER * this.box.width) / least : 0;
+    this.inner.style.width = wanted > room ? `${Math.min(wanted, MOST * room)}px` : "";
+    if (wanted <= room) return;
+    const left = Math.min(...lit.map(([x]) => x));
+    const right = Math.max(...lit.map(([x, , width]) => x + width));
+    this.element.scrollLeft = (((left + right) / 2 - this.box.x) / this.box.width) * this.inner.clientWidth - room / 2;
   }
 
   /**

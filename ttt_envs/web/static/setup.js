@@ -1,8 +1,88 @@
-// Choosing a game: which one, its options, and who sits where.
+// Choosing a game: by its picture, or with its options and who sits where.
 
 import { ask, complain, el, guarded, prose, Refusal } from "./tools.js";
 
-export async function setupPage(main) {
+// Levels, with what their faces look like: the height of the brows, and the curve of the mouth.
+const LEVELS = { easy: [0, 6], medium: [0, 0], strong: [3, -3], perfect: [5, 3] };
+const USUAL = "medium";
+
+/** The games as pictures: a click on one plays it, against an opponent of the level chosen. */
+export async function homePage(main) {
+  const found = await ask("/api/games");
+  const kept = sessionStorage.getItem("level");
+  let level = kept in LEVELS ? kept : USUAL;
+  const cards = el("div", { class: "cards" });
+  const status = el("p", { role: "status", class: "note" });
+
+  /** The opponent of the level, or of the next one below where the game has none. */
+  const opponent = (game) => {
+    const names = Object.keys(LEVELS);
+    const up = names.slice(0, names.indexOf(level) + 1);
+    return game.levels.filter((each) => up.includes(each.name)).at(-1);
+  };
+  const play = guarded(async (game, card) => {
+    const against = opponent(game);
+    if (!against) {
+      location.hash = `#/new/${game.id}`; // it has no ladder: its opponents are chosen from a list
+      return;
+    }
+    card.classList.add("starting");
+    const waiting = setTimeout(() => status.replaceChildren(PATIENCE), 300);
+    try {
+      const seats = Array.from({ length: game.players }, (_, player) => (player ? { kind: "agent", agent: against.agent } : { kind: "me" }));
+      const made = await ask("/api/tables", { game: game.id, options: {}, seats });
+      location.hash = `#/g/${made.id}`;
+    } finally {
+      clearTimeout(waiting);
+      status.replaceChildren();
+      card.classList.remove("starting");
+    }
+  });
+  const draw = () => cards.replaceChildren(...found.games.filter((game) => !game.variant_of).map((game) => {
+    const against = opponent(game);
+    const low = against && against.name !== level ? `${against.name}: nobody knows perfect play; ` : "";
+    const variants = found.games.filter((each) => each.variant_of === game.id);
+    const card = el("article", { class: "card" },
+      el("button", { type: "button", class: "card-play", "data-play": game.id, "aria-label": `Play ${game.title}`, onclick: () => play(game, card) },
+        game.picture && el("img", { src: `/pictures/${game.id}`, alt: "", width: 240, height: 240 }),
+        el("b", {}, game.title), el("span", {}, game.pitch)),
+      el("p", { class: "note" }, against ? `${low}${against.title}${against.elo === null ? "" : `, ${against.elo} Elo on its ladder`}` : ""),
+      el("p", { class: "more" }, el("a", { href: `#/new/${game.id}` }, "Options and seats"),
+        ...variants.flatMap((each) => [" · ", el("a", { href: `#/new/${each.id}` }, each.title)])));
+    return card;
+  }));
+  const levels = el("fieldset", { class: "levels" }, el("legend", {}, "Your opponent"),
+    ...Object.keys(LEVELS).map((name) => el("label", { class: "level" },
+      el("input", { type: "radio", name: "level", value: name, checked: name === level, onchange: () => {
+        level = name;
+        sessionStorage.setItem("level", name);
+        draw();
+      } }), face(name), el("span", {}, name))));
+  draw();
+  main.replaceChildren(el("h1", {}, "Play a game"), levels, status, cards, ...ownGames(found.own));
+  document.title = "ttt-envs";
+}
+
+/** The face of a level. */
+function face(name) {
+  const [brow, mouth] = LEVELS[name];
+  const parts = [
+    ["circle", { cx: 24, cy: 24, r: 21, class: `face ${name}` }],
+    ["circle", { cx: 16.5, cy: 21, r: 2.6 }], ["circle", { cx: 31.5, cy: 21, r: 2.6 }],
+    ["path", { d: `M11 ${14 - brow / 2}L20 ${14 + brow / 2}M37 ${14 - brow / 2}L28 ${14 + brow / 2}`, class: "stroke" }],
+    ["path", { d: `M15 32Q24 ${32 + mouth} 33 32`, class: "stroke" }],
+  ];
+  const make = (tag, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+  const svg = make("svg", { viewBox: "0 0 48 48", "aria-hidden": "true" });
+  svg.append(...parts.map(([tag, attributes]) => make(tag, attributes)));
+  return svg;
+}
+
+export async function setupPage(main, wanted) {
   const found = await ask("/api/games");
   const form = el("form", { class: "setup", onsubmit: (event) => event.preventDefault() });
   const details = el("div", { class: "chosen-game" });
@@ -14,7 +94,7 @@ export async function setupPage(main) {
     const mine = ++asked;
     const waiting = setTimeout(() => {
       if (!setup || setup.id !== game) details.replaceChildren(el("p", { role: "status" }, PATIENCE));
-    }, 400);
+    }, 300);
     let answer;
     try {
       answer = await ask("/api/setup", { game, options });
@@ -24,18 +104,16 @@ export async function setupPage(main) {
     if (mine !== asked) return;
     showGame(details, answer, options, choose, setup && setup.id === game ? seatsOf(details) : null);
     setup = answer;
-    sessionStorage.setItem("game", game);
   });
 
-  const last = sessionStorage.getItem("game");
-  const first = found.games.find((each) => each.id === last) ?? found.games[0];
+  const first = found.games.find((each) => each.id === wanted) ?? found.games[0];
   for (const game of found.games) {
     games.append(el("label", { class: "game-card" },
       el("input", { type: "radio", name: "game", value: game.id, checked: game === first, onchange: () => choose(game.id, {}) }),
       el("span", {}, el("b", {}, game.title), el("small", {}, game.facts.join(", ")))));
   }
   form.append(games, details);
-  main.replaceChildren(el("h1", {}, "Play a game"), form, ...ownGames(found.own));
+  main.replaceChildren(el("h1", {}, "A game with your options"), form);
   document.title = "ttt-envs";
   await choose(first.id, {});
 }
