@@ -1,9 +1,11 @@
 """The command `ttt serve`: what it says, and what it refuses."""
 
 import logging
+import queue
 import re
 import socket
 import sys
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +112,18 @@ def test_by_default_nobody_else_reaches_it_and_nobody_is_warned(
         )
         assert not shown.err
     assert len(served) == 2
+
+
+def test_the_browser_is_opened_if_asked_for(
+    data: Path, served: list[uvicorn.Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(webbrowser, "open", opened.put)
+    assert cli.main(["serve", "--port", "0", "--data", str(data)]) == 0
+    assert cli.main(["serve", "--port", "0", "--data", str(data), "--open"]) == 0
+    address = opened.get(timeout=10)
+    assert f"Play at {address} (" in capsys.readouterr().out.splitlines()[1]
+    assert opened.empty()
 
 
 def test_handlers_of_others_stay_open(data: Path, served: list[uvicorn.Server], capsys: pytest.CaptureFixture) -> None:

@@ -17,11 +17,13 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.asking import probabilities
-from ttt_envs.evaluation.judging import judge
 from ttt_envs.storage.tables import TableMissing, without_building
 
 #: Simulations for a position that the oracle does not cover.
 SIMULATIONS = 4000
+
+#: From these losses of expected reward on, a decision is no longer good.
+GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 
 #: The source of what is known, where it is no estimate.
 ORACLE = "oracle"
@@ -70,6 +72,8 @@ class Thoughts:
         error: the largest error of the oracle's values.
         values: action -> expected reward of the player, where it is known.
         estimated: the actions whose values are a search's estimates.
+        losses: action -> expected reward lost by it: against best play where its value is proved, and else against the
+            search's own choice, so that estimates are compared with estimates alone.
         visits: action -> simulations that began with it, where a search estimates.
         best: the best actions; for a mixed policy those that it plays, the likeliest first.
         best_probabilities: action -> probability under best play, where it is mixed.
@@ -84,6 +88,7 @@ class Thoughts:
     error: float
     values: dict[int, float]
     estimated: list[int]
+    losses: dict[int, float]
     visits: dict[int, int]
     best: list[int]
     best_probabilities: dict[int, float]
@@ -184,16 +189,11 @@ def think(
         simulations: simulations of the search.
     """
     player, mask = int(view.players[0]), view.masks[0]
-    silence = ""
-    try:
-        found = oracle(view)
-    except NoAnswer as error:
-        silence, found = str(error), by_search(view, take, simulations)
-    values, visits = found.values, found.visits
-    estimated = mask & (np.isnan(values) | bool(silence))
-    if not silence and estimated.any():
-        rest = by_search(view, take, simulations)
-        values, visits = np.where(estimated, rest.values, values), rest.visits
+    known, search, silence = _asked(view, mask, take, oracle, simulations)
+    found = known or search
+    assert found is not None
+    values, lost, estimated = _weighed(mask, known, search)
+    visits = found.visits if search is None else search.visits
     best = np.flatnonzero(found.policy > min(_LEAST, found.policy.max() / 2))
     likely = np.zeros(view.game.num_actions)
     if agent is not None:
@@ -207,12 +207,51 @@ def think(
         error=found.error,
         values={int(action): round(float(values[action]), 4) for action in np.flatnonzero(~np.isnan(values) & mask)},
         estimated=np.flatnonzero(estimated).tolist(),
+        losses={int(action): round(float(lost[action]), 4) for action in np.flatnonzero(~np.isnan(lost))},
         visits={int(action): int(visits[action]) for action in np.flatnonzero(visits)},
         best=best[np.argsort(-found.policy[best], kind="stable")].tolist(),
         best_probabilities=_shown(found.policy) if 0 < found.policy.max() < 1 else {},
         agent=agent,
         probabilities=_shown(likely),
     )
+
+
+def _asked(
+    view: View, actions: np.ndarray, take: Take, oracle: Callable[[View], BestPlay], simulations: int
+) -> tuple[BestPlay | None, BestPlay | None, str]:
+    """What the oracle knows; what a search estimates, where one of `actions` (a mask) needs it; the oracle's excuse."""
+    silence, known = "", None
+    try:
+        known = oracle(view)
+    except NoAnswer as error:
+        silence = str(error)
+    if known is not None and not np.isnan(known.values[actions]).any():
+        return known, None, silence
+    return known, by_search(view, take, simulations), silence
+
+
+def _weighed(
+    mask: np.ndarray, known: BestPlay | None, search: BestPlay | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each action its value and its loss, nan where nobody knows, and whether they are estimates.
+
+    It is the one judge of all that is shown: a proved value is compared with best play, and an estimate with the
+    estimate of the search's own choice, the action that it visited most.
+    """
+    values = np.full(len(mask), np.nan) if known is None else np.where(mask, known.values, np.nan)
+    lost, estimated = values.copy(), mask & np.isnan(values)
+    if known is not None:
+        tops = [*values[~np.isnan(values)], *([] if known.value is None else [known.value])]
+        lost = max(tops, default=np.nan) - values
+    if search is not None:
+        values = np.where(estimated, search.values, values)
+        lost = np.where(estimated, search.values[search.policy.argmax()] - search.values, lost)
+    return values, np.maximum(lost, 0.0), estimated
+
+
+def grade_of(loss: float) -> str:
+    """The name of a loss: "" for a good decision, or one of GRADES."""
+    return next((name for name, least in reversed(GRADES) if loss >= least), "")
 
 
 def _shown(policy: np.ndarray) -> dict[int, float]:
@@ -233,25 +272,17 @@ def review(
 
 
 def _judged(ply: int, view: View, action: int, take: Take, simulations: int) -> Judgement:
-    best, regret, source = -1, np.nan, ""
-    try:
-        oracle = oracle_at_hand(view.game)
-        _, lost, tops, _ = judge(view.game, oracle, view.sample_worlds(), view.players, np.array([action]))
-        best, regret, source = int(tops[0]), float(lost[0]), ORACLE
-    except NoAnswer:
-        pass
-    if np.isnan(regret):
-        found = by_search(view, take, simulations)
-        source = found.source
-        if source and not np.isnan(found.values[action]):
-            best = int(found.policy.argmax())
-            # The search's choice is the one that it visited most; its estimate of others is rougher.
-            regret = max(float(found.values[best] - found.values[action]), 0.0)
+    played = np.arange(view.game.num_actions) == action
+    known, search, _ = _asked(view, played, take, by_oracle, simulations)
+    _, lost, estimated = _weighed(view.masks[0], known, search)
+    judge = search if estimated[action] else known
+    assert judge is not None
+    unknown = bool(np.isnan(lost[action]))
     return Judgement(
         ply=ply,
         player=int(view.players[0]),
         played=action,
-        best=None if best < 0 else best,
-        regret=None if np.isnan(regret) else round(max(regret, 0.0), 4),
-        source=source,
+        best=None if unknown else int((known or judge).policy.argmax()),
+        regret=None if unknown else round(float(lost[action]), 4),
+        source=judge.source,
     )

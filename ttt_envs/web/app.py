@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ttt_envs.core.version import __version__
+from ttt_envs.evaluation.thoughts import GRADES
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of, levels_of, picture_of
@@ -241,7 +242,12 @@ class App:
         found = [shown.named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
         return JSONResponse(
-            {"ply": ply, "thoughts": found, **shown.places(room.game, state, room.viewer(browser, player), names)}
+            {
+                "ply": ply,
+                "thoughts": found,
+                "limits": GRADES,
+                **shown.places(room.game, state, room.viewer(browser, player), names),
+            }
         )
 
     async def review(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.drawing.theme import unlit
-from ttt_envs.evaluation.thoughts import Judgement, Thoughts
+from ttt_envs.evaluation.thoughts import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
 from ttt_envs.web.catalog import title_of
 from ttt_envs.web.hall import Hall, Room
@@ -168,6 +168,8 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
         "source": thoughts.source,
         "values": by_name(thoughts.values),
         "estimated": [game.action_names[action] for action in thoughts.estimated],
+        "losses": by_name(thoughts.losses),
+        "grades": {game.action_names[action]: grade_of(loss) for action, loss in thoughts.losses.items()},
         "best": [game.action_names[action] for action in thoughts.best],
         "best_probabilities": by_name(thoughts.best_probabilities),
         "agent": thoughts.agent,
@@ -179,6 +181,7 @@ def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
     """A review as a JSON object: each decision, and for each player what all of theirs lost."""
     known = [each for each in found if each.regret is not None]
     return {
+        "limits": GRADES,
         "decisions": [
             {
                 "ply": each.ply,
@@ -186,6 +189,7 @@ def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
                 "played": game.action_names[each.played],
                 "best": None if each.best is None else game.action_names[each.best],
                 "regret": each.regret,
+                "grade": "" if each.regret is None else grade_of(each.regret),
                 "source": each.source,
             }
             for each in found

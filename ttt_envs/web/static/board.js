@@ -56,8 +56,7 @@ export class Board {
   }
 
   /**
-   * Show numbers on spots: `marksAfter` gives for the spots clicked so far a map, spot -> {text, said, tone from 0 to 1,
-   * best}. They may lie where nothing can be clicked.
+   * Show numbers on spots: `marksAfter` gives for the spots clicked so far a map, spot -> {text, said, kind, best}. They may lie where nothing can be clicked.
    */
   mark(marksAfter, spots) {
     this.marksAfter = marksAfter;
@@ -93,7 +92,7 @@ export class Board {
       if (chosen) classes.push("chosen");
       else if (this.path.length) classes.push(next.has(name) ? "next" : "other");
       if (this.hint.includes(name)) classes.push("hinted");
-      const shown = mark ? [el("span", { class: mark.best ? "mark best" : "mark" }, mark.text)] : [];
+      const shown = mark ? [el("span", { class: `mark ${mark.kind}${mark.best ? " best" : ""}` }, mark.text)] : [];
       const spot = lit.has(name)
         ? el("button", {
           type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
@@ -101,7 +100,6 @@ export class Board {
           onclick: () => this.click(name),
         }, ...shown)
         : el("span", { class: classes.join(" "), "data-spot": name }, ...shown);
-      if (mark) spot.style.setProperty("--tone", mark.tone);
       this.place(spot, name);
       return spot;
     }));

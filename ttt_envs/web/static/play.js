@@ -1,7 +1,7 @@
 // One game: its board, the seats, what was played, and what may be asked.
 
 import { Board } from "./board.js";
-import { ask, complain, el, guarded, prose, Refusal, say, sentence, signed } from "./tools.js";
+import { ask, complain, el, guarded, patiently, prose, Refusal, say, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -90,6 +90,7 @@ class GamePage {
     const buttons = el("div", { class: "buttons" }, this.watch, this.one, this.pace, this.takeBack, this.hint, this.again);
 
     this.next = el("p", { class: "banner", hidden: true });
+    this.working = el("p", { class: "banner", role: "status", hidden: true });
     this.seats = el("ul", { class: "seats" });
     this.invitations = el("div");
     this.names = el("div", { class: "names" });
@@ -99,7 +100,7 @@ class GamePage {
     this.log = el("ol", { class: "log", start: 1 });
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
-      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.banner, this.board.element, history),
+      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.board.element, history),
       el("section", { class: "right", "aria-label": "Game" },
         el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.next, this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
@@ -229,10 +230,10 @@ class GamePage {
     const { now } = this;
     const shown = this.ply();
     this.log.replaceChildren(...now.moves.map((_, k) => {
-      const judged = (this.judged?.decisions ?? []).filter((each) => each.ply === k && each.regret > 0.001);
+      const judged = (this.judged?.decisions ?? []).filter((each) => each.ply === k && each.grade);
       return el("li", { class: k + 1 === shown ? "here" : "" },
         el("button", { type: "button", class: "plain", "aria-current": k + 1 === shown ? "step" : null, onclick: guarded(() => this.look(k + 1)) }, this.moveText(k + 1)),
-        ...judged.map((each) => el("span", { class: "lost" }, `${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
+        ...judged.map((each) => el("span", { class: `lost ${each.grade}` }, `${each.grade}, ${about(each)}${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
     }));
     this.log.querySelector(".here")?.scrollIntoView({ block: "nearest" });
   }
@@ -241,6 +242,7 @@ class GamePage {
 
   async play(action) {
     const { now } = this;
+    this.status.dataset.state = "sent";
     try {
       await ask(`${this.path}/move`, { player: now.you, ply: now.ply, action });
     } catch (error) {
@@ -332,10 +334,10 @@ class GamePage {
   async fetchThoughts() {
     const ply = this.ply();
     if (this.thoughts?.ply !== ply) {
-      this.opinions.hidden = !this.overlay.checked;
-      this.opinions.replaceChildren(el("p", { class: "note" }, "Thinking …"));
-      const found = await ask(`${this.path}/thoughts/${ply}${this.query}`);
-      if (this.ply() !== ply) return null;
+      this.opinions.hidden = true;
+      const found = await patiently(`${this.path}/thoughts/${ply}${this.query}`, this.working, "Thinking about this position …");
+      if (found === null) this.overlay.checked = false;
+      if (found === null || this.ply() !== ply) return null;
       this.thoughts = found;
     }
     return this.thoughts;
@@ -347,9 +349,9 @@ class GamePage {
       this.board.mark(() => new Map(), {});
       return;
     }
-    this.opinions.hidden = false;
     const found = await this.fetchThoughts();
     if (!found || !this.overlay.checked || this.roundShown) return;
+    this.opinions.hidden = false;
     this.opinions.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.opinion(each))
       : [el("p", { class: "note" }, "Shown when it is your turn.")]));
     const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
@@ -358,15 +360,16 @@ class GamePage {
 
   opinion(each) {
     const names = [...new Set([...each.best, ...Object.keys(each.values), ...Object.keys(each.probabilities)])]
-      .sort((a, b) => (each.values[b] ?? -2) - (each.values[a] ?? -2));
+      .sort((a, b) => (each.losses[a] ?? 9) - (each.losses[b] ?? 9) || each.best.includes(b) - each.best.includes(a));
     const mixed = Object.keys(each.best_probabilities).length > 0;
     const decided = each.agent !== null && Object.keys(each.probabilities).length > 0;
-    const head = ["action", "value", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
+    const head = ["action", "value", "loss", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
     const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
       el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
+      el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const source = each.source === "oracle" ? `Best play, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
-    return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards.`),
+    return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards, from −1 to +1. ${scale(this.thoughts.limits)}`),
       el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
       names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`));
   }
@@ -388,41 +391,53 @@ class GamePage {
 
   /** What the moves have lost, at the end. */
   async judge() {
+    const found = await patiently(`${this.path}/review`, this.working, "Working out what each move has lost …");
+    if (found === null) return;
     this.review.hidden = false;
-    this.review.replaceChildren(el("p", { class: "note" }, "Working out what each move has lost …"));
-    const found = await ask(`${this.path}/review`);
     this.judged = found;
     const estimated = found.decisions.filter((each) => each.regret !== null && each.source !== "oracle").length;
     const known = found.decisions.filter((each) => each.regret !== null).length;
     const lines = Object.entries(found.totals).map(([player, total]) =>
       el("li", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
-    const worst = found.decisions.filter((each) => each.regret > 0.001).sort((a, b) => b.regret - a.regret).slice(0, 3);
+    const worst = found.decisions.filter((each) => each.grade).sort((a, b) => b.regret - a.regret).slice(0, 3);
     const unknown = found.decisions.length ? "Nobody knows what was best in this game." : "You had nothing to decide.";
     this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
       known ? el("ul", {}, ...lines) : el("p", {}, unknown),
       worst.length ? el("p", {}, "The dearest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
         el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
-      known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search.`) : "");
+      known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search (≈). ${scale(found.limits)}`) : "");
     this.drawLog();
   }
 }
 
-/** Numbers for the spots after those of `path` were clicked: on each the best value, or probability, of the actions that it belongs to. */
+/** What the names of losses mean. */
+function scale(limits) {
+  return `A loss is measured against best play, or of two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
+}
+
+function about(decision) {
+  return decision.source === "oracle" ? "" : "≈ ";
+}
+
+/**
+ * Losses for the spots after those of `path` were clicked: on each the least loss of the actions that it belongs to, or
+ * where nobody knows losses the greatest probability.
+ */
 function marksOf(each, actions, path) {
-  const known = Object.keys(each.values).length > 0;
-  const worth = known ? each.values : each.probabilities;
-  const low = Math.min(...Object.values(worth));
-  const high = Math.max(...Object.values(worth));
+  const known = Object.keys(each.losses).length > 0;
+  const worth = known ? each.losses : each.probabilities;
   const marks = new Map();
   for (const { name, clicks } of actions) {
     if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
-    const value = worth[name];
-    const text = known ? signed(value) : percent(value);
-    const tone = high > low ? (value - low) / (high - low) : known ? (1 + value) / 2 : 1;
-    for (const spot of clicks.filter((each) => !path.includes(each))) {
+    const rank = known ? -worth[name] : worth[name];
+    const estimated = each.estimated.includes(name);
+    const text = known ? `${estimated ? "≈" : ""}${signed(-worth[name])}` : percent(worth[name]);
+    const kind = `${(known && each.grades[name]) || "good"}${known && !estimated ? " proved" : ""}`;
+    const said = known ? `${estimated ? "estimated " : ""}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
+    for (const spot of clicks.filter((part) => !path.includes(part))) {
       const before = marks.get(spot);
-      if (before && before.value >= value) before.best ||= each.best.includes(name);
-      else marks.set(spot, { value, text, tone, best: each.best.includes(name) || Boolean(before?.best), said: `${known ? "value" : "probability"} ${text}` });
+      if (before && before.rank >= rank) before.best ||= each.best.includes(name);
+      else marks.set(spot, { rank, text, kind, best: each.best.includes(name) || Boolean(before?.best), said });
     }
   }
   return marks;

@@ -12,6 +12,29 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Milliseconds after which work shows that it is under way, and what is thrown where somebody has left it.
+const PATIENCE = 300;
+const LEFT = "It was left.";
+
+/** The answer to a GET that may take long: after a moment `place` shows `words` and how to leave it. Null if it was left. */
+export async function patiently(path, place, words) {
+  const left = new AbortController();
+  const waiting = setTimeout(() => {
+    place.hidden = false;
+    place.replaceChildren(el("span", { class: "working" }), ` ${words} `, el("button", { type: "button", onclick: () => left.abort() }, "Leave it"));
+  }, PATIENCE);
+  try {
+    return await ask(path, undefined, left.signal);
+  } catch (error) {
+    if (!left.signal.aborted) throw error;
+    return null;
+  } finally {
+    clearTimeout(waiting);
+    place.hidden = true;
+    place.replaceChildren();
+  }
+}
+
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -20,15 +43,17 @@ export class Refusal extends Error {
 }
 
 /** The JSON answer to a GET, or with a body to a POST. Throws Refusal with the server's reason. */
-export async function ask(path, body) {
+export async function ask(path, body, signal) {
   let answer;
   try {
-    answer = await fetch(path, body === undefined ? {} : {
+    answer = await fetch(path, body === undefined ? { signal } : {
+      signal,
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
   } catch {
+    if (signal?.aborted) throw new Refusal(0, LEFT);
     throw new Refusal(0, "The server does not answer. It may have been stopped.");
   }
   const found = await answer.json().catch(() => ({}));

@@ -1,0 +1,51 @@
+"""Thoughts and reviews: one judge, which never compares a proved value with an estimate."""
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs.core import jit
+from ttt_envs.core.live import LiveGame
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.thoughts import GRADES, ORACLE, grade_of, review, think
+
+SIMULATIONS = 300
+
+
+def view_after(game_id: str, *actions: str) -> View:
+    """What the player to move is given after these actions."""
+    live = LiveGame.begin(ttt_envs.load(game_id), 0)
+    for action in actions:
+        live.choose(live.asked()[0], live.game.parse_action(action))
+    return live.view(live.asked()[0])
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
+@pytest.mark.parametrize(
+    ("actions", "partly"), [(("4/4", "4/8", "8/4"), False), (("4/4", "4/8"), True), (("4/0", "0/0"), False)]
+)
+def test_what_is_shown_for_an_action_is_what_the_review_says(actions: tuple[str, ...], partly: bool) -> None:
+    view = view_after("super_tic_tac_toe", *actions)
+    found = think(view, simulations=SIMULATIONS)
+    legal = np.flatnonzero(view.masks[0]).tolist()
+    judged = {each.played: each for each in review([(0, view, a) for a in legal], simulations=SIMULATIONS)}
+    assert {a: each.regret for a, each in judged.items() if each.regret is not None} == found.losses
+    assert [each.source == ORACLE for each in judged.values()] == [a not in found.estimated for a in legal]
+    if partly:  # some values are proved, and others are estimates
+        proved = [a for a in legal if a not in found.estimated]
+        assert proved
+        assert found.estimated
+        assert found.value == 1
+        assert all(found.losses[a] == 1 - found.values[a] for a in proved)
+        # Against the proved win these would have lost about 1.
+        gaps = [found.losses[a] - found.losses[b] for a in found.estimated for b in found.estimated]
+        values = [found.values[b] - found.values[a] for a in found.estimated for b in found.estimated]
+        assert gaps == pytest.approx(values, abs=1e-3)
+        assert min(found.losses[a] for a in found.estimated) < 0.5
+
+
+def test_grades_begin_at_their_limits() -> None:
+    assert grade_of(0) == grade_of(GRADES[0][1] - 1e-6) == ""
+    for name, least in GRADES:
+        assert grade_of(least) == name
+    assert grade_of(2) == "blunder"
