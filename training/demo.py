@@ -1,4 +1,4 @@
-"""Train an agent by self-play, rate it in a tournament, and film a game: about three minutes on two cores.
+"""Train an agent by self-play, show its distance to best play, rate it, and film a game: two minutes on two cores.
 
     python -m training.demo tic_tac_dice
 
@@ -9,7 +9,7 @@ continues with what was trained.
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -26,13 +26,20 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import game_seeds, play_games, tournament
-from ttt_envs.learning import checkpoint, ntuple, ppo, value_learning
+from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
+from ttt_envs.learning.probes import RegretRow
 from ttt_envs.learning.settings import Result
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
 
 FILM = "game.gif"
-DEFAULT_GAME = next(iter(ttt_envs.GAMES))
+
+#: Options of games whose short form says more in a minute.
+OPTIONS: dict[str, tuple[str, ...]] = {"tic_tac_dice": ("rounds=single",)}
+
+#: Games for a measurement of regret, and measurements on the way through training.
+REGRET_GAMES, POINTS = 200, 12
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,13 @@ def method_for(game: Game) -> Method:
     if game.patterns is not None:
         return Method(ntuple.NAME, ntuple.Config, ntuple.train, 12_000_000, "alphabeta:{folder},depth=5")
     values = partial(Method, value_learning.NAME, value_learning.Config, value_learning.train)
-    measuring = {"eval_every": 10**9, "eval_games": 100}
+    measuring: dict[str, Any] = {"eval_every": 10**9, "eval_games": 100}
     if game.simultaneous and game.num_players == 2 and not game.hidden_information:
         return values(200_000, "lookahead:{folder}", measuring)
     if len(game.teams) == 2 and not game.simultaneous and (game.stochastic or game.hidden_information):
-        return values(500_000, "lookahead:{folder}", measuring)
+        if game.hidden_information:
+            return values(500_000, "lookahead:{folder}", measuring)
+        return values(500_000, "lookahead:{folder}", {**measuring, "optimizer": "muon", "updates": 2})
     return Method(ppo.NAME, ppo.Config, ppo.train, 2_000_000, "network:{folder}")
 
 
@@ -73,10 +82,11 @@ def method_for(game: Game) -> Method:
 class Config:
     """Settings of the demo."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")] = DEFAULT_GAME
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")] = "tic_tac_dice"
     """Id of the game; `ttt games` lists them."""
-    option: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=VALUE ...]")] = ()
-    """Options of the game, such as size=3; `ttt describe GAME` lists them."""
+    option: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[NAME=VALUE ...]")] = None
+    """Options of the game, such as size=3; `ttt describe GAME` lists them. By default a single round, where a match has
+    rounds that are best played each by itself."""
     steps: int | None = None
     """Steps to train on, in the learner's unit; by default what takes a minute or two."""
     games: int = 100
@@ -92,13 +102,46 @@ class Config:
 
 def demo(config: Config) -> Path:
     """Train, rate, film; returns the folder with the results. Raises KeyboardInterrupt if it is interrupted."""
-    options = parse_options(config.game, config.option)
-    folder, resume = folder_for(config, options)
+    if config.option is None:
+        config = replace(config, option=OPTIONS.get(config.game, ()))
+    options = parse_options(config.game, config.option or ())
+    known = given_away(ttt_envs.load(config.game, **options), config.seed)
+    folder, resume = folder_for(config, options, known)
     with locked_folder(folder):
-        return _demo(config, options, folder, resume)
+        return _demo(config, options, known, folder, resume)
 
 
-def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -> Path:
+def given_away(game: Game, seed: int) -> dict[str, float]:
+    """The regret a game of random and greedy; empty where the oracle does not know enough of their decisions."""
+    found = {}
+    for name in ("random", "greedy"):
+        try:
+            measured = measure_regret(game, agents.load(name), games=REGRET_GAMES, seed=seed)
+        except ValueError:
+            return {}
+        if not measured.enough:
+            return {}
+        found[name] = measured.per_game
+    return found
+
+
+def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mapping[str, float]) -> None:
+    """The regret over training as PNG, with what others give away as lines, and best play at 0."""
+
+    def draw(axes: Any) -> None:
+        means = np.array([row.per_game for row in rows])
+        widths = np.array([row.per_game_half_width for row in rows])
+        curves.line(axes, [row.steps for row in rows], means, widths, "the agent, with 95 % interval")
+        for colour, (name, value) in zip(("tab:red", "tab:orange"), known.items(), strict=False):
+            axes.axhline(value, color=colour, linestyle="--", label=f"{name}: {value:.3f}")
+        axes.axhline(0, color="tab:green", linewidth=2, label="best play: 0")
+        axes.set_ylim(-0.01, 1.05 * max([*known.values(), *means]))
+        axes.legend(loc="upper right")
+
+    curves.write_picture(path, f"{game.title}: what the agent gives away", "positions", "regret a game (reward)", draw)
+
+
+def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], folder: Path, resume: bool) -> Path:
     """Train, rate, film, in a folder that is locked."""
     console = Console()
     started = time.perf_counter()
@@ -109,10 +152,16 @@ def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -
     training = folder / "training"
     method = method_for(game)
     console.print(f"The learner is {method.name}.", highlight=False)
-    trained = method.train(training_config(config, options, training, resume))
+    if known:
+        others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
+        console.print(f"Regret is what it gives away a game: {others}, best play 0.", highlight=False)
+    trained = method.train(training_config(config, options, known, training, resume=resume))
     if not trained.finished:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
-    write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
+    if known:
+        draw_regret(folder / "curve.png", game, trained.rows["regret"], known)
+    else:
+        write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
 
     console.rule("2/3  Tournament")
     ours = method.agent.format(folder=training)
@@ -146,6 +195,10 @@ def _demo(config: Config, options: dict[str, Any], folder: Path, resume: bool) -
         f"  a game           {folder / FILM}",
         f"  play against it  {play_command(config, game, ours)}",
     ]
+    if known:
+        own = measure_regret(game, agents.load(ours), games=REGRET_GAMES, seed=config.seed)
+        others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
+        lines += ["", f"It gives away {own.per_game:.3f} a game to best play; {others}, best play 0."]
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
     return folder
 
@@ -163,21 +216,25 @@ def default_rivals(game: Game) -> list[str]:
     return found
 
 
-def training_config(config: Config, options: dict[str, object], folder: Path, resume: bool) -> Any:
-    """The settings of the training."""
+def training_config(
+    config: Config, options: dict[str, object], known: Mapping[str, float], folder: Path, *, resume: bool
+) -> Any:
+    """The settings of the training; its regret is measured where that of others is `known`."""
     method = method_for(ttt_envs.load(config.game, **options))
+    steps = config.steps or method.steps
+    measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}
     return method.config(
         game=config.game,
         options=options,
-        steps=config.steps or method.steps,
+        steps=steps,
         seed=config.seed,
         out=folder,
         resume=resume,
-        **method.settings,
+        **{**method.settings, **(measuring if known else {})},
     )
 
 
-def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
+def folder_for(config: Config, options: dict[str, object], known: Mapping[str, float]) -> tuple[Path, bool]:
     """The first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
 
     A folder that another process is writing is left out. Returns also whether to resume. The film is made last: a demo
@@ -191,7 +248,7 @@ def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
             return folder, False
         if not (folder / FILM).exists():
             try:
-                settings = training_config(config, options, folder / "training", resume=True)
+                settings = training_config(config, options, known, folder / "training", resume=True)
                 checkpoint.Run(settings, method_for(ttt_envs.load(config.game, **options)).name)
             except (ValueError, OSError):
                 continue
@@ -202,7 +259,7 @@ def folder_for(config: Config, options: dict[str, object]) -> tuple[Path, bool]:
 def play_command(config: Config, game: Game, ours: str) -> str:
     """The command to play against the trained agent."""
     words = [shell.python(), "-m", "ttt_envs", "play", config.game]
-    rest = {"option": config.option, "agents": ["human", *[ours] * (game.num_players - 1)]}
+    rest = {"option": config.option or (), "agents": ["human", *[ours] * (game.num_players - 1)]}
     return command_line(words, rest, {"option": ()})
 
 

@@ -1,5 +1,6 @@
 """The demo: every game, and what happens to results that are there already."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     folder = demo.demo(config)
     assert folder == config.out
     printed = capsys.readouterr().out
+    assert re.search(
+        r"It gives away 0\.\d{3} a game to best play; random 0\.\d{3}, greedy 0\.\d{3}, best play 0\.", printed
+    )
     for name in ("curve.png", "tournament/report.md", "game.gif"):
         assert (folder / name).is_file()
         assert str(folder / name) in printed
@@ -48,20 +52,24 @@ def test_an_interrupted_demo_continues_and_a_finished_one_stays(
         with pytest.raises(KeyboardInterrupt):
             demo.demo(config)
     trained = policy.stat().st_mtime_ns
+    known = demo.given_away(ttt_envs.load("tic_tac_dice", rounds="single"), config.seed)
+    assert 0 < known["greedy"] < known["random"]
     numbered = tmp_path / "demo-2", False
-    assert demo.folder_for(replace(config, seed=1), {"rounds": "single"}) == numbered, "another demo is not this one"
-    assert demo.folder_for(config, {}) == numbered
+    assert demo.folder_for(replace(config, seed=1), {"rounds": "single"}, known) == numbered, (
+        "another demo is not this one"
+    )
+    assert demo.folder_for(config, {}, known) == numbered
     assert demo.demo(config) == config.out
     assert policy.stat().st_mtime_ns == trained
     # Done: asked again, it leaves the results alone.
-    assert demo.folder_for(config, {"rounds": "single"}) == numbered
+    assert demo.folder_for(config, {"rounds": "single"}, known) == numbered
 
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_every_game_has_a_learner_and_an_agent_that_plays_what_it_makes(game_id: str, tmp_path: Path) -> None:
     game = ttt_envs.load(game_id)
     method = demo.method_for(game)
-    config = demo.training_config(demo.Config(game_id, seed=3), {}, tmp_path / "x", False)
+    config = demo.training_config(demo.Config(game_id, seed=3), {}, {}, tmp_path / "x", resume=False)
     config.check()
     assert (config.game, config.seed, config.steps) == (game_id, 3, method.steps)
     with pytest.raises(FileNotFoundError, match="no network file"):
@@ -75,3 +83,8 @@ def test_every_game_has_rivals_that_can_play_it(game_id: str) -> None:
     assert {"random", "greedy"} < set(rivals)
     for name in rivals:
         agents.load(name).check(game)
+
+
+def test_regret_is_shown_where_best_play_is_known() -> None:
+    assert demo.given_away(ttt_envs.load("super_tic_tac_toe"), 0) == {}, "it knows too few of these positions"
+    assert demo.given_away(ttt_envs.load("tic_tac_match"), 0) == {}, "its hands are hidden"
