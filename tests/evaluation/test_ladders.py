@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from importlib import import_module
-from types import SimpleNamespace
 
 import pytest
 import toy_coin
@@ -120,30 +119,25 @@ def test_objects_are_not_sent_to_processes():
 class Sent:
     """Stands for the process of a placement."""
 
-    def __init__(self, placing):
-        self.connection = SimpleNamespace()
-        self.placing, self.interrupted = placing, False
+    def __init__(self, serve, placing):
+        self.placing, self.process = placing, None
 
-    def interrupt(self):
-        self.interrupted = True
-
-    def answer(self):
-        if self.placing.game_id == "three":
-            return "its process ended: killed by SIGKILL"
-        return self.placing.place()
-
-    def end(self, seconds=0.0):
-        pass
+    def read(self):
+        return None if self.placing.game_id == "three" else self.placing.place()
 
 
 def test_a_process_that_is_killed_loses_its_game_alone(toys, monkeypatch, capsys):
-    monkeypatch.setattr(ladders, "_Process", Sent)
-    monkeypatch.setattr(ladders.connection, "wait", lambda connections: connections[:1])
+    ended = []
+    monkeypatch.setattr(ladders, "Worker", Sent)
+    monkeypatch.setattr(ladders, "with_news", lambda team: team[:1])
+    monkeypatch.setattr(ladders, "end", ended.extend)
+    monkeypatch.setattr(ladders, "ending_of", lambda process: "killed by SIGKILL")
     words = ["ladders", "--agent", "greedy:samples=2", "--games", "8", "--workers", "2", "--out", "x"]
     assert cli.main(words) == 2
     printed = capsys.readouterr().out
     assert "three is lost: its process ended: killed by SIGKILL" in printed
     assert "toy_coin" in printed
+    assert len(ended) == 2
 
 
 @pytest.mark.slow
@@ -163,7 +157,7 @@ def test_processes_change_no_result(tmp_path, monkeypatch):
 @pytest.mark.parametrize("everybody", [False, True], ids=["first", "terminal"])
 def test_ctrl_c_keeps_what_processes_have(everybody, tmp_path):
     """Sent to the first process alone, or to all as a terminal does."""
-    words = "ladder", "all", "--agent", "greedy", "--target", "1", "--games", "1000000", "--workers", "2"
+    words = "ladders", "--agent", "greedy", "--target", "1", "--games", "1000000", "--workers", "2"
     process = started(*words, "--out", str(tmp_path / "x"))
     latest = time.monotonic() + 100
     while len(list((tmp_path / "x").glob("*/.lock"))) < 2:

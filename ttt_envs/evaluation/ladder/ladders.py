@@ -11,10 +11,9 @@ each; they change no result.
 """
 
 import _thread
-import multiprocessing
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
 from multiprocessing import connection
@@ -31,7 +30,7 @@ from ttt_envs.evaluation.ladder.placement import ladder
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Table
-from ttt_envs.evaluation.tournament.processes import ending_of, interrupts_held
+from ttt_envs.evaluation.tournament.processes import Worker, end, ending_of, with_news
 from ttt_envs.evaluation.tournament.workers import Failed
 from ttt_envs.registry import GAMES
 from ttt_envs.registry import load as load_game
@@ -39,9 +38,6 @@ from ttt_envs.storage.files import new_folder
 
 #: Folder of the page with all places, beside the folders of the games.
 BOARD = "leaderboard"
-
-# Seconds that a process is given to end by itself.
-_GRACE = 5.0
 
 
 @dataclass(frozen=True)
@@ -230,86 +226,45 @@ def _in_turn(placings: Sequence[_Placing], found: Ladders) -> None:
 
 def _side_by_side(placings: Sequence[_Placing], workers: int, found: Ladders, work: Work) -> None:
     """Make placements in processes; an interrupt ends those under way, which report on what they have."""
-    waiting, interrupted = list(placings), False
-    with _team() as team:
+    waiting, team, interrupted = list(placings), list[Worker](), False
+    try:
         while waiting or team:
             try:
                 while waiting and len(team) < workers:
-                    placing = waiting.pop(0)
-                    team[_Process(placing)] = placing.game_id
-                work.tell(len(found.places), ", ".join(team.values()))
-                ready = connection.wait([each.connection for each in team])
+                    worker = Worker(_serve, waiting[0])
+                    worker.ready, worker.work = True, waiting.pop(0)
+                    team.append(worker)
+                work.tell(len(found.places), ", ".join(worker.work.game_id for worker in team))
+                ready = with_news(team)
             except KeyboardInterrupt:
                 if interrupted:  # once more: do not wait for them
                     raise
                 interrupted = True
                 waiting.clear()
-                for each in team:
-                    each.interrupt()
+                for worker in team:
+                    worker.send(None)
                 continue
-            for each in [each for each in team if each.connection in ready]:
-                game_id, answer = team.pop(each), each.answer()
+            for worker in ready:
+                game_id, answer = worker.work.game_id, worker.read()
                 if isinstance(answer, Failed):
                     raise answer.error()
                 if isinstance(answer, Place):
                     found.places[game_id] = answer
                 elif not interrupted:
-                    found.lost[game_id] = answer
+                    found.lost[game_id] = answer or f"its process ended: {ending_of(worker.process)}"
+                team.remove(worker)
+                worker.work = None
+                end([worker])
+    finally:
+        end(team)
     if interrupted:
         raise KeyboardInterrupt
 
 
-# --- processes ---
-
-
-class _Process:
-    """A process that makes one placement, as the one that started it sees it."""
-
-    def __init__(self, placing: _Placing) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(placing, theirs), daemon=True)
-        with interrupts_held():
-            self.process.start()
-        theirs.close()
-
-    def interrupt(self) -> None:
-        """Have it report on what it has."""
-        with suppress(OSError):
-            self.connection.send(None)
-
-    def answer(self) -> Place | Failed | str:
-        """The message that it has sent; the way it ended if it has sent none."""
-        try:
-            found: Place | Failed | str = self.connection.recv()
-        except (EOFError, OSError):
-            found = f"its process ended: {ending_of(self.process)}"
-        self.end()
-        return found
-
-    def end(self, seconds: float = _GRACE) -> None:
-        """Wait for its end, or bring it about."""
-        self.process.join(seconds)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-        self.connection.close()
-
-
-@contextmanager
-def _team() -> Iterator[dict[_Process, str]]:
-    """A context with room for processes, all of which have ended after it."""
-    team: dict[_Process, str] = {}
-    try:
-        yield team
-    finally:
-        for each in team:
-            each.end(0.0)
-
-
 def _serve(placing: _Placing, theirs: connection.Connection) -> None:
     """Make a placement and send it, in a process of its own."""
-    threading.Thread(target=_heed, args=(theirs,), daemon=True).start()
+    finished = threading.Event()
+    threading.Thread(target=_heed, args=(theirs, finished), daemon=True).start()
     answer: Place | Failed | str
     try:
         answer = placing.place()
@@ -317,12 +272,14 @@ def _serve(placing: _Placing, theirs: connection.Connection) -> None:
         answer = "interrupted before a game was finished"
     except Exception as error:
         answer = Failed.of(error)
+    finished.set()
     with suppress(OSError):
         theirs.send(answer)
 
 
-def _heed(theirs: connection.Connection) -> None:
+def _heed(theirs: connection.Connection, finished: threading.Event) -> None:
     """Interrupt the placement when the process that began it says so, or has ended."""
     with suppress(EOFError, OSError):
         theirs.recv()
-    _thread.interrupt_main()
+    if not finished.is_set():
+        _thread.interrupt_main()

@@ -2,7 +2,8 @@
 
 Each has a pipe of its own, so that a process that is killed while it writes damages nobody else's results, and it is
 known what it was playing. (A `concurrent.futures.ProcessPoolExecutor` breaks as a whole when one of its processes is
-killed, and a `multiprocessing.Pool` waits for ever for what that process had.)
+killed, and a `multiprocessing.Pool` waits for ever for what that process had.) `evaluation.ladders` has workers of the
+same kind, each for one game.
 """
 
 import multiprocessing
@@ -11,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
@@ -36,20 +37,20 @@ class Processes:
 
     def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
         """As `Engine.run`. The processes have ended when it ends, however it ends."""
-        team: list[_Worker] = []
+        team: list[Worker] = []
         stillborn = 0
         try:
             for number in range(min(self.workers, agenda.left)):
-                team.append(_Worker(number, self.recipe))
+                team.append(Worker(_serve, self.recipe, number))
             while True:
                 for worker in team:
-                    if worker.ready and worker.unit is None and (unit := agenda.take()) is not None:
-                        worker.give(unit)
-                if not agenda.left and not any(worker.unit for worker in team):
+                    if worker.ready and worker.work is None and (given := agenda.take()) is not None:
+                        worker.give(given)
+                if not agenda.left and not any(worker.work for worker in team):
                     return
-                for worker in _with_news(team):
+                for worker in with_news(team):
                     message = worker.read()
-                    unit = worker.unit
+                    unit: Unit | None = worker.work
                     if message is None:
                         team.remove(worker)
                         if unit is not None:
@@ -59,7 +60,7 @@ class Processes:
                         if stillborn == STILLBORN:
                             raise no_workers(ending_of(worker.process))
                         if agenda.left:
-                            team.append(_Worker(worker.number, self.recipe))
+                            team.append(Worker(_serve, self.recipe, worker.number))
                     elif isinstance(message, Failed):
                         raise message.error()
                     elif message == _READY:
@@ -69,38 +70,43 @@ class Processes:
                         tally.at(worker.number, unit, message)
                     elif unit is not None:
                         games, seconds = message
-                        worker.unit = None
+                        worker.work = None
                         agenda.finished(unit, seconds)
                         tally.finished(worker.number, unit)
                         yield Part(unit, games)
         finally:
-            _end(team)
+            end(team)
 
 
-class _Worker:
+class Worker:
     """A process, as the one that started it sees it.
 
     Attributes:
         number: its number in the team.
-        ready: whether it has said that it can play.
-        unit: what it plays now.
+        ready: whether it can be given work.
+        work: what it does now.
     """
 
-    def __init__(self, number: int, recipe: Recipe) -> None:
+    def __init__(self, serve: Callable[[Any, connection.Connection], None], given: Any, number: int = 0) -> None:
+        """`serve`: what it does, with what is `given` and its end of the pipe."""
         self.number, self.ready = number, False
-        self.unit: Unit | None = None
+        self.work: Any = None
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(recipe, theirs), daemon=True)
+        self.process = context.Process(target=serve, args=(given, theirs), daemon=True)
         with interrupts_held():
             self.process.start()
         theirs.close()  # now only the process holds it, and its end is the end of the file
 
-    def give(self, unit: Unit) -> None:
-        """Have a unit played. If the process has died meanwhile, `read` will say so."""
-        self.unit = unit
+    def give(self, work: Any) -> None:
+        """Have something done. If the process has died meanwhile, `read` will say so."""
+        self.work = work
+        self.send(work)
+
+    def send(self, message: Any) -> None:
+        """Send something, unless the process has ended."""
         with suppress(OSError):
-            self.connection.send(unit)
+            self.connection.send(message)
 
     def read(self) -> Any:
         """The next message; None if the process has ended."""
@@ -121,20 +127,19 @@ def ending_of(process: BaseProcess) -> str:
     return f"exit status {status}"
 
 
-def _with_news(team: Sequence[_Worker]) -> list[_Worker]:
+def with_news(team: Iterable[Worker]) -> list[Worker]:
     """The workers that have sent something or have ended; waits for one."""
-    places: dict[Any, _Worker] = {}
+    places: dict[Any, Worker] = {}
     for worker in team:
         places[worker.connection] = places[worker.process.sentinel] = worker
     return list(dict.fromkeys(places[each] for each in connection.wait(list(places))))
 
 
-def _end(team: Sequence[_Worker]) -> None:
+def end(team: Collection[Worker]) -> None:
     """End the processes: those at work at once, by SIGTERM and then by SIGKILL."""
     for worker in team:
-        if worker.ready and worker.unit is None:
-            with suppress(OSError):
-                worker.connection.send(None)
+        if worker.ready and worker.work is None:
+            worker.send(None)
         else:
             worker.process.terminate()
     latest = time.monotonic() + _GRACE
