@@ -211,8 +211,8 @@ def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     first, second = (best_response(tree, player, plans[1 - player])[0] for player in (0, 1))
     expected = float(payoffs(tree.players[0], plans[1]) @ plans[0])
-    # Adding 0 turns -0 into 0.
-    return Exploitability((first + second) / 2 + 0.0, first + second + 0.0, (first, second), expected)
+    nash_conv = max(first + second, 0.0)  # rounding may leave a little less
+    return Exploitability(nash_conv / 2, nash_conv, (first, second), expected)
 
 
 def _spread(mine: Decisions, values: np.ndarray) -> np.ndarray:
