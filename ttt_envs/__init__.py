@@ -13,7 +13,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ttt_envs.core.version import __version__ as __version__
-from ttt_envs.registry import GAMES, check_arguments, load, register, register_built_in, resolve
+from ttt_envs.registry import GAMES, check_arguments, load, options_of, register, register_built_in, resolve
 from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:
@@ -62,6 +62,16 @@ def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]
     if isinstance(game, str):
         check_arguments(maker.__name__, game, options, arguments)
     return resolve(game, options)
+
+
+def _plies(game: "str | Game", max_plies: int | None) -> int | None:
+    """`max_plies` of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
+    if max_plies is not None and isinstance(game, str) and any(p.name == "max_plies" for p in options_of(game)):
+        raise ValueError(
+            f"{game} has a rule max_plies, too: give the maker load({game!r}, max_plies={max_plies}) for the rule, or "
+            f"load({game!r}) and max_plies={max_plies} to cut games off"
+        )
+    return max_plies
 
 
 def _load_opponent(given: Any, game: "Game") -> "Actor":
@@ -115,7 +125,7 @@ def make_aec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=max_plies,
+        max_plies=_plies(game, max_plies),
     )
 
 
@@ -138,7 +148,7 @@ def make_parallel(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=max_plies,
+        max_plies=_plies(game, max_plies),
     )
 
 
@@ -189,7 +199,7 @@ def make_single(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=max_plies,
+        max_plies=_plies(game, max_plies),
     )
 
 
@@ -242,7 +252,7 @@ def make_vec(
         mask=mask,
         threads=threads,
         autoreset_mode=autoreset_mode,
-        max_plies=max_plies,
+        max_plies=_plies(game, max_plies),
     )
 
 
@@ -280,7 +290,7 @@ def make_sb3(
         illegal=illegal,
         threads=threads,
         render_mode=render_mode,
-        max_plies=max_plies,
+        max_plies=_plies(game, max_plies),
     )
 
 
@@ -320,7 +330,13 @@ def make_text(
         raise ValueError("a partner plays beside an opponent: without one all players are asked")
     others = None if opponent is None else _opponents(made, opponent, partner)
     return TextGame(
-        made, opponent=others, seat=seat, retries=retries, invalid=invalid, rules=rules, max_plies=max_plies
+        made,
+        opponent=others,
+        seat=seat,
+        retries=retries,
+        invalid=invalid,
+        rules=rules,
+        max_plies=_plies(game, max_plies),
     )
 
 

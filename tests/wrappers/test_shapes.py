@@ -193,6 +193,17 @@ def test_wrong_numbers_of_plies_are_refused(make):
             getattr(ttt_envs, make)(SUPER, *many, max_plies=wrong)
 
 
+def test_a_rule_of_the_same_name_is_asked_back_about():
+    """It could be meant: a draw after so many plies is another thing than a game that is cut off."""
+    name = "martian_tic_tac_toe"
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single, ttt_envs.make_text):
+        with pytest.raises(ValueError, match="has a rule max_plies, too: give the maker load"):
+            make(name, max_plies=200)
+    assert ttt_envs.make_aec(ttt_envs.load(name, max_plies=200)).max_plies is None
+    cut = ttt_envs.make_aec(ttt_envs.load(name), max_plies=5)
+    assert (cut.max_plies, cut.game.options["max_plies"]) == (5, ttt_envs.load(name).options["max_plies"])
+
+
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_learner_s_game_of_so_many_plies_is_truncated(seat):
     """The fifth ply is the first player's."""

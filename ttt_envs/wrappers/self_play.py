@@ -279,10 +279,10 @@ class SeatGames:
 
     def _over(self, rows: np.ndarray | None = None) -> np.ndarray:
         """bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
-        states = self.batch.states if rows is None else self.batch.states[rows]
-        if self.max_plies is None:
-            return np.array(states["done"])
-        return np.asarray(states["done"] | (states["ply"] >= self.max_plies))
+        rows = self._rows if rows is None else rows
+        states = self.batch.states
+        done = states["done"][rows]  # not of states[rows], which would copy the records
+        return done if self.max_plies is None else np.asarray(done | (states["ply"][rows] >= self.max_plies))
 
     def _over_words(self, over: np.ndarray) -> str:
         if self.n == 1:
@@ -323,7 +323,8 @@ class SeatGames:
         self.lengths[0] += 1
         self.rewards = states["rewards"][:, seat].copy()
         self.done = self._over()
-        self.truncated = self.done & ~states["done"]
+        if self.max_plies is not None:
+            self.truncated = self.done & ~states["done"]
 
     def _acting_one(self) -> list[int]:
         """The players who have a choice to make in the only game, which is not over."""

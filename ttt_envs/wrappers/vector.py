@@ -107,8 +107,13 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         for k, i in enumerate(np.flatnonzero(done).tolist() if same_step else []):
             nothing = np.zeros(self.game.num_actions, np.int8)
             final = self._encode.shown(self._games.final_observations[k], nothing)
-            last = {"seat": int(self._games.final_seats[k]), "opponent": self._games.final_opponents[k]}
-            infos = self._add_info(infos, {"final_obs": final, "final_info": last}, i)
+            infos = self._add_info(infos, {"final_obs": final}, i)
+        if same_step and done.any():
+            # As `_add_info` would game by game.
+            seats, names = np.zeros(self.num_envs, np.int64), np.full(self.num_envs, None, object)
+            seats[done], names[done] = self._games.final_seats, self._games.final_opponents
+            last = {"seat": seats, "_seat": done.copy(), "opponent": names, "_opponent": done.copy()}
+            infos |= {"final_info": last, "_final_info": done.copy()}
         for i, played, _ in offences:
             infos = self._add_info(infos, {"illegal_action": played}, i)
         return observations, self._games.rewards.copy(), done & ~truncated, truncated.copy(), infos
