@@ -27,7 +27,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
 from tools.arena import bench_arena
-from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_wrappers
+from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_cursor, bench_wrappers
 from tools.timings import Timing, alternate, rate, skipped
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
@@ -55,6 +55,7 @@ LEGEND = "\n".join(
         f"make_single, make_vec, make_sb3, {CARTPOLE}: random play, the opponents' moves inside each step",
         "Batch: many games, each step with observation, mask and a random action",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
+        "cursor: random playouts in Python by Game.start, and by OpenSpiel, processor time",
         "tree search: from the opening",
         "tournament, loop: every pair of agents, all seats, processor time; beside the agents: without their `act`",
         "learners: one process, own settings, without the time for saving and evaluation",
@@ -63,8 +64,8 @@ LEGEND = "\n".join(
     )
 )
 
-Section = Literal["aec", "wrappers", "batch", "search", "arena", "training", "start"]
-SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "search", "arena", "training", "start")
+Section = Literal["aec", "wrappers", "batch", "cursor", "search", "arena", "training", "start"]
+SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "cursor", "search", "arena", "training", "start")
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,7 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "aec": lambda game_id, config: bench_aec(game_id, config, GOALS["games"].get(game_id, {})),
     "wrappers": lambda game_id, config: bench_wrappers(game_id, config, GOALS["games"].get(game_id, {})),
     "batch": bench_batch,
+    "cursor": lambda game_id, config: bench_cursor(game_id, config, GOALS["games"].get(game_id, {})),
     "search": bench_search,
     "arena": lambda game_id, config: bench_arena(game_id, config, GOALS["games"].get(game_id, {})),
     "training": bench_training,

@@ -3,6 +3,7 @@
 All run in one thread, and times are those of the processor: waiting for others on the machine does not count.
 """
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -15,10 +16,13 @@ import pettingzoo
 import ttt_envs
 from tools.timings import Effort, Timing, alternate, rate, skipped
 from ttt_envs.agents import load
+from ttt_envs.core.cursor import State
 from ttt_envs.core.rng import choose_rows
+from ttt_envs.core.state import SIMULTANEOUS
 
 TICTACTOE = "tictactoe-v3"
 CARTPOLE = "CartPole-v1"
+NO_SPIEL = "pyspiel is not installed"
 
 #: Games side by side in the vector environments.
 MANY = 64
@@ -66,6 +70,60 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
     return moves / (time.process_time() - start)
 
 
+def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
+    """Random playouts from a position for so long, as a search in Python makes them; plies a second."""
+    draw, plies, start = random.Random(seed).random, 0, time.process_time()
+    while time.process_time() - start < seconds:
+        state = root.clone()
+        while not state.over:
+            legal = state.legal_actions()
+            state.apply(legal[int(draw() * len(legal))])
+            plies += 1
+    return plies / (time.process_time() - start)
+
+
+def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
+    """The same from a position of OpenSpiel."""
+    draw, plies, start = random.Random(seed).random, 0, time.process_time()
+    while time.process_time() - start < seconds:
+        state = root.clone()
+        while not state.is_terminal():
+            legal = state.legal_actions()
+            state.apply_action(legal[int(draw() * len(legal))])
+            plies += 1
+    return plies / (time.process_time() - start)
+
+
+def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
+    """Random playouts in Python, by `Game.start` and, where it has the game, by OpenSpiel."""
+    root = ttt_envs.load(game_id).start(seed=0)
+    if root.player == SIMULTANEOUS:
+        yield skipped(game_id, "cursor", "plies/s", "several players act at once")
+        return
+    players: dict[str, Callable[[float], float]] = {"cursor": lambda seconds: playouts_by_cursor(root, seconds)}
+    spiel, other = open_spiel(goals)
+    if other is not None:
+        theirs = other.new_initial_state()
+        players[spiel] = lambda seconds: playouts_by_open_spiel(theirs, seconds)
+    runs = alternate(players, effort)
+    yield rate(game_id, "cursor", runs["cursor"], "plies/s")
+    if other is not None:
+        yield rate(game_id, spiel, runs[spiel], "plies/s")
+        ratios = [a / b for a, b in zip(runs["cursor"], runs[spiel], strict=True)]
+        yield rate(game_id, f"cursor / {spiel}", ratios, "x", goals.get(f"cursor / {spiel}"))
+    elif spiel:
+        yield skipped(game_id, spiel, "plies/s", NO_SPIEL)
+
+
+def open_spiel(goals: Mapping[str, Any]) -> tuple[str, Any]:
+    """The game's name in OpenSpiel, "" if it has none there; and it, None where pyspiel is not installed."""
+    name = str(goals.get("open_spiel", ""))
+    try:
+        return name, import_module("pyspiel").load_game(name) if name else None
+    except ImportError:
+        return name, None
+
+
 def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
     """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
     peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
@@ -75,24 +133,17 @@ def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterato
         TICTACTOE: lambda seconds: play_aec(peer, seconds),
         f"{TICTACTOE} raw": lambda seconds: play_aec(peer.unwrapped, seconds),
     }
-    note = ""
-    spiel = goals.get("open_spiel")
-    if spiel:
-        try:
-            pyspiel = import_module("pyspiel")
-        except ImportError:
-            note = "pyspiel is not installed"
-        else:
-            other = pyspiel.load_game(spiel)
-            players[spiel] = lambda seconds: play_open_spiel(other, seconds)
+    spiel, other = open_spiel(goals)
+    if other is not None:
+        players[spiel] = lambda seconds: play_open_spiel(other, seconds)
     runs = alternate(players, effort)
     yield rate(game_id, "make_aec", runs["make_aec"], "moves/s", goals.get("aec"))
     for name in list(players)[1:]:
         yield rate(game_id, name, runs[name], "moves/s")
         ratios = [a / b for a, b in zip(runs["make_aec"], runs[name], strict=True)]
         yield rate(game_id, f"make_aec / {name}", ratios, "x", goals.get(f"aec / {name}"))
-    if note:
-        yield skipped(game_id, str(spiel), "moves/s", note)
+    if spiel and other is None:
+        yield skipped(game_id, spiel, "moves/s", NO_SPIEL)
 
 
 def play_single(env: Any, seconds: float, seed: int = 0) -> float:

@@ -22,7 +22,7 @@ def toy(monkeypatch):
 QUICK = benchmark.Config(seconds=0.02, repeats=2)
 
 
-@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "search"])
+@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "cursor", "search"])
 def test_benchmark_measures(part):
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=(SUPER,))))
     assert found
