@@ -28,13 +28,13 @@ import tyro
 from ttt_envs.cli.shell import run
 from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
-from ttt_envs.learning import checkpoint
 from ttt_envs.learning.logs import FILE as LOG
 from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.metrics import Metrics, read_metrics, title_of
 from ttt_envs.learning.seeds import folders_of
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import existing, write_whole
+from ttt_envs.storage.runs import CONFIG, read_config
 
 #: What the horizontal axis can be.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
@@ -95,10 +95,10 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
         folders = folders_of(path) or [path]
         by_game: dict[str, list[Path]] = {}
         for folder in folders:
-            settings = checkpoint.read_config(folder)["settings"]
+            settings = read_config(folder)["settings"]
             options = settings.get("options")
             if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
-                raise ValueError(f"{folder / checkpoint.CONFIG} is damaged: it names no game and options")
+                raise ValueError(f"{folder / CONFIG} is damaged: it names no game and options")
             if settings["game"] in GAMES:
                 options = game_of_file(settings["game"], options).chosen
             game = " ".join([settings["game"], *(f"{name}={as_text(value)}" for name, value in options.items())])

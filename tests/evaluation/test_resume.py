@@ -153,7 +153,7 @@ def test_failures_are_kept(tmp_path, played):
     [
         ({"seed": 1}, "x has other settings: seed is 0 there and 1 here"),
         ({"options": {"tosses": 2}}, r'option is {"players": "2", "tosses": "1"} there and {.*"2"} here'),
-        ({"strict": True, "games": 38}, "strict is false there and true here; games is 40 there and 38 here"),
+        ({"strict": True, "games": 38}, "games is 40 there and 38 here; strict is false there and true here"),
         ({"agents": ["random"]}, "at least 2 agents"),
         (
             {"agents": ["greedy", "random"]},

@@ -28,6 +28,7 @@ from ttt_envs.learning import checkpoint  # noqa: E402
 from ttt_envs.learning.curves import read_rows, write_rows  # noqa: E402
 from ttt_envs.learning.ppo import Config  # noqa: E402
 from ttt_envs.learning.probes import ScoreRow  # noqa: E402
+from ttt_envs.storage.runs import CONFIG  # noqa: E402
 from ttt_envs.storage.tensors import BadTensorFile, write_tensors  # noqa: E402
 
 
@@ -179,7 +180,7 @@ def test_checkpoints(tmp_path: Path, learned: bool) -> None:
 
 
 def test_configs(tmp_path: Path) -> None:
-    path = tmp_path / checkpoint.CONFIG
+    path = tmp_path / CONFIG
     checkpoint.Run(tiny(tmp_path), "ppo").write_config()
     whole = path.read_bytes()
     facts = json.loads(whole)

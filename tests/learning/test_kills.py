@@ -19,9 +19,10 @@ from ttt_envs.agents.networks import load_network
 from ttt_envs.evaluation.tournament.parts import read_parts
 from ttt_envs.evaluation.tournament.units import Contest, uncovered
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
-from ttt_envs.learning.checkpoint import CONFIG, RESUME, RESUME_FORMAT
+from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.curves import read_rows
 from ttt_envs.learning.probes import ScoreRow
+from ttt_envs.storage.runs import CONFIG
 from ttt_envs.storage.tensors import read_tensors
 
 ROOT = Path(__file__).resolve().parents[2]

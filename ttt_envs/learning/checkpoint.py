@@ -1,27 +1,25 @@
 """The files by which a run can be repeated and resumed: config.json and resume.safetensors."""
 
-import json
-import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
 
-from ttt_envs.agents import as_agent
+from ttt_envs.agents import as_agent, check_named
 from ttt_envs.core.options import as_text, command_line, within
 from ttt_envs.evaluation.ladder.ladder import plain_options
 from ttt_envs.registry import GAMES, game_of_file
-from ttt_envs.storage.files import locked_folder, write_whole
-from ttt_envs.storage.outside import brief, read_json, with_tuples
+from ttt_envs.storage.files import locked_folder
+from ttt_envs.storage.outside import brief, with_tuples
+from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-CONFIG, RESUME = "config.json", "resume.safetensors"
+RESUME = "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"
 
 #: Installed packages whose versions may change what is learned: module -> distribution.
@@ -78,18 +76,12 @@ class Run:
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
             found = read_config(self.folder)
-            self._before = found["seconds"]
+            self._before = seconds_of(found, self.folder)
             # An earlier version may not have had a setting yet: its default is what was done then.
             now, then = self.settings, {**_defaults(config), **found["settings"]}
             if then.get("game") == now["game"]:
                 then["options"] = plain_options(game_of_file(config.load(), then["options"]))
-            changed = [
-                f"{name} is {json.dumps(then.get(name))} there and {json.dumps(now.get(name))} here"
-                for name in {**now, **then}
-                if name not in config.MAY_CHANGE and now.get(name) != then.get(name)
-            ]
-            if changed:
-                raise ValueError(f"the run in {self.folder} has other settings: {'; '.join(changed)}")
+            check_same(f"the run in {self.folder}", then, now, config.MAY_CHANGE)
             if not (self.folder / needs).is_file():
                 raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
         elif (self.folder / needs).exists():
@@ -131,14 +123,8 @@ class Run:
 
     def write_config(self) -> None:
         """Bring config.json up to date."""
-        versions = {module: metadata.version(name) for module, name in _LIBRARIES.items() if module in sys.modules}
-        found = {
-            "command": self.command,
-            "settings": self.settings,
-            "versions": {"python": platform.python_version(), **versions},
-            "seconds": round(self.seconds, 1),
-        }
-        write_whole(self.folder / CONFIG, json.dumps(found, indent=2) + "\n")
+        used = {module: name for module, name in _LIBRARIES.items() if module in sys.modules}
+        write_config(self.folder, self.settings, used, command=self.command, seconds=round(self.seconds, 1))
 
 
 def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
@@ -162,13 +148,14 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another method: {error}") from None
     for name, texts in found.strangers().items():
-        for text in texts:
-            if text not in named:
-                flag = "the game" if name == "game" else f"all agents of --{name.replace('_', '-')}"
-                raise ValueError(
-                    f"{folder / CONFIG} names {brief(text)!r}, which may run programs or open files: if you want it "
-                    f"to be run, name {flag} beside --resume"
-                )
+        if name != "game":
+            how = f"name all agents of --{name.replace('_', '-')} beside --resume"
+            check_named(texts, str(folder / CONFIG), how, named)
+        elif not set(texts) <= set(named):
+            raise ValueError(
+                f"{folder / CONFIG} names {brief(texts[0])!r}, which may run programs or open files: if you want it "
+                "to be run, name the game beside --resume"
+            )
     return found
 
 
@@ -230,22 +217,13 @@ def restore(folder: Path, parts: Parts) -> int:
         raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The contents of config.json in a run folder; FileNotFoundError, or ValueError if damaged."""
-    path = folder / CONFIG
-    if not path.is_file():
-        raise FileNotFoundError(f"nothing to resume: no file {path}")
+def seconds_of(config: Mapping[str, Any], folder: Path) -> float:
+    """The wall time that a run's config says it took; ValueError if it says none."""
     try:
-        found = read_json(path.read_bytes())
+        within(0.0, 1e12, seconds=config.get("seconds"))
     except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
-        raise ValueError(f"{path} is damaged: it must have settings, names with values")
-    try:
-        within(0.0, 1e12, seconds=found.get("seconds"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-    return found
+        raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
+    return float(config["seconds"])
 
 
 def _defaults(config: Any) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         if not config.both_sides:
             model.env.set_opponents(opponents.pool())  # type: ignore[union-attr]
 
-    if config.resume:
+    if config.resume and start < config.steps:
         exchange()
     interrupts, numbers, rollout = Interrupts(), Numbers(), config.num_envs * config.rollout
     model.set_logger(Logger(None, [numbers]))

@@ -13,6 +13,7 @@ from ttt_envs.learning import checkpoint, curves
 from ttt_envs.learning.metrics import read_metrics, title_of
 from ttt_envs.learning.settings import AnySettings, Result
 from ttt_envs.storage.files import locked_folder
+from ttt_envs.storage.runs import CONFIG
 
 SUMMARY = "summary.csv"
 
@@ -54,7 +55,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
         raise ValueError(f"{config.out} holds a run of one seed: choose another folder with --out")
     results: list[Result] = []
     with locked_folder(config.out):
-        this = checkpoint.Run(config, method, needs=checkpoint.CONFIG)
+        this = checkpoint.Run(config, method, needs=CONFIG)
         this.write_config()
         for seed in range(config.seed, config.seed + config.seeds):
             folder = config.out / f"seed-{seed}"

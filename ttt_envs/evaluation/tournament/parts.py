@@ -6,13 +6,11 @@ each written whole or not at all. A tournament that goes on reads them all; at i
 
 import hashlib
 import json
-import platform
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +24,11 @@ from ttt_envs.evaluation.arena.seating import arrangements
 from ttt_envs.evaluation.reports.report import Settings
 from ttt_envs.evaluation.tournament.units import Part, Unit, without_repeats
 from ttt_envs.registry import GAMES, game_of_file, parse_options
-from ttt_envs.storage.files import locked_folder, new_folder, reason_of, write_whole
-from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.files import locked_folder, new_folder, reason_of
+from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-CONFIG, PARTS = "config.json", "parts"
+PARTS = "parts"
 FORM = "ttt-envs tournament part 2"
 
 #: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
@@ -126,10 +124,7 @@ class Store:
         if self.folder is None or not self._waiting:
             return
         if not self._configured:
-            versions = {"python": platform.python_version()}
-            versions |= {name: metadata.version(name) for name in ("numpy", "numba")}
-            config = {"settings": self.settings, "versions": versions}
-            write_whole(self.folder / CONFIG, json.dumps(config, indent=2) + "\n")
+            write_config(self.folder, self.settings, {"numpy": "numpy", "numba": "numba"})
             self._configured = True
         self._write(self._waiting)
         self._waiting = []
@@ -173,11 +168,8 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
 
     Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
     """
-    path = folder / CONFIG
-    if not path.is_file():
-        raise FileNotFoundError(f"no tournament to go on with: no file {path}")
+    settings: dict[str, Any] = read_config(folder, "no tournament to go on with")["settings"]
     try:
-        settings: dict[str, Any] = read_json(path.read_bytes())["settings"]
         agents, options = settings["agents"], settings["option"]
         texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
@@ -196,21 +188,16 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
             given = parse_options(known, [f"{name}={text}" for name, text in options.items()])
             settings["option"] = _texts(game_of_file(known, given))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged, or of no tournament: {error}") from None
+        raise ValueError(f"{folder / CONFIG} is damaged, or of no tournament: {error}") from None
     return settings
 
 
-def check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise ValueError, naming them, if settings differ that may not."""
-    wrong = [name for name in {**there, **here} if name not in MAY_CHANGE and there.get(name) != here.get(name)]
-    if here["games"] < there["games"]:
-        wrong.append("games")
-    if wrong:
-        both = [
-            f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here.get(name))} here" for name in wrong
-        ]
-        hint = "; further agents are given by --add" if "agents" in wrong else ""
-        raise ValueError(f"the tournament in {folder} has other settings: {'; '.join(both)}{hint}")
+def check_goes_on(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming them, if settings differ that may not, or if there are to be fewer games than before."""
+    fewer = here["games"] < there["games"]
+    may_change = [name for name in MAY_CHANGE if not (fewer and name == "games")]
+    hint = "; further agents are given by --add" if here["agents"] != there["agents"] else ""
+    check_same(f"the tournament in {folder}", there, here, may_change, hint)
 
 
 def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], seconds: float) -> None:

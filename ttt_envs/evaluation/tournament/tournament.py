@@ -35,7 +35,7 @@ from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import rate
 from ttt_envs.evaluation.reports.report import NotSaved, Settings
 from ttt_envs.evaluation.tournament.engines import engine_for
-from ttt_envs.evaluation.tournament.parts import Store, as_settings, check_same, results_folder
+from ttt_envs.evaluation.tournament.parts import Store, as_settings, check_goes_on, results_folder
 from ttt_envs.evaluation.tournament.report import Pairing, TournamentReport
 from ttt_envs.evaluation.tournament.units import Agenda, Contest, Part, uncovered
 from ttt_envs.evaluation.tournament.workers import Recipe, Tally, Unfinished
@@ -120,7 +120,7 @@ def tournament(
         settings["agents"] = names = lineup.names
         store = Store(folder, as_settings(game, settings), game)
         if before is not None:
-            check_same(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
+            check_goes_on(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
             store.read()
         chunk = 1 if lineup.live and chunk is None else chunk
         contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict, record=record)
