@@ -8,7 +8,7 @@ What each agent is stands in training/recipes.toml. Training runs go to RUNS/GAM
 already are continued, or taken as they are if they are finished; figures that were measured of the same weights before
 an interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With
 --measure nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone,
-only docs/results.md, the table in README.md and the cards' pages are written anew.
+only docs/results.md, the tables in README.md and training/README.md, and the cards' pages are written anew.
 """
 
 import hashlib
@@ -50,6 +50,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRAINED = ROOT / "agents" / "trained"
 RECIPES = Path(__file__).with_name("recipes.toml")
 RESULTS = ROOT / "docs" / "results.md"
+COMMANDS = Path(__file__).with_name("README.md")
 _BEGIN, _END = "<!-- results: made by python -m training.ship --render -->", "<!-- end of results -->"
 
 
@@ -386,16 +387,25 @@ def table(found: list[Card]) -> str:
     return "\n".join(lines)
 
 
+def commands() -> str:
+    """The table of training/README.md: the agents of recipes.toml, and the commands that train them."""
+    lines = ["| agent | trained by | played as |", "|:--|:--|:--|"]
+    for name, recipe in recipes().items():
+        agent = recipe["agent"].format(folder="RUN")
+        lines.append(f"| `trained:{name}` | `{recipe['train']} --seeds {recipe['seeds']}` | `{agent}` |")
+    return "\n".join(lines)
+
+
 def render() -> None:
-    """Write the cards' pages, docs/results.md and README's table."""
+    """Write the cards' pages, docs/results.md, and the tables of README.md and training/README.md."""
     found = cards()
     for card in found:
         write_whole(TRAINED / card.game / card.name / "README.md", page(card))
     write_whole(RESULTS, results(found))
-    readme = (ROOT / "README.md").read_text()
-    before, rest = readme.split(_BEGIN)
-    _, after = rest.split(_END)
-    write_whole(ROOT / "README.md", f"{before}{_BEGIN}\n{table(found)}\n{_END}{after}")
+    for path, text in ((ROOT / "README.md", table(found)), (COMMANDS, commands())):
+        before, rest = path.read_text().split(_BEGIN)
+        _, after = rest.split(_END)
+        write_whole(path, f"{before}{_BEGIN}\n{text}\n{_END}{after}")
 
 
 def main() -> None:

@@ -15,7 +15,11 @@ import ttt_envs
 from ttt_envs.core import jit
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / name / "README.md" for name in ("agents", "training")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the pages' code is run compiled, as users run it")
 

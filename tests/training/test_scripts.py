@@ -1,6 +1,7 @@
 """The one-file scripts: what they import, what they compute, and that they reach what the library reaches."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,12 +12,12 @@ import torch
 
 import ttt_envs
 from training import ppo_self_play, value_learning
-from ttt_envs.agents import load
+from ttt_envs.agents import AGENTS, load
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.networks import for_all_players
 from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.evaluation.regret import Measurement, measure
-from ttt_envs.learning import ppo
+from ttt_envs.learning import METHODS, ppo
 from ttt_envs.learning import value_learning as library
 
 SCRIPTS = [ppo_self_play, value_learning]
@@ -45,7 +46,9 @@ def test_a_script_is_one_short_file_on_environments_numpy_and_torch(script: Modu
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_same_seed_learns_the_same_and_it_is_something(script: ModuleType) -> None:
-    words = {"num_envs": 64, "batch": 256, "hidden": 64} | ({"warm_up": 1000} if script is value_learning else {})
+    words = {"num_envs": 64, "batch": 256, "hidden": 64}
+    if script is value_learning:
+        words |= {"warm_up": 1000, "average": 0.03, "learning_rate": 3e-3}
     one, again, other = (script.train(script.Args(**words, steps=2000, seed=seed)) for seed in (0, 0, 1))
     weights = [torch.cat([each.flatten() for each in net.parameters()]) for net in (one, again, other)]
     assert torch.equal(weights[0], weights[1])
@@ -128,3 +131,14 @@ def test_a_script_reaches_what_the_library_reaches(script: ModuleType, tmp_path:
     (low, high), (their_low, their_high) = mine.per_game_interval, theirs.per_game_interval
     assert low <= their_high, (mine, theirs)
     assert their_low <= high, (mine, theirs)
+
+
+def test_the_page_names_the_command_of_each_script_and_method() -> None:
+    folder = Path(ppo_self_play.__file__).parent
+    text = (folder / "README.md").read_text()
+    for path in folder.glob("[!_]*.py"):
+        assert f"python -m training.{path.stem} " in text
+    for method in METHODS:
+        assert f"`ttt train {method} GAME --out RUN` | `" in text
+    (untrained,) = re.findall("Nothing is trained of (.*):", text)
+    assert set(re.findall("`(.*?)`", untrained)) <= set(AGENTS) | {"ttt agents GAME"}
