@@ -11,6 +11,7 @@ from ttt_envs import agents
 from ttt_envs.learning import ppo
 from ttt_envs.learning.opponents import Opponents
 from ttt_envs.learning.ppo import train
+from ttt_envs.learning.settings import SelfPlay
 
 
 class Still(agents.Agent):
@@ -21,7 +22,8 @@ class Still(agents.Agent):
 
 
 def make(folder: Path, fixed=("random", "greedy"), **weights) -> Opponents:
-    return Opponents(ttt_envs.load(GAME), agents.load("mcts"), fixed, folder, Still, **weights)
+    config = SelfPlay(game=GAME, out=folder, opponents=fixed, **weights)
+    return Opponents(ttt_envs.load(GAME), config, agents.load("mcts"), Still)
 
 
 def test_self_past_and_fixed(tmp_path: Path) -> None:
@@ -30,15 +32,17 @@ def test_self_past_and_fixed(tmp_path: Path) -> None:
     assert [agent.name for agent in pool] == ["mcts", "random", "greedy"]
     assert weights == pytest.approx([0.5, 0.1, 0.1])
 
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
     for k in range(10):
-        (tmp_path / f"{k:03d}.safetensors").touch()
-    (tmp_path / ".010.safetensors.part").touch()  # left behind by a run that was killed
+        (folder / f"{k:03d}.safetensors").touch()
+    (folder / ".010.safetensors.part").touch()  # left behind by a run that was killed
     opponents = make(tmp_path, self_weight=0.5, past_weight=0.3, past=3)
     pool, weights = list(opponents.pool()), list(opponents.pool().values())
     assert [agent.name for agent in pool[1:4]] == ["000.safetensors", "004.safetensors", "009.safetensors"]
     assert weights == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     # The current self is one object throughout, a snapshot that stays is not read again.
-    (tmp_path / "010.safetensors").touch()
+    (folder / "010.safetensors").touch()
     later = list(opponents.pool())
     assert later[0] is pool[0]
     assert later[1] is pool[1]

@@ -35,7 +35,7 @@ from torch.nn import functional
 from ttt_envs.agents import Agent, View
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.network import NetworkAgent
-from ttt_envs.agents.networks import SNAPSHOTS, Network, NetworkInfo, save_network
+from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
@@ -187,16 +187,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     generator = np.random.default_rng([config.seed, start])
     replay = Replay(game, config.buffer // config.num_envs, config.num_envs)
     current = EpsilonGreedy(net, 1.0)
-    opponents = Opponents(
-        game,
-        current,
-        config.opponents,
-        folder / SNAPSHOTS,
-        lambda path: EpsilonGreedy(load_net(path)),
-        self_weight=config.self_weight,
-        past_weight=config.past_weight,
-        past=config.past,
-    )
+    opponents = Opponents(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
     games = SeatGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()

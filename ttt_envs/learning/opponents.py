@@ -1,14 +1,15 @@
 """Opponents in self-play: the learner's current self, its past snapshots, and fixed agents."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ttt_envs import agents
 from ttt_envs.agents import Agent
+from ttt_envs.agents.networks import SNAPSHOTS
 from ttt_envs.core.game import Game
+from ttt_envs.learning.settings import SelfPlay
 
 
 class Opponents:
@@ -17,45 +18,32 @@ class Opponents:
     `SeatGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.
     """
 
-    def __init__(
-        self,
-        game: Game,
-        current: Agent,
-        fixed: Iterable[Any],
-        snapshots: Path,
-        read: Callable[[Path], Agent],
-        *,
-        self_weight: float = 0.6,
-        past_weight: float = 0.2,
-        past: int = 6,
-    ) -> None:
+    def __init__(self, game: Game, config: SelfPlay, current: Agent, read: Callable[[Path], Agent]) -> None:
         """Load the fixed agents.
 
         Args:
             game: the game that is played.
+            config: settings of the run: `opponents`, which share what the two weights leave, `self_weight`,
+                `past_weight` and `past`; the snapshots are in its folder, files whose names sort by age.
             current: the learner as it plays now; the same object while it learns.
-            fixed: texts or agents, as `agents.load` takes them; they share what the two weights leave.
-            snapshots: folder of the learner's snapshots, files whose names sort by age.
             read: callback that makes an agent of a snapshot's file.
-            self_weight: share of games against the current self.
-            past_weight: share of games against snapshots.
-            past: snapshots in the pool at a time, spread evenly over the past.
 
         Raises:
             ValueError: weights that are no shares; an agent that is unknown or cannot play the game.
         """
+        self_weight, past_weight = config.self_weight, config.past_weight
         if not (min(self_weight, past_weight) >= 0 and self_weight + past_weight <= 1):
             raise ValueError(
                 f"self_weight and past_weight must be at least 0 and at most 1 together, "
                 f"not {self_weight} and {past_weight}"
             )
         self.current = current
-        self.fixed = [agents.load(each) for each in fixed]
+        self.fixed = [agents.load(each) for each in config.opponents]
         for agent in self.fixed:
             agent.check(game)
-        self.snapshots = snapshots
+        self.snapshots = config.out / SNAPSHOTS
         self.read = read
-        self.self_weight, self.past_weight, self.past = self_weight, past_weight, past
+        self.self_weight, self.past_weight, self.past = self_weight, past_weight, config.past
         self._frozen: dict[Path, Agent] = {}
 
     def pool(self) -> dict[Agent, float]:

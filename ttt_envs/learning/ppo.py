@@ -43,7 +43,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 
 from ttt_envs.agents import Agent
 from ttt_envs.agents.network import NetworkAgent
-from ttt_envs.agents.networks import SNAPSHOTS, NetworkInfo, save_network
+from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.game import Game
@@ -268,16 +268,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)
         return agent, len(agent.networks)
 
-    opponents = Opponents(
-        game,
-        current,
-        config.opponents,
-        folder / SNAPSHOTS,
-        read_snapshot,
-        self_weight=config.self_weight,
-        past_weight=config.past_weight,
-        past=config.past,
-    )
+    opponents = Opponents(game, config, current, read_snapshot)
 
     def exchange() -> None:
         if not config.both_sides:
