@@ -171,6 +171,8 @@ EXTRAS = {
         "ttt_envs.learning.ppo",
         "ttt_envs.learning.ntuple",
         "ttt_envs.learning.value_learning",
+        "training.ppo_self_play",
+        "training.value_learning",
         "tools",
     },
     "stable_baselines3": {"ttt_envs.learning.ppo", "ttt_envs.integrations.sb3", "ttt_envs.wrappers.sb3"},
