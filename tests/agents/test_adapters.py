@@ -159,11 +159,11 @@ def test_a_model_of_text_is_told_why_it_is_asked_again() -> None:
     assert len(asked) == 2
     assert asked[1].startswith(asked[0])
     assert agent.counts() == {"answers": 2, "invalid answers": 1}
-    with pytest.raises(AgentFailed, match="agent 'text' named no legal action in 1 answers; the last one: 'Hm'"):
+    with pytest.raises(AgentFailed, match=r"agent 'text' .*'Hm'"):
         agents.from_text(model, retries=0).act(start())
     with pytest.raises(TypeError, match="agent text must answer text, not 40"):
         agents.from_text(lambda prompt: 40).act(start())
-    with pytest.raises(TypeError, match="from_text takes a function from a prompt to an answer, not 'llm'"):
+    with pytest.raises(TypeError, match=r"from_text takes .* not 'llm'"):
         agents.from_text("llm")
     with pytest.raises(ValueError, match="retries must be a whole number from 0"):
         agents.from_text(model, retries=-1)

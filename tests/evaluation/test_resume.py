@@ -193,7 +193,7 @@ def test_a_folder_that_does_not_go_on(tmp_path, capsys):
         play(tmp_path / "x", resume=True)
     assert not (tmp_path / "x").exists()
     play(tmp_path / "x", ["random", "greedy"])
-    with pytest.raises(FileExistsError, match="x exists and is not empty: --resume goes on with the run in it"):
+    with pytest.raises(FileExistsError, match=r"x exists .*--resume"):
         play(tmp_path / "x")
     with locked_folder(tmp_path / "x"), pytest.raises(InUse):
         play(tmp_path / "x", resume=True)

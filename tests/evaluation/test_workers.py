@@ -124,7 +124,7 @@ def test_agents_that_cannot_be_sent_are_named():
     words = r"agent 'local' cannot be sent to another process: .*; name it by a text such as my_agent.py:Name, or play"
     with pytest.raises(TypeError, match=words):
         evaluation.tournament(TOY, ["random", local], workers=2, quiet=True)
-    with pytest.raises(TypeError, match="agent 'first' is a Python object, which is not sent to other machines"):
+    with pytest.raises(TypeError, match="'first' is a Python object"):
         recipe(["random", Stubborn()], objects=False)
     game = toy_coin.make().replace(factory=lambda: None)
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_what_cannot_be_made_in_a_worker_is_named():
     assert made.agent(0) is made.agent(0)
     assert made.agent(1).name == "first"
     gone = pickle.dumps(Stubborn()).replace(b"stubborn", b"nowhere_")
-    with pytest.raises(TypeError, match="agent 'first' cannot be made in another process: ModuleNotFoundError"):
+    with pytest.raises(TypeError, match="'first' cannot be made"):
         replace(found, agents=("random", gone)).make().agent(1)
 
 

@@ -59,7 +59,7 @@ def test_what_cannot_be_averaged_is_refused(run: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no snapshots to be averaged in"):
         agents.load(f"network:{run / 'network.safetensors'},average=true")
     for share in ("-0.5", "2", "nan"):
-        with pytest.raises(ValueError, match="average must be true, false, or a share of the snapshots from 0 to 1"):
+        with pytest.raises(ValueError, match="average must be"):
             agents.load(f"network:{run},average={share}")
     (folder / "snapshots").mkdir()
     for k, path in enumerate(sorted((run / "snapshots").iterdir())[:2]):
