@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,9 @@ def test_what_is_no_version_gets_no_folder(folder, site, tmp_path):
 def test_a_site_that_is_not_built_is_not_published(tmp_path):
     with pytest.raises(ValueError, match="run make docs first"):
         versions.publish(tmp_path, tmp_path, "v1.0.0")
+
+
+def test_no_two_modules_of_tests_have_one_name():
+    """Without packages, pytest refuses the second one, and with it the whole run."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, times in names.items() if times > 1] == []
