@@ -13,7 +13,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ttt_envs.core.version import __version__ as __version__
-from ttt_envs.registry import GAMES, check_arguments, load, options_of, register, register_built_in, resolve
+from ttt_envs.registry import GAMES, check_arguments, load, options_of, register, register_built_in, resolve, unregister
 from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ __all__ = [
     "make_text",
     "make_vec",
     "register",
+    "unregister",
 ]
 
 # Numba is imported with the first of these, not with the package.

@@ -27,6 +27,8 @@ GAMES: dict[str, "str | Callable[..., Game]"] = {
     "operation_tic_tac_toe": "ttt_envs.games.operation_tic_tac_toe:make",
 }
 
+_BUILT_IN = frozenset(GAMES)
+
 
 def load(game_id: str, **options: Any) -> "Game":
     """The game with that id and these options; `ttt describe` lists the options.
@@ -195,7 +197,8 @@ _ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
     """Add a game of your own, for this process: `load`, environments and commands then know it by its id.
 
-    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0".
+    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0". The same
+    function may be registered again, as a cell of a notebook does that is run twice: the latest definition counts.
 
     Args:
         game_id: lower-case words with underscores between them; the `id` of the Game.
@@ -215,11 +218,35 @@ def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
     if isinstance(entry, str) and not _ENTRY.fullmatch(entry):
         raise ValueError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
     if game_id in GAMES:
-        raise ValueError(f"the game id {game_id!r} is taken, by {GAMES[game_id]!r}")
+        if _named(GAMES[game_id]) != _named(entry):
+            raise ValueError(f"the game id {game_id!r} is taken, by {GAMES[game_id]!r}")
+        GAMES[game_id] = entry
+        return
     if gymnasium_id(game_id) in gymnasium.registry:
         raise ValueError(f"the game id {game_id!r} is taken: Gymnasium knows {gymnasium_id(game_id)!r}")
     GAMES[game_id] = entry
     _register_environments(game_id)
+
+
+def unregister(game_id: str) -> None:
+    """Take back a `register`. ValueError for an id that is not known, or a game of the library itself."""
+    if game_id not in GAMES:
+        raise ValueError(unknown("game", brief(game_id), list(GAMES)))
+    if game_id in _BUILT_IN:
+        raise ValueError(f"{game_id!r} is a game of the library: only games of your own can be taken back")
+    del GAMES[game_id]
+    gymnasium.registry.pop(gymnasium_id(game_id), None)
+    if hasattr(pettingzoo, "register"):
+        from pettingzoo.env_registry.registration import aec_registry, parallel_registry
+
+        for known in (aec_registry, parallel_registry):
+            known.pop(f"ttt_envs/{game_id}-v0", None)
+
+
+def _named(entry: "str | Callable[..., Game]") -> Any:
+    """A function by its place in its module, so that one that is defined anew is the same; any other entry as it is."""
+    name = getattr(entry, "__qualname__", "<lambda>")
+    return entry if isinstance(entry, str) or "<lambda>" in name else (entry.__module__, name)
 
 
 def _register_environments(game_id: str) -> None:

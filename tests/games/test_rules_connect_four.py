@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,13 +30,8 @@ needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JI
 
 def forget(game_id: str) -> None:
     """Undo `register`, which is for the whole process."""
-    registry.GAMES.pop(game_id, None)
-    gymnasium.registry.pop(registry.gymnasium_id(game_id), None)
-    if hasattr(pettingzoo, "register"):  # its registry, from 1.27 on
-        from pettingzoo.env_registry.registration import aec_registry, parallel_registry
-
-        for specs in (aec_registry, parallel_registry):
-            specs.pop(f"ttt_envs/{game_id}-v0", None)
+    if game_id in registry.GAMES:
+        ttt_envs.unregister(game_id)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +197,7 @@ def test_the_command_lists_it(module, capsys, monkeypatch):
 
 def test_a_taken_or_bad_id_is_refused(module, tmp_path):
     with pytest.raises(ValueError, match="'connect_four' is taken, by <function make"):
-        ttt_envs.register(ID, module.make)
+        ttt_envs.register(ID, lambda: module.make())
     with pytest.raises(ValueError, match=r"'tic_tac_dice' is taken, by 'ttt_envs\.games\.tic_tac_dice:make'"):
         ttt_envs.register("tic_tac_dice", module.make)
     for bad in ("", "Connect Four", "connect-four", "4_in_a_row", "four_", "a:b"):
@@ -215,6 +211,32 @@ def test_a_taken_or_bad_id_is_refused(module, tmp_path):
     with pytest.raises(TypeError, match="must be text"):
         ttt_envs.register(None, module.make)
     assert "another" not in ttt_envs.GAMES
+
+
+def test_a_function_that_is_defined_anew_can_be_registered_again(module):
+    def define(title):
+        def make():
+            return module.make().replace(id="again", title=title)
+
+        return make
+
+    with pytest.raises(ValueError, match="unknown game 'again'"):
+        ttt_envs.unregister("again")
+    for title in ("first", "second"):
+        ttt_envs.register("again", define(title))
+        assert ttt_envs.load("again").title == title
+    ttt_envs.make_aec("again").reset(seed=0)
+    with pytest.raises(ValueError, match="'again' is taken, by <function"):
+        ttt_envs.register("again", module.make)
+    ttt_envs.unregister("again")
+    assert "again" not in registry.GAMES
+    assert "ttt_envs/Again-v0" not in gymnasium.registry
+    with warnings.catch_warnings():  # nobody knows it any more
+        warnings.simplefilter("error")
+        ttt_envs.register("again", module.make)
+    ttt_envs.unregister("again")
+    with pytest.raises(ValueError, match="'tic_tac_dice' is a game of the library"):
+        ttt_envs.unregister("tic_tac_dice")
 
 
 def test_two_ids_that_gymnasium_takes_for_one(module):
