@@ -71,6 +71,8 @@ class Faces:
         short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
+        ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
+            or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
         pitch: what it is about, in a sentence or two, for people who choose a game.
         player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
         text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
@@ -95,6 +97,7 @@ class Faces:
     short_action_names: tuple[str, ...] = ()
     rules_text: str = ""
     pitch: str = ""
+    ending: Callable[[Any], str] | None = None
     player_names: tuple[str, ...] = ()
     text_styles: tuple[tuple[str, str], ...] = ()
     verbs: tuple[str, ...] = ()

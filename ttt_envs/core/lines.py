@@ -1,6 +1,10 @@
 """Lines of cells on a rectangular board, cells numbered row-major."""
 
+from collections.abc import Sequence
+
 import numpy as np
+
+_DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "middle", "right")
 
 
 def lines(rows: int, columns: int, length: int) -> np.ndarray:
@@ -13,6 +17,16 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
         if 0 <= r + (length - 1) * dr < rows and 0 <= c + (length - 1) * dc < columns
     ]
     return np.array(found, np.int8).reshape(-1, length)
+
+
+def where(row: Sequence[int], size: int) -> str:
+    """Where a row lies on a board of `size` by `size` cells, for people: "in the top row", "on the diagonal"."""
+    down, across = {cell // size for cell in row}, {cell % size for cell in row}
+    for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
+        if len(places) == 1:
+            (k,) = places
+            return f"in the {names[k]} {kind}" if size == len(names) else f"in {kind} {k + 1}"
+    return "on the diagonal" if len(row) == size else "on a diagonal"
 
 
 def lines_through(rows: int, columns: int, length: int) -> np.ndarray:

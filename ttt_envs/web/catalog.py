@@ -223,10 +223,10 @@ class Agents:
             if card.game == game.id:
                 yield Offer(f"trained:{card.game}/{card.name}", f"trained: {card.title}")
         known = agents.known()
-        yield from (
-            Offer(each.agent, f"{each.name}: {each.title}") for each in levels_of(game) if each.agent not in known
-        )
         yield from (Offer(spec, spec) for spec in self._more if spec not in known)
+        for each in levels_of(game):
+            if each.agent not in (*known, *self._more) and not each.agent.startswith("trained:"):
+                yield Offer(each.agent, f"{each.name}: {each.title}")
         search = agents.search_for(game)
         if search is not None:
             yield from (Offer(f"{search}:simulations={n}", f"tree search, {n:,} simulations") for n in STRENGTHS)

@@ -34,13 +34,23 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def result(game: Game, state: Any) -> dict[str, Any]:
-    """The end of a game: the winners, how they won, and the reward of each player."""
+    """The end of a game: the winners, how they won, the same as a sentence, and the reward of each player."""
     rewards = [float(reward) for reward in state["rewards"]]
+    winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
+    names = " and ".join(game.player_names[player] for player in winners)
     return {
-        "winners": [player for player, reward in enumerate(rewards) if reward > 0],
+        "winners": winners,
         "rewards": rewards,
-        "how": game.format_state(state, None).splitlines()[0].removeprefix("over: "),
+        "how": how,
+        "whole": f"{names} {'wins' if len(winners) == 1 else 'win'}: {how}" if winners else f"Draw: {how}",
     }
+
+
+def ending(game: Game, state: Any) -> str:
+    """How a game or a round has ended, in the game's words for people, or else in the first line of its text."""
+    if game.faces.ending is not None:
+        return game.faces.ending(state)
+    return game.format_state(state, None).splitlines()[0].removeprefix("over: ")
 
 
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
@@ -147,7 +157,9 @@ def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
     return {
         "ply": ply,
         **(seen | {"svg": unlit(seen["svg"])}),
-        "ended_round": None if ended is None else position(room.game, ended[0], viewer),
+        "ended_round": None
+        if ended is None
+        else {**position(room.game, ended[0], viewer), "how": ending(room.game, ended[0])},
     }
 
 

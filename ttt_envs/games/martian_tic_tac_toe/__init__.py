@@ -105,6 +105,7 @@ def make(
             action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
             rules_text=manual.rules_text(**options),
             pitch=manual.PITCH,
+            ending=text.ending,
             player_names=manual.COLOURS[:players],
             text_styles=text.STYLES,
             spots=spots,

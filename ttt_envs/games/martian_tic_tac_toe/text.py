@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.lines import lines as rows_of
+from ttt_envs.core.lines import where
 from ttt_envs.games.martian_tic_tac_toe.rules import (
     EMPTY,
     NONE,
@@ -88,6 +89,16 @@ def result(state: Any) -> str:
     if 0 < state["repetition_limit"] <= state["occurred"]:
         return "draw by repetition"
     return f"draw after {state['ply']} plies" if state["ply"] >= state["max_plies"] else "draw as nobody can move"
+
+
+def ending(state: Any) -> str:
+    """How a finished game ended, for people; see `Faces.ending`."""
+    rows = [f"{len(row)} pyramids of one size {where(row, int(state['size']))}" for row in winning_rows(state)]
+    if rows or state["rewards"].any():
+        return " and ".join(rows) or "the other side made no legal choice"
+    return {"draw by repetition": "the same position again", "draw as nobody can move": "nobody can move"}.get(
+        result(state), f"{state['ply']} moves were made"
+    )
 
 
 def winning_rows(state: Any) -> list[list[int]]:

@@ -137,6 +137,7 @@ def make(
             action_format="what is submitted, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
             rules_text=manual.rules_text(**options),
             pitch=manual.PITCH,
+            ending=manual.ending,
             player_names=tuple(text.MARKS),
             text_styles=text.STYLES,
             verbs=("grapple", "predict", "push", "remove", "swap"),

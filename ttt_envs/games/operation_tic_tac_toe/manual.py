@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ttt_envs.games.operation_tic_tac_toe import text
 from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS
 
 _SPECIALISTS = (
@@ -116,3 +117,27 @@ def _hand(hand: Any) -> str:
     if hand is None:
         return "no specialist"
     return f"the {' and the '.join([hand] if isinstance(hand, str) else hand)}"
+
+
+#: How a round ended, for people, in the order of `rules.ENDS`.
+_ENDINGS = (
+    "",
+    "three in a row",
+    "three in a row",
+    "both have three in a row",
+    "no room is left",
+    "nobody got further for too long",
+    "both wanted it",
+)
+
+
+def ending(state: Any) -> str:
+    """How a finished game or round ended, for people; see `Faces.ending`."""
+    if text.is_forfeit(state):
+        return "the other side made no legal choice"
+    if state["is_match"] and state["done"]:
+        more, fewer = sorted(map(int, state["wins"]), reverse=True)
+        return f"{more} rounds to {fewer}"
+    how = _ENDINGS[state["ended"]]
+    winner = "" if state["done"] or state["ended"] not in (1, 2) else f"{text.MARKS[state['ended'] - 1]} wins it with "
+    return f"{winner}{how}"

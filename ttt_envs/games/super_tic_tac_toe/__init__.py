@@ -77,6 +77,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
             action_format="board/cell, each from 0 to 8, row by row from the top left",
             rules_text=manual.rules_text(**options),
             pitch=manual.PITCH,
+            ending=text.ending,
             player_names=tuple(text.MARKS[1:]),
             text_styles=text.STYLES,
             spots=spots,

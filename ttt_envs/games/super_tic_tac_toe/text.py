@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.lines import lines
+from ttt_envs.core.lines import lines, where
 from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, NONE, playable
 
 MARKS = ".XO"
@@ -45,6 +45,14 @@ def result(state: Any) -> str:
     rows = [" ".join(map(str, row)) for row in winning_rows(state)]
     how = f"with boards {' and '.join(rows)}" if rows else "by forfeit"
     return f"{'XO'[int(np.argmax(state['rewards']))]} wins {how}"
+
+
+def ending(state: Any) -> str:
+    """How a finished game ended, for people; see `Faces.ending`."""
+    if not state["rewards"].any():
+        return "no cell is left"
+    rows = [f"three boards {where(row, 3)}" for row in winning_rows(state)]
+    return " and ".join(rows) or "the other side made no legal choice"
 
 
 def winning_rows(state: Any) -> list[list[int]]:

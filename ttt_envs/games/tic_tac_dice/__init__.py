@@ -99,6 +99,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
             rules_text=manual.rules_text(**options),
             pitch=manual.PITCH,
+            ending=text.ending,
             player_names=tuple(text.MARKS[1:]),
             text_styles=text.STYLES,
             verbs=("claim",),

@@ -136,7 +136,8 @@ def _die(number: int, box: Box, edge: str) -> str:
 def _points(state: Any, player: int) -> str:
     """A player's points in the match."""
     right, y = WIDTH - MARGIN, TOP + 10 + 34 * player
-    words = f"{int(state['points'][player])} of {int(state['target'])} points"
+    points = int(state["points"][player])
+    words = f"{points} of {state['target']} points" if points <= state["target"] else f"{points} points"
     return chip(player + 1, right - 128, y, 13) + text(words, right, y + 6, NOTE, SOFT, "end", room=108)
 
 

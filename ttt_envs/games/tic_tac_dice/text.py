@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.lines import lines as rows_of
+from ttt_envs.core.lines import where
 from ttt_envs.games.tic_tac_dice.rules import (
     CARDS_OF_A_RANK,
     COUNT_POINTS,
@@ -99,6 +100,21 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
     for name in ("target", "points", "drawn", "ply"):
         state[name] = after[name]
     return shown
+
+
+def ending(state: Any) -> str:
+    """How a finished game or round ended, for people; see `Faces.ending`."""
+    size = int(state["size"])
+    rows = [f"a row of {len(row)} {where(row, size)}" for row in winning_rows(state)]
+    how = " and ".join(rows) or _how(state)
+    if not state["done"]:
+        return f"{round_result(state).partition(', ')[0]}: {how}"
+    if state["target"] and state["rewards"].any() and how:
+        more, fewer = sorted(map(int, state["points"]), reverse=True)
+        return f"{more} points to {fewer}, the last by {how}"
+    return how or (
+        "the other side made no legal choice" if state["rewards"].any() else result(state).removeprefix("draw, ")
+    )
 
 
 def winning_rows(state: Any) -> list[list[int]]:

@@ -113,6 +113,7 @@ def make(
             short_action_names=text.action_names(players, colours, short=True),
             rules_text=manual.rules_text(**options),
             pitch=manual.PITCH,
+            ending=text.ending,
             player_names=tuple(f"seat {player}" for player in range(players)),
             text_styles=text.STYLES,
             verbs=("flip", "lay"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.lines import lines as rows_of
+from ttt_envs.core.lines import where
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
     NONE,
@@ -113,6 +114,15 @@ def headline(state: Any, how: bool = True) -> str:
     left = int(state["pending"])
     rest = f", {left} more {'card' if left == 1 else 'cards'} of a double play" if left else ""
     return f"seat {state['to_move']} plays{rest}"
+
+
+def ending(state: Any) -> str:
+    """How a finished game ended, for people; see `Faces.ending`."""
+    names = kind_names(_colours(state))
+    rows = [f"three {names[state['top'][row[0]]]} {where(row, 3)}" for row in winning_rows(state)]
+    if state["rewards"].any():
+        return " and ".join(rows) or "the other side made no legal choice"
+    return headline(state).removeprefix("over: draw, ")
 
 
 def winning_rows(state: Any) -> list[list[int]]:

@@ -144,9 +144,9 @@ class GamePage {
     const { now } = this;
     const held = now.seats.filter((seat) => seat.yours).length;
     if (now.over) {
-      const { winners, how } = now.result;
-      if (!winners.length || held !== 1) return sentence(how);
-      return `${winners.some((player) => now.seats[player].yours) ? "You win" : "You lose"}: ${how}`;
+      const { winners, how, whole } = now.result;
+      if (!winners.length || held !== 1) return sentence(whole);
+      return sentence(`${winners.some((player) => now.seats[player].yours) ? "You win" : "You lose"}: ${how}`);
     }
     if (now.trouble) return sentence(now.trouble);
     const asked = now.seats.map((seat, player) => ({ ...seat, player })).filter((seat) => seat.asked);
@@ -278,7 +278,7 @@ class GamePage {
       return;
     }
     this.board.show(found.ended_round, [], {});
-    this.status.textContent = `Round over: ${found.ended_round.caption.replace("over: ", "")}`;
+    this.status.textContent = sentence(`The round is over: ${found.ended_round.how}`);
     const go = () => {
       clearTimeout(this.roundTimer);
       if (this.roundShown) this.draw();
@@ -366,7 +366,7 @@ class GamePage {
     const head = ["action", "value", "loss", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
     const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
       el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
-      el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
+      el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const source = each.source === "oracle" ? `Best play, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
     return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards, from −1 to +1. ${scale(this.thoughts.limits)}`),

@@ -59,7 +59,7 @@ async function replayPage(main, file, game) {
     const found = await fetchFrame(k);
     if (shown !== k || left) return;
     board.show(found, [], {});
-    const result = found.result && found.result.how;
+    const result = found.result && found.result.whole;
     status.textContent = sentence(result || (found.ended_round ? `round over, ${found.move}` : found.move));
     text.textContent = found.text;
     slider.value = k;
