@@ -74,7 +74,7 @@ def method_for(game: Game) -> Method:
     if len(game.teams) == 2 and not game.simultaneous and (game.stochastic or game.hidden_information):
         if game.hidden_information:
             return values(500_000, "lookahead:{folder}", measuring)
-        return values(500_000, "lookahead:{folder}", {**measuring, "optimizer": "muon", "updates": 2})
+        return values(500_000, "lookahead:{folder},outcomes=36", {**measuring, "optimizer": "muon", "updates": 2})
     return Method(ppo.NAME, ppo.Config, ppo.train, 2_000_000, "network:{folder}")
 
 
