@@ -178,7 +178,7 @@ def test_a_game_that_needs_much_memory_is_refused(server):
     me = server.browser()
     options = {"size": "6", "repetition_limit": "3", "max_plies": "65535"}
     body = {"game": "martian_tic_tac_toe", "options": options, "seats": [{"kind": "me"}, {"kind": "me"}]}
-    assert "needs up to 625 MiB for its positions" in me.ask("/api/tables", body, 400)["error"]
+    assert "needs up to 9 MiB for its positions" in me.ask("/api/tables", body, 400)["error"]
     for game_id in set(ttt_envs.GAMES) - {COIN, "toy_kuhn"}:
         game = ttt_envs.load(game_id)
         assert game.state_dtype.itemsize * min(game.max_plies, hall.MOST_PLIES) < hall._LARGEST / 4
