@@ -141,7 +141,7 @@ def test_a_search_knows_a_position_again_whatever_was_played_last() -> None:
     states = np.repeat(random_play(game, 1).states[3], 2)
     assert (states["last_claim"] >= 0).all()
     states["last_claim"][1] = -1
-    room = [MCTS()._room(game, states[k : k + 1], 4)[2] for k in (0, 1)]
+    room = [MCTS()._memory(game, states[k : k + 1], 4)[2] for k in (0, 1)]
     assert np.array_equal(*room)
     assert len(room[0]) < game.state_dtype.itemsize // 8 - 1
     view = View(game, states, states["to_move"], np.zeros(2, np.uint64))
