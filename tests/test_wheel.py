@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -70,11 +71,19 @@ def trained() -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents" / "trained").rglob("*") if path.is_file()}
 
 
+def pictures() -> set[str]:
+    """The pictures of the page that the wheel takes from the docs."""
+    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    found = {place for place in included["force-include"].values() if place.endswith(".svg")}
+    assert len(found) == 5
+    return found
+
+
 def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
     (path,) = built.glob("*.whl")
     assert path.name.startswith(f"ttt_envs-{ttt_envs.__version__}-")
     files = {name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name}
-    assert files == library() | {f"ttt_envs/{name}" for name in trained()}
+    assert files == library() | pictures() | {f"ttt_envs/{name}" for name in trained()}
     assert "ttt_envs/py.typed" in files
     assert {Path(name).suffix for name in files} >= {".py", ".table", ".json"}
     assert path.stat().st_size < 10_000_000
