@@ -41,7 +41,7 @@ def aec_makers() -> dict[str, Callable[..., AECGame]]:
                 "aec", f"ttt_envs/{i}-v0", **arguments
             )
         makers[f"make_aec {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_aec(
-            i, **OPTIONS[i][0], **arguments
+            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
         )
     for players in (2, 3):
         makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(toy_coin.make(players=p), **arguments)
@@ -56,7 +56,7 @@ def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
                 "parallel", f"ttt_envs/{i}-v0", **arguments
             )
         makers[f"make_parallel {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_parallel(
-            i, **OPTIONS[i][0], **arguments
+            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
         )
     for players in (2, 3):
         makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(toy_coin.make(players=p), **arguments)
@@ -171,7 +171,7 @@ FOLDERS = [game_id for game_id in GAME_IDS if ttt_envs.GAMES[game_id].split(":")
 @pytest.mark.parametrize("game_id", FOLDERS)
 def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
     module = import_module(f"ttt_envs.games.{game_id}")
-    options = OPTIONS[game_id][0]
+    options = {name: value for name, value in OPTIONS[game_id][0].items() if name != "max_plies"}  # the makers' own
     for make in (module.env, module.raw_env):
         env = make(render_mode="ansi", **options)
         assert isinstance(env, AECGame)
