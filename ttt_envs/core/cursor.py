@@ -1,4 +1,4 @@
-"""State: one game as a cursor, for searches that are written in Python. Make one with `Game.start`.
+"""State: one game as a cursor, for searches that are written in Python. Make one with `Game.start`::
 
     state = game.start(seed=0)
     while not state.over:

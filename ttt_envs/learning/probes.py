@@ -1,4 +1,4 @@
-"""Probes measure a learner while it trains. Any learner that gives an `Agent` can use them.
+"""Probes measure a learner while it trains. Any learner that gives an `Agent` can use them::
 
     from ttt_envs.learning.probes import Probes, Score
 

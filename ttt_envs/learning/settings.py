@@ -20,6 +20,7 @@ from ttt_envs.learning import checkpoint
 from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
 from ttt_envs.registry import GAMES, parse_options, resolve
 
+# Agents: texts on the command line; in Python also agents.
 Agents = Annotated[
     tuple[Any, ...],
     PrimitiveConstructorSpec(
@@ -30,8 +31,8 @@ Agents = Annotated[
         str_from_instance=lambda given: [each if isinstance(each, str) else as_agent(each).name for each in given],
     ),
 ]
-"""Agents: texts on the command line; in Python also agents."""
 
+# Options of a game: name=value on the command line; a dict in Python.
 Options = Annotated[
     Mapping[str, Any],
     PrimitiveConstructorSpec(
@@ -43,7 +44,6 @@ Options = Annotated[
     ),
     tyro.conf.arg(name="option"),
 ]
-"""Options of a game: name=value on the command line; a dict in Python."""
 
 
 class Within(NamedTuple):
