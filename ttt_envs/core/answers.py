@@ -1,4 +1,4 @@
-"""What an agent answers, checked in one place: every error names the agent."""
+"""Checks of agents' answers, in one place: every error names the agent."""
 
 from collections.abc import Iterator
 from typing import Any

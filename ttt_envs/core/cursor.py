@@ -249,7 +249,7 @@ class State:
         return text
 
     def observation(self, player: int) -> np.ndarray:
-        """What a player sees: int8 (observation size,)."""
+        """The observation of a player: int8 (observation size,)."""
         game = self._kind.game
         out = np.empty(game.observation_size, np.int8)
         game.loops.observe_one(self._states, 0, self._player(player), out)

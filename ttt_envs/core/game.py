@@ -60,7 +60,7 @@ def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Faces:
-    """What people see of a game and how they choose: text, pictures, clicks. `Game` has what is asked for most.
+    """Faces of a game, by which people see it and choose: text, pictures, clicks. `Game` has what is asked for most.
 
     Attributes:
         format_state: (state record, viewer) -> text; see `Game.format_state`.
@@ -109,7 +109,7 @@ class Faces:
 
 @dataclass(frozen=True, kw_only=True)
 class Extras:
-    """What a game can do without: each is made when it is first asked for.
+    """Extras that a game can do without: each is made when it is first asked for.
 
     Attributes:
         symmetries: gives the board's symmetries, the identity left out or not.

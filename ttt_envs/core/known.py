@@ -1,4 +1,4 @@
-"""What players know: digests of all that each was shown and has done, ply by ply, with perfect recall.
+"""The knowledge of players: digests of all that each was shown and has done, ply by ply, with perfect recall.
 
     digests = known.begin(len(states), game.num_players)
     known.show(game, states, digests)  # at every ply, in games that are not over

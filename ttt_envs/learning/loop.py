@@ -76,7 +76,7 @@ def gradient_step(
 
 @dataclass(kw_only=True)
 class Learner:
-    """What a method gives the outer loop.
+    """The parts of a method that the outer loop calls.
 
     Attributes:
         one_round: (steps so far) -> steps more, after a round of training.

@@ -1,1 +1,1 @@
-"""What is kept on disk or comes from elsewhere: files written whole, checked JSON, arrays, solved tables, extras."""
+"""Storage, and input from elsewhere: files written whole, checked JSON, arrays, solved tables, extras."""

@@ -1,4 +1,4 @@
-"""What a run was begun with, `config.json` in its folder, for whoever goes on with it: trainings and tournaments."""
+"""The settings that a run began with, `config.json` in its folder, by which trainings and tournaments go on."""
 
 import json
 import platform

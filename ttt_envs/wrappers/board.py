@@ -1,4 +1,4 @@
-"""What PettingZoo's two environments share: a game on its own, its spaces, seeds, pictures and saved positions."""
+"""Board: the part that PettingZoo's two environments share: spaces, seeds, pictures and saved positions of one game."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""Who plays the seats that a learner does not have: agents, drawn at each game's reset, by weight or by a function."""
+"""Opponents in the seats that a learner does not have: drawn at each game's reset, by weight or by a function."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence

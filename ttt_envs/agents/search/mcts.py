@@ -162,7 +162,7 @@ def playout(state, joint, legal, plies):
 
 
 class Room(NamedTuple):
-    """What a search works in, beside its tree.
+    """The memory that a search works in, beside its tree.
 
     Attributes:
         world: states (1,), in which simulations are played.
