@@ -1,0 +1,57 @@
+"""Random choice reads eight entries of a mask at once: it must draw what the plain loop draws."""
+
+import numpy as np
+import pytest
+
+from ttt_envs.core import jit, rng
+from ttt_envs.core.words import words
+
+
+def plainly(mask: np.ndarray, x: int) -> int:
+    """`rng.choose`, an entry after the other."""
+    legal = [i for i, entry in enumerate(mask) if entry]
+    return legal[(x >> 32) * len(legal) >> 32] if legal else -1
+
+
+def masks_of(size: int, generator: np.random.Generator) -> np.ndarray:
+    """Masks bool (k, size): none, all, one alone, and some at random, dense and sparse."""
+    alone = np.eye(size, dtype=np.bool_)
+    drawn = [generator.random((8, size)) < share for share in (0.05, 0.5, 0.95)]
+    return np.concatenate([np.zeros((1, size), np.bool_), np.ones((1, size), np.bool_), alone, *drawn])
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 63, 64, 65, 81, 300])
+def test_the_same_draws_as_one_entry_after_the_other(size: int) -> None:
+    generator = np.random.default_rng(size)
+    masks = masks_of(size, generator)
+    gaps = np.repeat(masks, 2, axis=1)[:, ::2]  # the same with gaps, which has no words
+    shifted = np.concatenate([np.ones((len(masks), 3), np.bool_), masks], axis=1)[:, 3:]  # words at odd addresses
+    for k in range(len(masks)):
+        for x in (0, 2**64 - 1, *generator.integers(2**64, size=6, dtype=np.uint64)):
+            wanted = plainly(masks[k], int(x))
+            for each in (masks, gaps, shifted):
+                assert rng.choose(each[k], np.uint64(x)) == wanted
+        legal = np.flatnonzero(masks[k])
+        assert rng.count(masks[k]) == rng.count(gaps[k]) == len(legal)
+        assert [rng.entry(masks[k], skip) for skip in range(len(legal) + 1)] == [*legal, -1]
+
+
+def test_rows_and_generators_draw_the_same() -> None:
+    generator = np.random.default_rng(1)
+    masks, seeds = masks_of(83, generator), generator.integers(2**64, size=109, dtype=np.uint64)
+    out = np.empty(len(masks), np.int64)
+    rng.choose_rows(masks, seeds[: len(masks)], out)
+    assert out.tolist() == [plainly(m, int(rng.mix(s))) for m, s in zip(masks, seeds, strict=False)]
+
+
+@jit.kernel
+def how_many(mask):  # type: ignore[no-untyped-def]
+    """`words`, which only a kernel can ask."""
+    return words(mask)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="plain Python reads no words")
+def test_gaps_have_no_words() -> None:
+    mask = np.ones(40, np.bool_)
+    assert how_many(mask[::2]) == 0
+    assert how_many(mask) in (0, 5)  # 0 on machines whose first byte is the highest

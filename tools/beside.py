@@ -1,0 +1,221 @@
+"""Measure how fast this checkout is beside another one, such as that of the last release.
+
+    git worktree add ../before v0.1.0
+    python -m tools.beside ../before --only aec search --games super_tic_tac_toe
+
+Both do the same work in turn, each in a process of its own, with the measuring code of this checkout. Rates are per
+second of processor time; the ratio is the median of those of neighbouring rounds.
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tyro
+
+HERE = Path(__file__).resolve().parent.parent
+
+Work = Literal["choice", "batch", "aec", "single", "greedy", "vector", "sb3", "search"]
+WORKS: tuple[Work, ...] = ("choice", "batch", "aec", "single", "greedy", "vector", "sb3", "search")
+
+# Says that a process is to answer; see `answer`.
+_ASKED = "--answer"
+
+# Games at once.
+_MANY, _BATCH = 64, 1024
+
+
+@dataclass(frozen=True)
+class Config:
+    """Measure how fast this checkout is beside another one, in processor time."""
+
+    other: tyro.conf.Positional[Path]
+    """Folder of the other checkout."""
+    games: tuple[str, ...] = ("all",)
+    """Ids of games, or all."""
+    only: tuple[Work, ...] = WORKS
+    """What is measured."""
+    seconds: float = 0.2
+    """Processor time of each run."""
+    rounds: int = 9
+    """Number of runs of each; the median counts."""
+
+
+def clocked(once: Callable[[], int], seconds: float) -> float:
+    """What `once` does, which it counts, a second of processor time."""
+    done, start = 0, time.process_time()
+    while (spent := time.process_time() - start) < seconds:
+        done += once()
+    return done / spent
+
+
+class Choosing:
+    """Random legal choice for all games of a batch, of masks in their middle game; nothing else is done."""
+
+    def __init__(self, game: Any) -> None:
+        core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
+        batch = core.Batch(game, _BATCH, seed=0, auto_reset=True)
+        self._choose, self._seeds = rng.choose_rows, np.arange(_BATCH, dtype=np.uint64)
+        self._out = np.empty(_BATCH, np.int64)
+        for ply in range(16):
+            actions = np.empty((_BATCH, game.num_players), np.int64)
+            for player in range(game.num_players):
+                masks = batch.masks(player)
+                self._choose(masks, self._seeds + np.uint64(1000 * ply), self._out)
+                actions[:, player] = self._out
+            batch.step(actions)
+        self._masks = batch.masks(None if not game.simultaneous else 0)
+
+    def __call__(self) -> int:
+        for _ in range(20):
+            self._choose(self._masks, self._seeds, self._out)
+        return 20 * _BATCH
+
+
+class Playing:
+    """A batch that is observed, masked, chosen in at random and stepped; with `look`, by what the step gives."""
+
+    def __init__(self, game: Any) -> None:
+        core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
+        self._batch = core.Batch(game, _BATCH, seed=0, auto_reset=True)
+        self._choose, self._seeds = rng.choose_rows, np.arange(_BATCH, dtype=np.uint64)
+        self._players = list(range(game.num_players)) if game.simultaneous else [None]
+        self._chosen = np.empty(_BATCH, np.int64)
+        self._observations = np.empty((_BATCH, game.observation_size), np.int8)
+        self._masks = np.empty((_BATCH, game.num_actions), np.bool_)
+
+    def __call__(self) -> int:
+        actions = np.empty((_BATCH, len(self._players)), np.int64)
+        for k, player in enumerate(self._players):
+            self._batch.observations(player, out=self._observations)
+            self._batch.masks(player, out=self._masks)
+            self._seeds += np.uint64(1)
+            self._choose(self._masks, self._seeds, self._chosen)
+            actions[:, k] = self._chosen
+        self._batch.step(actions if len(self._players) > 1 else self._chosen)
+        return _BATCH
+
+
+class Searching:
+    """A tree search from the opening; counts simulations."""
+
+    SIMULATIONS = 1000
+
+    def __init__(self, game: Any) -> None:
+        agents, view = import_module("ttt_envs.agents"), import_module("ttt_envs.core.view")
+        name = agents.search_for(game) or "mcts"
+        self._agent = agents.load(f"{name}:simulations={self.SIMULATIONS}")
+        state = game.new_state(0)
+        player = np.maximum(state["to_move"], 0).astype(np.int64)
+        self._number = 0
+        self._view = lambda: view.View.unchecked(game, state, player, np.array([self._number], np.uint64))
+
+    def __call__(self) -> int:
+        self._number += 1
+        self._agent.act(self._view())
+        return self.SIMULATIONS
+
+
+def work(name: Work, game_id: str) -> Callable[[float], float]:
+    """A function that does so much work as takes so many seconds of processor time, and tells the rate."""
+    environments, core = import_module("tools.environments"), import_module("ttt_envs")
+    counted: dict[str, Any] = {"choice": Choosing, "batch": Playing, "search": Searching}
+    if name in counted:
+        return partial(clocked, counted[name](core.load(game_id)))
+    if name == "aec":
+        return partial(environments.play_aec, core.make_aec(game_id))
+    if name in ("single", "greedy"):
+        gymnasium, known = import_module("gymnasium"), import_module("ttt_envs.registry")
+        opponent = "random" if name == "single" else "greedy"
+        return partial(environments.play_single, gymnasium.make(known.gymnasium_id(game_id), opponent=opponent))
+    if name == "vector":
+        return partial(environments.play_vector, core.make_vec(game_id, _MANY))
+    return partial(environments.play_sb3, core.make_sb3(game_id, _MANY))
+
+
+class Checkout:
+    """A process in which the library is that of a checkout, and which is asked for rates."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, _ASKED, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def rate(self, name: Work, game_id: str, seconds: float) -> float:
+        """The rate of a work in this game; RuntimeError if the process has failed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(name, game_id, seconds, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the process of this checkout ended, with status {self._process.wait()}")
+        return float(answer)
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def answer(folder: Path) -> None:
+    """The part of `Checkout`'s process: the library from `folder`, the measuring code from here."""
+    sys.path.insert(0, str(folder))
+    import_module("ttt_envs")
+    sys.path[0] = str(HERE)
+    works: dict[tuple[str, str], Callable[[float], float]] = {}
+    for line in sys.stdin:
+        name, game_id, seconds = line.split()
+        if (name, game_id) not in works:
+            works[name, game_id] = work(name, game_id)  # type: ignore[arg-type]
+        print(works[name, game_id](float(seconds)), flush=True)
+
+
+def compare(config: Config) -> Iterator[tuple[str, Work, list[float], list[float]]]:
+    """Game, work, and the rates of each round: of the other checkout, and of this one."""
+    if not (config.other / "ttt_envs").is_dir():
+        raise ValueError(f"{config.other} is no checkout: it has no folder ttt_envs")
+    other, here = Checkout(config.other.resolve()), Checkout(HERE)
+    try:
+        for game_id in import_module("ttt_envs").GAMES if config.games == ("all",) else config.games:
+            for name in config.only:
+                before, now = list[float](), list[float]()
+                for each in (other, here):
+                    each.rate(name, game_id, min(config.seconds, 0.05))  # compiles
+                for k in range(config.rounds):
+                    for each, rates in ((other, before), (here, now))[:: 1 if k % 2 else -1]:
+                        rates.append(each.rate(name, game_id, config.seconds))
+                yield game_id, name, before, now
+    finally:
+        other.close()
+        here.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    config = tyro.cli(Config, args=arguments, prog="python -m tools.beside", description=Config.__doc__)
+    print(f"{'game':24} {'work':8} {'other /s':>13} {'here /s':>13} {'ratio':>7}")
+    try:
+        for game_id, name, before, now in compare(config):
+            ratio = statistics.median(a / b for a, b in zip(now, before, strict=True))
+            medians = (statistics.median(before), statistics.median(now))
+            print(f"{game_id:24} {name:8} {medians[0]:13,.0f} {medians[1]:13,.0f} {ratio:7.2f}", flush=True)
+    except (ValueError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [_ASKED]:
+        answer(Path(sys.argv[2]))
+    else:
+        sys.exit(main())
