@@ -1,5 +1,6 @@
 """The server of `ttt serve`: games played by requests, what others may know of them, records and files."""
 
+import io
 import re
 import time
 from dataclasses import replace
@@ -18,6 +19,7 @@ from ttt_envs.core.options import before
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.records import replaying
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -25,7 +27,7 @@ pytest.importorskip("httpx2")
 
 from web_games import COIN, KUHN, TURNS, Server, Slow
 
-from ttt_envs.web import recorded, store
+from ttt_envs.web import hall, recorded, store
 from ttt_envs.web.catalog import Agents, fields_of
 from ttt_envs.web.recorded import Records
 
@@ -52,6 +54,8 @@ def test_a_game_is_played_to_its_end_and_judged(server):
     mine = [each for each in review["decisions"] if each["player"] == 0]
     assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
     assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
+    # Best play keeps the value; what is lost is lost of it.
+    assert all(-1 <= each["value"] - each["regret"] <= each["value"] <= 1 for each in mine)
     assert review["totals"].get("0", 0) == pytest.approx(sum(each["regret"] for each in mine), abs=1e-3)
 
 
@@ -280,14 +284,70 @@ def test_thoughts_on_an_agents_present_choice_are_not_told(server):
     assert me.ask(f"/api/tables/{ident}/thoughts/1")["thoughts"] == [] or me.look(ident)["over"]
 
 
-def test_one_browser_does_not_hold_two_secret_hands(server):
+def test_an_invitation_to_a_secret_game_is_for_another_browser(server):
     me = server.browser()
     for game in (KUHN, COIN):
-        me.begin(game, "me", "me", status=400)
         ident = me.begin(game, "me", "invited")
+        assert not me.look(ident)["shared"]
         key = me.look(ident)["invitations"]["1"]
         me.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key}, 409)
-    assert me.begin(TURNS, "me", "me")
+
+
+@pytest.mark.parametrize(("game", "shared"), [(KUHN, True), (COIN, True), (TURNS, False)])
+def test_two_people_at_one_browser_see_with_the_eyes_of_who_is_asked(server, game, shared):
+    me = server.browser()
+    ident = me.begin(game, "me", "me")
+    seen = []
+    while not (now := me.look(ident))["over"]:
+        assert now["shared"] is shared
+        assert [seat["asked"] for seat in now["seats"]][now["you"]]
+        if shared:
+            assert not now["may"]["take_back"]
+        me.play(ident, now["actions"][0]["name"])
+        seen.append(now)
+        if len(seen) == 6:
+            break
+    assert {now["you"] for now in seen} == {0, 1}
+    if game == COIN:
+        assert seen[1]["chosen"] is None, "what the first has chosen is not told to the second"
+        assert seen[1]["moves"] == []
+    if game == KUHN:
+        texts = [below_caption(now) for now in seen[:2]]
+        assert texts[0] != texts[1], "each sees their own card alone"
+
+
+def below_caption(now):
+    return now["text"].splitlines()[1:]
+
+
+def test_a_finished_game_is_kept_as_a_record_and_as_a_film(server, tmp_path):
+    pytest.importorskip("resvg_py")
+    image = pytest.importorskip("PIL.Image")
+    me, game = server.browser(), ttt_envs.load("tic_tac_dice", rounds="single")
+    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
+    for what in ("record", "film"):
+        me.ask(f"/api/tables/{ident}/{what}", status=409)
+    now = me.play_on(ident, np.random.default_rng(0))
+    answer = me.client.get(f"/api/tables/{ident}/record")
+    assert re.fullmatch(r'attachment; filename="tic_tac_dice-[\w-]{8}\.jsonl"', answer.headers["content-disposition"])
+    (tmp_path / "game.jsonl").write_bytes(answer.content)
+    (played,) = replaying.replay(records.read(tmp_path / "game.jsonl"))
+    assert played.game == game
+    assert [float(each) for each in played.states[-1]["rewards"]] == now["result"]["rewards"]
+    assert played.record.agents == ("a person", "random")
+    answer = me.client.get(f"/api/tables/{ident}/film")
+    assert answer.headers["content-type"] == "image/gif"
+    with image.open(io.BytesIO(answer.content)) as film:
+        assert film.n_frames == now["ply"] + 1
+
+
+def test_a_long_game_has_no_film_but_a_record(server, monkeypatch):
+    me = server.browser()
+    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
+    me.play_on(ident, np.random.default_rng(0))
+    monkeypatch.setattr(hall, "MOST_FILMED", 3)
+    assert "save its record" in me.ask(f"/api/tables/{ident}/film", status=409)["error"]
+    assert me.client.get(f"/api/tables/{ident}/record").status_code == 200
 
 
 # --- options and agents ---

@@ -1,15 +1,11 @@
 """Games that are saved to a file and gone on with."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
+from typing import Self
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.arena.play import Games, digest, seen
 from ttt_envs.evaluation.records.replaying import game_of, replay
 
 
@@ -54,23 +50,5 @@ class SavedGame(LiveGame):
         """
         if path.exists() and (self._file is None or not path.samefile(self._file)):
             raise FileExistsError(f"{path} exists: choose another name, or delete the file first")
-        records.write(path, self._records())
+        records.write(path, [records.of_live(self, self.agents)])
         self._file = path
-
-    def _records(self) -> Iterator[records.GameRecord]:
-        players = self.game.num_players
-        actions = np.array(self.actions, np.int64).reshape(-1, players)
-        moves = np.zeros(1, np.uint64)
-        for joint in actions:
-            moves = digest(moves, joint[None])
-        games = Games(
-            rewards=self.state["rewards"].copy(),
-            lengths=np.array([self.ply]),
-            moves=moves ^ seen(self.game, self.state),
-            seconds=np.zeros(players),
-            decisions=np.zeros(players, np.int64),
-            spent=np.zeros((1, players)),
-            actions={0: actions},
-        )
-        seeds: Any = [self.episode_seed]
-        yield from records.of_games(self.game, games, self.agents, np.arange(players), seeds)

@@ -3,10 +3,10 @@
 import io
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import STYLE, Theme
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole
+
+#: The forms of a film.
+Kind = Literal["gif", "mp4"]
 
 # A strip: width of a picture, height of the line of text below it, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14
@@ -79,16 +82,31 @@ def save_film(
     seconds: float = 0.6,
     theme: Theme = "light",
 ) -> None:
-    """Draw a game as an animated GIF or as an MP4: its positions, one after the other.
+    """Write `film` to a file, which ends in .gif or .mp4."""
+    kind: Kind = "mp4" if path.suffix.lower() == ".mp4" else "gif"
+    write_whole(path, film(game, states, actions, kind=kind, width=width, seconds=seconds, theme=theme))
+
+
+def film(
+    game: Game,
+    states: np.ndarray,
+    actions: np.ndarray,
+    *,
+    kind: Kind = "gif",
+    width: int = 360,
+    seconds: float = 0.6,
+    theme: Theme = "light",
+) -> bytes:
+    """A game as an animated GIF or as an MP4: its positions, one after the other.
 
     Where a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
     position. Needs the extra `render`.
 
     Args:
-        path: file to write, which ends in .gif or .mp4.
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
         actions: int (T, players), what was played in all but the last one.
+        kind: "gif" or "mp4".
         width: the width of the picture, in pixels.
         seconds: the time for which each position is shown.
         theme: colours, "light" or "dark".
@@ -98,41 +116,45 @@ def save_film(
     shown = frames_of(game, states, actions)
     durations = [3 * seconds if each.ended_round else seconds for each in shown]
     durations[-1] = 4.0
-    images = [rasterise(game.draw(each.state, None), width, theme) for each in shown]
-    encoded = _mp4 if path.suffix.lower() == ".mp4" else _gif
-    write_whole(path, encoded(images, durations))
+
+    def image(k: int) -> np.ndarray:
+        return rasterise(game.draw(shown[k].state, None), width, theme)
+
+    return _mp4(image, durations) if kind == "mp4" else _gif(image, durations)
 
 
-def _mp4(images: Sequence[np.ndarray], durations: Sequence[float]) -> bytes:
-    """The images, uint8 (height, width, 3), as H.264 in an MP4, each for so many seconds."""
+def _mp4(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
+    """The images, uint8 (height, width, 3) each, as H.264 in an MP4, each for so many seconds."""
     require("render", "imageio_ffmpeg")
     import imageio_ffmpeg
 
-    height, width = (side // 2 * 2 for side in images[0].shape[:2])  # the codec takes even sizes only
+    height, width = (side // 2 * 2 for side in image(0).shape[:2])  # the codec takes even sizes only
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
         writer = imageio_ffmpeg.write_frames(
             str(path), (width, height), fps=_FPS, codec="libx264", macro_block_size=2, quality=8
         )
         writer.send(None)
-        for image, seconds in zip(images, durations, strict=True):
-            data = np.ascontiguousarray(image[:height, :width]).tobytes()
+        for k, seconds in enumerate(durations):
+            data = np.ascontiguousarray(image(k)[:height, :width]).tobytes()
             for _ in range(max(round(seconds * _FPS), 1)):
                 writer.send(data)
         writer.close()
         return path.read_bytes()
 
 
-def _gif(images: Sequence[np.ndarray], durations: Sequence[float]) -> bytes:
-    """The images, uint8 (height, width, 3), as an animated GIF, each for so many seconds."""
+def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
+    """The images, uint8 (height, width, 3) each, as an animated GIF, each for so many seconds."""
     require("render", "PIL")
     from PIL import Image
 
-    frames = [Image.fromarray(image) for image in images]
     # One palette for all, so that colours do not flicker from frame to frame.
-    every = np.concatenate([np.asarray(frame) for frame in frames[:: max(len(frames) // 8, 1)]])
-    palette = Image.fromarray(every).quantize(64)
-    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    some = range(0, len(durations), max(len(durations) // 8, 1))
+    palette = Image.fromarray(np.concatenate([image(k) for k in some])).quantize(64)
+    # An image of 8 bits a pixel each: a long film of whole colours would fill the memory.
+    frames = [
+        Image.fromarray(image(k)).quantize(palette=palette, dither=Image.Dither.NONE) for k in range(len(durations))
+    ]
     data = io.BytesIO()
     milliseconds = [int(1000 * each) for each in durations]
     frames[0].save(data, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)

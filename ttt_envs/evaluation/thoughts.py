@@ -106,6 +106,7 @@ class Judgement:
         played: their action.
         best: a best action; None if it is not known.
         regret: the expected reward lost; None if it is not known.
+        value: expected reward of the player before the decision, under best play by all; None if it is not known.
         source: as of `Thoughts`.
     """
 
@@ -114,6 +115,7 @@ class Judgement:
     played: int
     best: int | None
     regret: float | None
+    value: float | None
     source: str
 
 
@@ -284,5 +286,14 @@ def _judged(ply: int, view: View, action: int, take: Take, simulations: int) -> 
         played=action,
         best=None if unknown else int((known or judge).policy.argmax()),
         regret=None if unknown else round(float(lost[action]), 4),
+        value=_worth(judge),
         source=judge.source,
     )
+
+
+def _worth(judge: BestPlay) -> float | None:
+    """The expected reward of a position under the judge's best play; None where nobody knows."""
+    worth, played = judge.value, judge.policy > 0
+    if worth is None and played.any():
+        worth = float(np.average(judge.values[played], weights=judge.policy[played]))
+    return None if worth is None or np.isnan(worth) else round(worth, 4)

@@ -79,6 +79,8 @@ class App:
             Route("/api/tables/{id}/positions/{ply}", self.position),
             Route("/api/tables/{id}/thoughts/{ply}", self.thoughts),
             Route("/api/tables/{id}/review", self.review),
+            Route("/api/tables/{id}/record", self.record),
+            Route("/api/tables/{id}/film", self.film),
             Route("/api/tables/{id}/join", self.join, methods=["POST"]),
             Route("/api/tables/{id}/move", self.move, methods=["POST"]),
             Route("/api/tables/{id}/take_back", self.take_back, methods=["POST"]),
@@ -252,10 +254,18 @@ class App:
 
     async def review(self, request: Request) -> Response:
         """The judgements of the decisions of a finished game."""
-        room, _, _ = await self._room(request)
-        if not room.live.over:
-            raise Refused(409, "the game is not over")
+        room = await self._finished(request)
         return JSONResponse(shown.judged(room.game, await self.hall.review(room)))
+
+    async def record(self, request: Request) -> Response:
+        """A finished game as a file of records."""
+        room = await self._finished(request)
+        return _file(room, await self.hall.record(room), "jsonl", "application/jsonl")
+
+    async def film(self, request: Request) -> Response:
+        """A finished game as an animated picture."""
+        room = await self._finished(request)
+        return _file(room, await self.hall.film(room), "gif", "image/gif")
 
     async def join(self, request: Request) -> Response:
         """Take a free seat, by the key of its invitation."""
@@ -311,6 +321,13 @@ class App:
         new = await self.hall.again(room, browser)
         return JSONResponse({"id": new.saved.id}, 201)
 
+    async def _finished(self, request: Request) -> Room:
+        """The game of an address; raises Refused while it goes on, as it would tell what is hidden."""
+        room, _, _ = await self._room(request)
+        if not room.live.over:
+            raise Refused(409, "the game is not over")
+        return room
+
     async def _room(self, request: Request) -> tuple[Room, str, int | None]:
         """The game of an address, the browser's digest ("" without a cookie), and the seat that is asked for."""
         room = await self.hall.find(request.path_params["id"])
@@ -332,6 +349,13 @@ class App:
         name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
         opened = await self.hall.workers.run(self.records.open, name, k)
         return JSONResponse(frame(opened, query(request, "frame", 10**6) or 0))
+
+
+def _file(room: Room, content: str | bytes, ending: str, kind: str) -> Response:
+    """A file for a browser to keep."""
+    name = f"{room.game.id}-{room.saved.id[:8]}.{ending}"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)
 
 
 def _seat(found: Any, browser: str) -> Seat:

@@ -23,6 +23,8 @@ from ttt_envs.core.options import as_text
 from ttt_envs.core.rng import first_episode_seed, settled
 from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.version import __version__
+from ttt_envs.drawing.film import film
+from ttt_envs.evaluation import records
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review
 from ttt_envs.web import errands
 from ttt_envs.web.catalog import Agents, game_of
@@ -42,6 +44,9 @@ MOST_PLIES = 5000
 
 #: Games that are held in memory.
 _LOADED = 300
+
+#: Plies of a game that is drawn as a film.
+MOST_FILMED = 400
 
 # Bytes of all positions of a game.
 _LARGEST = 4 << 20
@@ -87,6 +92,11 @@ class Room:
         return self.live.game
 
     @property
+    def secret(self) -> bool:
+        """True where a player must not see another's hand or choice."""
+        return self.game.hidden_information or self.game.simultaneous
+
+    @property
     def in_use(self) -> bool:
         """True while somebody follows it or waits for an answer."""
         return bool(self.followers) or self._busy or self._thinking.locked() or self._beginning.locked()
@@ -109,10 +119,12 @@ class Room:
     def may_take_back(self, browser: str) -> bool:
         """True if this browser may take moves back: what follows is played again with the same dice and choices.
 
-        One person may learn from that, against agents. Two people at one browser, where nothing is secret, may not
-        where dice are still to be rolled: one of them would know the other's.
+        One person may learn from that, against agents. Two people at one browser may where nothing is secret, and no
+        dice are still to be rolled: one of them would know the other's.
         """
-        return bool(self.people) and self.alone(browser) and (len(self.people) == 1 or self.game.chance != "play")
+        if len(self.people) > 1 and (self.secret or self.game.chance == "play"):
+            return False
+        return bool(self.people) and self.alone(browser)
 
     def viewer(self, browser: str, player: int | None) -> int | None:
         """The viewer with whose eyes a browser sees: None sees everything, SPECTATOR only what all players see.
@@ -159,10 +171,6 @@ class Hall:
         for seat in seats:
             if seat.agent is not None:
                 await self.workers.run(self.agents.check, game, seat.agent)
-        secret = game.hidden_information or game.simultaneous
-        if secret and [seat.owner for seat in seats].count(browser) > 1:
-            reason = "its players must not see each other's hands and choices: invite the other player"
-            raise Refused(400, f"{game.title} cannot be played by two people at one browser: {reason}")
         if not self.store.make_room(MOST_GAMES, IDLE):
             raise Refused(503, "the server holds as many games as it can; try again later")
         saved = Saved(
@@ -354,8 +362,7 @@ class Hall:
             return
         if seat.owner is not None:
             raise Refused(409, "somebody else has taken this seat already")
-        secret = room.game.hidden_information or room.game.simultaneous
-        if secret and room.held_by(browser):
+        if room.secret and room.held_by(browser):
             raise Refused(
                 409, "you hold a seat of this game already, and must not see the other's: open the link elsewhere"
             )
@@ -406,6 +413,25 @@ class Hall:
             if room.live.state is state:
                 room._review = found
             return found
+
+    # --- to keep ---
+
+    async def record(self, room: Room) -> str:
+        """A finished game as a line of JSON, which `ttt replay` and all others who read records take."""
+        agents = ["a person" if seat.agent is None else seat.agent for seat in room.saved.seats]
+        return (await self.workers.run(records.of_live, room.live, agents)).json() + "\n"
+
+    async def film(self, room: Room) -> bytes:
+        """A finished game as an animated GIF; raises Refused for a long one, and without the extra `render`."""
+        live = room.live
+        if live.ply > MOST_FILMED:
+            reason = f"a film has {MOST_FILMED} plies at most here, and this game has {live.ply:,}"
+            raise Refused(409, f"{reason}: save its record, which `ttt film --record FILE` draws")
+        states, actions = np.concatenate(live.states), np.array(live.actions, np.int64)
+        try:
+            return await self.workers.think(("film", room.game.id), partial(film, room.game, states, actions))
+        except ImportError as error:
+            raise Refused(501, str(error)) from None
 
     # --- followers ---
 

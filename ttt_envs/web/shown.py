@@ -114,6 +114,7 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
         "result": result(game, state) if live.over else None,
         "trouble": room.trouble,
         "watching": not room.people,
+        "shared": room.secret and len(held) > 1,
         "may": {
             "step": not room.people and alone and not live.over,
             "take_back": room.may_take_back(browser) and live.last_decision(held) is not None,
@@ -201,6 +202,7 @@ def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
                 "played": game.action_names[each.played],
                 "best": None if each.best is None else game.action_names[each.best],
                 "regret": each.regret,
+                "value": each.value,
                 "grade": "" if each.regret is None else grade_of(each.regret),
                 "source": each.source,
             }

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.live import LiveGame
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.arena.play import Failure, Games
+from ttt_envs.evaluation.arena.play import Failure, Games, digest, seen
 from ttt_envs.storage.files import existing, writing_whole
 from ttt_envs.storage.outside import brief, read_json, with_tuples
 
@@ -145,6 +146,31 @@ def of_games(
             seconds=tuple(round(seconds, 7) for seconds in games.spent[k].tolist()),
             digest=int(games.moves[k]),
         )
+
+
+def of_live(live: LiveGame, agents: Sequence[str]) -> GameRecord:
+    """The record of a game that was played move by move, over or not.
+
+    Args:
+        live: the game; its seed in the record holds all that is hidden and all chance to come.
+        agents: names of the agents, or of the people, in its seats.
+    """
+    players = live.game.num_players
+    actions = np.array(live.actions, np.int64).reshape(-1, players)
+    moves = np.zeros(1, np.uint64)
+    for joint in actions:
+        moves = digest(moves, joint[None])
+    games = Games(
+        rewards=live.state["rewards"].copy(),
+        lengths=np.array([live.ply]),
+        moves=moves ^ seen(live.game, live.state),
+        seconds=np.zeros(players),
+        decisions=np.zeros(players, np.int64),
+        spent=np.zeros((1, players)),
+        actions={0: actions},
+    )
+    (record,) = of_games(live.game, games, agents, np.arange(players), [live.episode_seed])
+    return record
 
 
 def write(path: str | Path, records: Iterable[GameRecord]) -> int:
