@@ -131,7 +131,7 @@ class Person:
             field = self.page.locator("select[name=seat]").nth(player)
             field.select_option(json.dumps(kind, separators=(",", ":")))
         self.page.get_by_role("button", name="Start the game").click()
-        self.page.locator(".board img").wait_for()
+        self.page.locator(".board img:visible, .curtain:visible").first.wait_for()
 
     @property
     def headline(self) -> str:
@@ -258,6 +258,13 @@ def look_back(me):
     review = me.page.locator(".review").inner_text()
     assert review.count("You lost") == asked
     assert not {"0", "false"} & set(review.splitlines())
+    graph = me.page.locator(".chart")
+    assert graph.count() == ("against best play" in review)
+    if graph.count():
+        plies = me.page.locator(".log li").count()
+        x, y, width = (graph.bounding_box()[each] for each in ("x", "y", "width"))
+        me.page.mouse.click(x + width * 44 / 640 + 1, y + 5)  # where ply 0 is
+        me.page.get_by_text(f"ply 0 of {plies}").wait_for()
     # Back to the start, and on again.
     me.page.get_by_label("ply", exact=True).focus()
     me.page.keyboard.press("Home")
@@ -328,6 +335,47 @@ def test_two_people_play_each_other_and_hands_stay_hidden(people):
         # A hand that was wiped out begins the list of the discards, and may begin another hand: it ends there, too.
         secret = "|".join(map(re.escape, hands[1 - seat] - hands[seat]))
         assert not any(re.search(f": ({secret})(?!,)", each) for each in running)
+
+
+def test_a_curtain_hides_the_board_from_the_other_person_at_one_browser(people):
+    me = people()
+    me.begin("operation_tic_tac_toe", "me", "me", mode="round")
+    board, curtain = me.page.locator(".board"), me.page.locator(".curtain")
+    for name in "XO":
+        curtain.get_by_role("button", name=f"I am {name}").wait_for()
+        assert board.is_hidden()
+        assert me.page.locator("button.spot:visible, .names button:visible").count() == 0
+        assert me.page.locator("pre").is_hidden()
+        curtain.get_by_role("button").click()
+        assert curtain.is_hidden()
+        spots = me.page.locator("button.spot:not(.chosen)")
+        spots.first.wait_for()
+        assert me.page.locator(".log li").count() == 0, "nothing of the first choice is told"
+        while curtain.is_hidden():
+            me.page.locator("button.spot:not(.chosen):visible, .curtain:visible").first.wait_for()
+            if curtain.is_hidden():
+                spots.first.click()
+            me.page.wait_for_timeout(100)
+    me.page.locator(".log li").first.wait_for()
+
+
+def test_a_finished_game_is_kept_and_its_address_copied(people, tmp_path):
+    pytest.importorskip("resvg_py")
+    me, rng = people(permissions=["clipboard-read", "clipboard-write"]), random.Random(1)
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    assert me.page.get_by_role("button", name="Save film").is_hidden()
+    while not me.over():
+        me.play_a_move(rng)
+    for kind, ending in (("film", ".gif"), ("record", ".jsonl")):
+        with me.page.expect_download() as download:
+            me.page.get_by_role("button", name=f"Save {kind}").click()
+        download.value.save_as(tmp_path / kind)
+        assert download.value.suggested_filename.endswith(ending)
+    assert (tmp_path / "film").read_bytes()[:6] == b"GIF89a"
+    (record,) = records.read(tmp_path / "record")
+    assert record.agents == ("a person", "random")
+    me.page.get_by_role("button", name="Copy link").click()
+    assert me.page.evaluate("navigator.clipboard.readText()") == me.page.url
 
 
 def test_choices_at_once_are_not_told_before_both_have_chosen(people):

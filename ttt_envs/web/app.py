@@ -38,6 +38,7 @@ STATIC = {
     "style.css": "text/css",
     "app.js": "text/javascript",
     "board.js": "text/javascript",
+    "chart.js": "text/javascript",
     "play.js": "text/javascript",
     "replay.js": "text/javascript",
     "setup.js": "text/javascript",

@@ -36,6 +36,7 @@ from ttt_envs.drawing.frame import (
 from ttt_envs.drawing.lettering import text, width_of
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.games.operation_tic_tac_toe import rules
+from ttt_envs.games.operation_tic_tac_toe.manual import ENDINGS
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
     EMPTY,
@@ -58,7 +59,6 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.text import (
     ACTIONS,
-    ENDS,
     MARKS,
     ROOM_NAMES,
     SPECIALIST_NAMES,
@@ -214,11 +214,17 @@ def _buttons(state: Any) -> list[tuple[str, Box]]:
 # --- the caption ---
 
 
+def _last_round(state: Any) -> str:
+    if state["ended"] in (rules.LINE_OF_X, rules.LINE_OF_O):
+        return f"{MARKS[state['ended'] - rules.LINE_OF_X]} won the last round"
+    return f"the last round was drawn: {ENDINGS[state['ended']]}"
+
+
 def _caption(state: Any) -> Caption:
     words, title = head(state), "Operation Tic-Tac-Toe"
     fact = f"round {int(state['round'])}, {int(state['rounds_to_win'])} to win" if state["is_match"] else ""
     last = last_turn(state) if (state["last"] != NONE).all() else ""
-    before = f"the last round ended: {ENDS[state['ended']]}" if state["ended"] else ""
+    before = _last_round(state) if state["ended"] else ""
     if state["done"] or is_round_over(state):
         winners = np.flatnonzero(state["rewards"] > 0).tolist()
         if not state["done"]:
@@ -227,7 +233,7 @@ def _caption(state: Any) -> Caption:
         if headline.endswith(" by forfeit"):
             headline, note = headline.removesuffix(" by forfeit"), "by forfeit"
         elif state["done"] and state["ended"]:
-            note = f"the round ended: {ENDS[state['ended']]}"
+            note = ENDINGS[state["ended"]]
         chips = turn_chips([k + 1 for k in winners])
         return Caption(title, headline, note=note, fact=fact, last=last, **chips)
     if state["phase"] == ROLE:

@@ -120,7 +120,7 @@ def _hand(hand: Any) -> str:
 
 
 #: How a round ended, for people, in the order of `rules.ENDS`.
-_ENDINGS = (
+ENDINGS = (
     "",
     "three in a row",
     "three in a row",
@@ -138,6 +138,6 @@ def ending(state: Any) -> str:
     if state["is_match"] and state["done"]:
         more, fewer = sorted(map(int, state["wins"]), reverse=True)
         return f"{more} rounds to {fewer}"
-    how = _ENDINGS[state["ended"]]
+    how = ENDINGS[state["ended"]]
     winner = "" if state["done"] or state["ended"] not in (1, 2) else f"{text.MARKS[state['ended'] - 1]} wins it with "
     return f"{winner}{how}"

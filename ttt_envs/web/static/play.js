@@ -1,7 +1,8 @@
 // One game: its board, the seats, what was played, and what may be asked.
 
 import { Board } from "./board.js";
-import { ask, complain, el, guarded, patiently, prose, Refusal, say, sentence, signed } from "./tools.js";
+import { chart } from "./chart.js";
+import { ask, complain, el, guarded, keep, patiently, prose, Refusal, say, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -26,6 +27,7 @@ class GamePage {
     this.now = null;
     this.shownPly = null; // null: the present
     this.thoughts = null;
+    this.eyes = null; // where two people share the browser: the player who may see the board now
     this.speed = 1000;
     this.visibility = () => this.follow();
   }
@@ -75,7 +77,7 @@ class GamePage {
     this.plyText = el("span", { class: "ply" });
     this.back = step("◀", "one ply back", guarded(() => this.look(this.ply() - 1)));
     this.forth = step("▶", "one ply on", guarded(() => this.look(this.ply() + 1)));
-    const history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
+    this.history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
 
     this.takeBack = button("Take back", guarded(() => ask(`${this.path}/take_back`, {})));
     this.takeBack.title = "For practice: what the agents choose and what is rolled stays the same.";
@@ -87,6 +89,11 @@ class GamePage {
       ...[[2500, "slow"], [1000, "medium"], [250, "fast"], [0, "at once"]].map(([ms, name]) => el("option", { value: ms, selected: ms === 1000 }, name)));
     this.overlay = el("input", { type: "checkbox", onchange: guarded(() => this.think()) });
     this.overlayLabel = el("label", { class: "check" }, this.overlay, "Show what the oracle or a search thinks");
+    this.curtain = el("div", { class: "curtain", hidden: true });
+    this.files = el("div", { class: "buttons", hidden: true },
+      button("Copy link", () => copy(location.href)),
+      button("Save film", guarded(() => patiently(`${this.path}/film`, this.working, "Drawing the film …", keep))),
+      button("Save record", guarded(() => keep(`${this.path}/record`))));
     const buttons = el("div", { class: "buttons" }, this.watch, this.one, this.pace, this.takeBack, this.hint, this.again);
 
     this.next = el("p", { class: "banner", hidden: true });
@@ -100,12 +107,12 @@ class GamePage {
     this.log = el("ol", { class: "log", start: 1 });
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
-      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.board.element, history),
+      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.curtain, this.board.element, this.history),
       el("section", { class: "right", "aria-label": "Game" },
         el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
-        this.next, this.seats, this.invitations, buttons, this.overlayLabel, this.opinions, this.namesBox, this.review,
+        this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.opinions, this.namesBox, this.review,
         el("details", { open: true }, el("summary", {}, "Moves"), this.log),
-        el("details", {}, el("summary", {}, "The position as text"), this.text),
+        this.textBox = el("details", {}, el("summary", {}, "The position as text"), this.text),
         el("details", {}, el("summary", {}, "Rules"), ...prose(now.about.rules)))));
   }
 
@@ -150,6 +157,7 @@ class GamePage {
     }
     if (now.trouble) return sentence(now.trouble);
     const asked = now.seats.map((seat, player) => ({ ...seat, player })).filter((seat) => seat.asked);
+    if (this.covered()) return `It is the turn of ${now.seats[now.you].name}`;
     if (asked.some((seat) => seat.player === now.you)) return held > 1 ? `Your turn, ${now.seats[now.you].name}` : "Your turn";
     const names = asked.map((seat) => seat.name).join(" and ");
     if (now.chosen !== null) return `You chose ${now.chosen}. Waiting for ${names}`;
@@ -161,17 +169,41 @@ class GamePage {
     return this.shownPly ?? this.now.ply;
   }
 
+  /** True while another person at this browser must not see what the page would show. */
+  covered() {
+    return this.now.shared && !this.now.over && this.eyes !== this.now.you;
+  }
+
+  /** What hides the board until the person whose turn it is says so. */
+  drawCurtain() {
+    const { you, seats } = this.now;
+    const lift = button(`I am ${seats[you].name}`, () => {
+      this.eyes = you;
+      this.shownPly = null;
+      this.draw();
+    });
+    lift.classList.add("main");
+    this.curtain.replaceChildren(el("p", {}, `Only ${seats[you].name} may see the board now.`), lift);
+  }
+
   draw() {
     const { now } = this;
     this.drawn = true;
     const present = this.shownPly === null;
+    const covered = this.covered();
     this.roundShown = false;
     this.banner.hidden = true;
     this.status.textContent = this.headline();
-    const turn = now.actions.length > 0;
+    const turn = now.actions.length > 0 && !covered;
+    show(this.curtain, covered);
+    for (const each of [this.board.element, this.history, this.textBox]) show(each, !covered);
+    if (covered) {
+      this.drawCurtain();
+      this.opinions.hidden = true;
+    }
     this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
     document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
-    if (present) {
+    if (present && !covered) {
       this.board.show(now, now.actions, now.spots);
       this.text.textContent = now.text;
     }
@@ -183,15 +215,17 @@ class GamePage {
     this.forth.disabled = this.ply() >= now.ply;
     show(this.takeBack, now.may.take_back);
     show(this.hint, now.may.think && turn);
+    show(this.files, now.over);
     show(this.again, now.may.again && !now.successor && (now.over || now.ply > 0));
     for (const each of [this.watch, this.one, this.pace]) show(each, now.may.step);
-    this.overlayLabel.hidden = !now.may.think;
+    this.overlayLabel.hidden = !now.may.think || covered;
     show(this.next, now.successor);
     if (now.successor) this.next.replaceChildren("A new game has begun. ", el("a", { href: this.addressOf(now.successor) }, "Go there"));
     this.drawSeats();
     this.drawNames();
     this.drawLog();
-    if (this.overlay.checked && now.may.think) guarded(() => this.think())();
+    this.markPly?.(this.ply());
+    if (this.overlay.checked && now.may.think && !covered) guarded(() => this.think())();
   }
 
   drawSeats() {
@@ -207,7 +241,7 @@ class GamePage {
       const link = `${location.origin}/#/g/${now.id}/${player}/${key}`;
       const field = el("input", { readonly: true, value: link, "aria-label": `link of the invitation for ${now.seats[player].name}`, onfocus: (event) => event.target.select() });
       return el("div", { class: "invitation" }, el("p", {}, `Send this link to the person who is to be ${now.seats[player].name}. It is for one browser only.`),
-        el("div", { class: "row" }, field, button("Copy", async () => { await navigator.clipboard?.writeText(link); field.select(); say("Copied."); })));
+        el("div", { class: "row" }, field, button("Copy", async () => { await copy(link); field.select(); })));
     });
     if (this.invitations.childElementCount !== links.length) this.invitations.replaceChildren(...links);
   }
@@ -215,7 +249,7 @@ class GamePage {
   /** A button for each action, for those who would rather read, and for games without a picture that can be clicked. */
   drawNames() {
     const { actions } = this.now;
-    const open = this.shownPly === null;
+    const open = this.shownPly === null && !this.covered();
     show(this.namesBox, actions.length > 0 && open);
     if (actions.length && actions.every((action) => !action.clicks.length)) this.namesBox.open = true;
     this.names.replaceChildren(...(open ? actions : []).map((action) => button(action.name, guarded(() => this.play(action.name)))));
@@ -231,7 +265,8 @@ class GamePage {
     const shown = this.ply();
     this.log.replaceChildren(...now.moves.map((_, k) => {
       const judged = (this.judged?.decisions ?? []).filter((each) => each.ply === k && each.grade);
-      return el("li", { class: k + 1 === shown ? "here" : "" },
+      const round = now.rounds.length && (k === 0 ? 1 : now.rounds.indexOf(k) + 2);
+      return el("li", { class: k + 1 === shown ? "here" : "" }, (k === 0 || round > 1) && round > 0 && el("b", { class: "round" }, `Round ${round}`),
         el("button", { type: "button", class: "plain", "aria-current": k + 1 === shown ? "step" : null, onclick: guarded(() => this.look(k + 1)) }, this.moveText(k + 1)),
         ...judged.map((each) => el("span", { class: `lost ${each.grade}` }, `${each.grade}, ${about(each)}${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
     }));
@@ -254,7 +289,7 @@ class GamePage {
   /** Look at the position after `ply` plies. */
   async look(ply) {
     clearTimeout(this.roundTimer);
-    if (ply < 0 || ply > this.now.ply) return;
+    if (ply < 0 || ply > this.now.ply || this.covered()) return;
     if (ply === this.now.ply) {
       this.shownPly = null;
       this.draw();
@@ -277,6 +312,8 @@ class GamePage {
       this.draw();
       return;
     }
+    this.board.element.hidden = false;
+    this.curtain.hidden = true;
     this.board.show(found.ended_round, [], {});
     this.status.textContent = sentence(`The round is over: ${found.ended_round.how}`);
     const go = () => {
@@ -403,11 +440,38 @@ class GamePage {
     const unknown = found.decisions.length ? "Nobody knows what was best in this game." : "You had nothing to decide.";
     this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
       known ? el("ul", {}, ...lines) : el("p", {}, unknown),
-      worst.length ? el("p", {}, "The dearest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
+      worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
         el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
+      ...this.graph(found.decisions),
       known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search (≈). ${scale(found.limits)}`) : "");
     this.drawLog();
   }
+
+  /** The expected rewards by ply, as elements: of two players as one line, of more a line for each. */
+  graph(decisions) {
+    const { now } = this;
+    const known = decisions.filter((each) => each.value !== null);
+    if (!known.length) return [];
+    const two = now.seats.length === 2;
+    const players = two ? [known.some((each) => each.player === now.you) ? now.you : known[0].player] : [...new Set(known.map((each) => each.player))];
+    const lines = players.map((player) => [
+      ...known.filter((each) => two || each.player === player).map((each) => ({
+        ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${each.played}, ${signed(-each.regret)} ${each.grade}`,
+      })),
+      { ply: now.ply, value: now.result.rewards[player] },
+    ]);
+    const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
+    const [element, mark] = chart(lines, now.ply, most, guarded((ply) => this.look(ply)));
+    this.markPly = mark;
+    mark(this.ply());
+    const whose = players.map((player) => now.seats[player].name).join(" and ");
+    return [element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)];
+  }
+}
+
+function copy(text) {
+  say("Copied.");
+  return navigator.clipboard?.writeText(text);
 }
 
 /** What the names of losses mean. */

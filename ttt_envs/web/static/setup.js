@@ -1,6 +1,6 @@
 // Choosing a game: by its picture, or with its options and who sits where.
 
-import { ask, complain, el, guarded, prose, Refusal } from "./tools.js";
+import { ask, complain, drawn, el, guarded, prose, Refusal } from "./tools.js";
 
 // Levels, with what their faces look like: the height of the brows, and the curve of the mouth.
 const LEVELS = { easy: [0, 6], medium: [0, 0], strong: [3, -3], perfect: [5, 3] };
@@ -72,14 +72,7 @@ function face(name) {
     ["path", { d: `M11 ${14 - brow / 2}L20 ${14 + brow / 2}M37 ${14 - brow / 2}L28 ${14 + brow / 2}`, class: "stroke" }],
     ["path", { d: `M15 32Q24 ${32 + mouth} 33 32`, class: "stroke" }],
   ];
-  const make = (tag, attributes) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  };
-  const svg = make("svg", { viewBox: "0 0 48 48", "aria-hidden": "true" });
-  svg.append(...parts.map(([tag, attributes]) => make(tag, attributes)));
-  return svg;
+  return drawn("svg", { viewBox: "0 0 48 48", "aria-hidden": "true" }, ...parts.map((part) => drawn(...part)));
 }
 
 export async function setupPage(main, wanted) {
@@ -163,7 +156,7 @@ async function start(place, setup, button) {
 function seatField(setup, player, before) {
   const team = setup.teams.length < setup.players.length ? `, side ${setup.teams.findIndex((each) => each.includes(player))}` : "";
   const kinds = el("select", { name: "seat" },
-    el("option", { value: JSON.stringify({ kind: "me" }) }, "you"),
+    el("option", { value: JSON.stringify({ kind: "me" }) }, player ? "you, or a person beside you" : "you"),
     el("option", { value: JSON.stringify({ kind: "invited" }) }, "another person, by invitation"),
     el("optgroup", { label: "agents" }, ...setup.agents.map((each) =>
       el("option", { value: JSON.stringify({ kind: "agent", agent: each.agent }) }, each.title))));

@@ -12,19 +12,30 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** An element of a drawing. */
+export function drawn(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
 // Milliseconds after which work shows that it is under way, and what is thrown where somebody has left it.
 const PATIENCE = 300;
 const LEFT = "It was left.";
 
-/** The answer to a GET that may take long: after a moment `place` shows `words` and how to leave it. Null if it was left. */
-export async function patiently(path, place, words) {
+/** The answer to a GET, by `how`, that may take long: after a moment `place` shows `words` and how to leave it. Null if it was left. */
+export async function patiently(path, place, words, how = ask) {
   const left = new AbortController();
   const waiting = setTimeout(() => {
     place.hidden = false;
     place.replaceChildren(el("span", { class: "working" }), ` ${words} `, el("button", { type: "button", onclick: () => left.abort() }, "Leave it"));
   }, PATIENCE);
   try {
-    return await ask(path, undefined, left.signal);
+    return await how(path, undefined, left.signal);
   } catch (error) {
     if (!left.signal.aborted) throw error;
     return null;
@@ -42,8 +53,8 @@ export class Refusal extends Error {
   }
 }
 
-/** The JSON answer to a GET, or with a body to a POST. Throws Refusal with the server's reason. */
-export async function ask(path, body, signal) {
+/** The answer to a GET, or with a body to a POST. Throws Refusal with the server's reason. */
+async function send(path, body, signal) {
   let answer;
   try {
     answer = await fetch(path, body === undefined ? { signal } : {
@@ -56,9 +67,23 @@ export async function ask(path, body, signal) {
     if (signal?.aborted) throw new Refusal(0, LEFT);
     throw new Refusal(0, "The server does not answer. It may have been stopped.");
   }
+  if (answer.ok) return answer;
   const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refusal(answer.status, sentence(found.error ?? `the server answered ${answer.status}`));
-  return found;
+  throw new Refusal(answer.status, sentence(found.error ?? `the server answered ${answer.status}`));
+}
+
+/** The JSON of such an answer. */
+export async function ask(path, body, signal) {
+  return (await send(path, body, signal)).json().catch(() => ({}));
+}
+
+/** A file for the person to keep, by the name that the server gives it. */
+export async function keep(path, body, signal) {
+  const answer = await send(path, body, signal);
+  const [, name] = answer.headers.get("content-disposition").match(/filename="([^"]+)"/);
+  const address = URL.createObjectURL(await answer.blob());
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 /** A function for listeners: what it throws is shown. */
