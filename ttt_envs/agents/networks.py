@@ -120,7 +120,7 @@ class Network:
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
         """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
-        self.info, self.name = info, name
+        self.info, self.name, self.tensors = info, name, tensors
         self._fits: Game | None = None
 
         def layer(name: str) -> tuple[np.ndarray, np.ndarray]:

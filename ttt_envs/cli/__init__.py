@@ -31,6 +31,7 @@ VERBS: dict[str, str] = {
     "regret": "ttt_envs.cli.regret:Regret",
     "mistakes": "ttt_envs.cli.mistakes:Mistakes",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
+    "exploit": "ttt_envs.cli.exploit:Exploit",
     "solve": "ttt_envs.cli.solve:Solve",
     "warm": "ttt_envs.cli.warm:Warm",
     "replay": "ttt_envs.cli.replay:Replay",

@@ -163,6 +163,62 @@ def targets(net: Net, target: Net, found: Sequence[np.ndarray], double: bool) ->
     return torch.from_numpy(returns + discounts * best)
 
 
+class SeatLearner:
+    """Double Q-learning of the seat that a learner has in games side by side; `enter` gives it the games.
+
+    Attributes:
+        current: the learner as it explores; its network is the one that is learned.
+        target: the slow network, an average of the latest ones.
+        parts: what a resumed run needs.
+        numbers: of the last gradient step, for a log.
+    """
+
+    games: SeatGames
+    replay: Replay
+    generator: np.random.Generator
+
+    def __init__(self, current: EpsilonGreedy, config: Config) -> None:
+        """`config`: the settings that learning depends on; those of the run's course are the caller's."""
+        self.current, self.config = current, config
+        self.target = Net(current.net.info)
+        self.target.load_state_dict(current.net.state_dict())
+        self.optimizers = adam(current.net, config.learning_rate)
+        self.parts: checkpoint.Parts = {"net": current.net, "target": self.target, **self.optimizers}
+        self.numbers: dict[str, float] = {}
+
+    def enter(self, games: SeatGames, generator: np.random.Generator) -> None:
+        """Play in these games, which were reset, from now on, with nothing in the buffer."""
+        self.games, self.generator = games, generator
+        self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
+
+    def round(self, exploration: float, rate: float) -> int:
+        """One decision in each game, and the gradient steps that are due at learning rate `rate`.
+
+        Returns the number of decisions.
+        """
+        games, config, self.current.exploration = self.games, self.config, exploration
+        observations, masks = games.observations(), games.masks()
+        cumulated = self.current.probabilities(observations, masks).cumsum(axis=1)
+        draws = self.generator.random((games.n, 1)) * cumulated[:, -1:]
+        actions = (cumulated > draws).argmax(axis=1)
+        games.step(actions)
+        self.replay.add(observations, masks, actions, games.rewards, games.done)
+        if self.replay.added * games.n >= config.warm_up and self.replay.added > config.n_step:
+            for _ in range(config.updates):
+                self._learn(rate)
+        return games.n
+
+    def _learn(self, rate: float) -> None:
+        """One gradient step."""
+        config, net = self.config, self.current.net
+        observations, actions, *found = self.replay.sample(config.batch, config.n_step, config.gamma, self.generator)
+        values = net(torch.from_numpy(observations.astype(np.float32)))["q"]
+        values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
+        loss = functional.smooth_l1_loss(values, targets(net, self.target, found, config.double))
+        numbers = gradient_step(loss, net, self.target, self.optimizers, rate=rate, share=config.target_share)
+        self.numbers.update(numbers, **{"train/exploration": self.current.exploration})
+
+
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
@@ -178,49 +234,26 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, config.hidden, 0)
-    net, target = Net(info), Net(info)
-    target.load_state_dict(net.state_dict())
-    optimizers = adam(net, config.learning_rate)
-    parts: checkpoint.Parts = {"net": net, "target": target, **optimizers}
-    start = checkpoint.restore(folder, parts) if config.resume else 0
+    current = EpsilonGreedy(Net(info), 1.0)
+    learning = SeatLearner(current, config)
+    start = checkpoint.restore(folder, learning.parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    replay = Replay(game, config.buffer // config.num_envs, config.num_envs)
-    current = EpsilonGreedy(net, 1.0)
     opponents = Opponents(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
     games = SeatGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()
-    numbers: dict[str, float] = {}
+    learning.enter(games, generator)
 
     def one_round(steps: int) -> int:
         """One decision in each game, and the gradient steps that are due."""
         falling = config.exploration_share * config.steps
-        current.exploration = max(config.exploration, 1 - steps / falling if falling else 0)
-        observations, masks = games.observations(), games.masks()
-        cumulated = current.probabilities(observations, masks).cumsum(axis=1)
-        draws = generator.random((config.num_envs, 1)) * cumulated[:, -1:]
-        actions = (cumulated > draws).argmax(axis=1)
-        games.step(actions)
-        replay.add(observations, masks, actions, games.rewards, games.done)
-        if replay.added * config.num_envs >= config.warm_up and replay.added > config.n_step:
-            for _ in range(config.updates):
-                learn(steps / config.steps)
-        return config.num_envs
-
-    def learn(done: float) -> None:
-        """One gradient step; `done`: share of the training that is over."""
-        observations, actions, *found = replay.sample(config.batch, config.n_step, config.gamma, generator)
-        values = net(torch.from_numpy(observations.astype(np.float32)))["q"]
-        values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
-        loss = functional.smooth_l1_loss(values, targets(net, target, found, config.double))
-        rate = config.learning_rate * max(1 - done, 0.1)
-        numbers.update(gradient_step(loss, net, target, optimizers, rate=rate, share=config.target_share))
-        numbers["train/exploration"] = current.exploration
+        exploration = max(config.exploration, 1 - steps / falling if falling else 0)
+        return learning.round(exploration, config.learning_rate * max(1 - steps / config.steps, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The online network, as `Network` and `save_network` take it."""
-        return replace(info, steps=steps), net.tensors()
+        return replace(info, steps=steps), current.net.tensors()
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
@@ -230,9 +263,9 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         one_round=one_round,
         write=lambda path, steps: save_network(path, *network(steps)),
         agent=agent,
-        parts=parts,
+        parts=learning.parts,
         plays_as=f"network:{folder}",
-        numbers=numbers,
+        numbers=learning.numbers,
         exchange=lambda: games.set_opponents(opponents.pool()),
     )
     return train_rounds(this, game, start, learner)
