@@ -167,6 +167,7 @@ EXTRAS = {
         "ttt_envs.learning.loop",
         "ttt_envs.learning.magnets",
         "ttt_envs.learning.nets",
+        "ttt_envs.learning.exploit",
         "ttt_envs.learning.optimizers",
         "ttt_envs.learning.ppo",
         "ttt_envs.learning.ntuple",
