@@ -29,7 +29,7 @@ Table = dict[bytes, float]
 
 def features() -> np.ndarray:
     """bool (observation size,): the features that the table knows."""
-    blocks = ttt_envs.load(GAME, **OPTIONS).observation
+    blocks = ttt_envs.load(GAME, **OPTIONS).observation_layout
     return np.concatenate([np.full(block.size, block.name in BLOCKS) for block in blocks])
 
 

@@ -67,10 +67,10 @@ random.seed(0)
 model = Model()
 env = ttt_envs.make_text(GAME, opponent="random", rules=False)
 for game in range(GAMES):
-    env.reset(seed=game)
+    prompt, _ = env.reset(seed=game)
     while not env.done:
-        env.step(model(env.observe()[1]))
-    model.learn(env.close()[0][env.seat])
+        prompt, reward, *_ = env.step(model(prompt))
+    model.learn(reward)
 
 model.learning = False
 agent = agents.from_text(model, rules=False, name="text")

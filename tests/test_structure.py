@@ -183,7 +183,7 @@ EXTRAS = {
     "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},
     "anyio": {"ttt_envs.agents.external.llm"},
-    "ray": {"ttt_envs.learning.actors", "ttt_envs.evaluation.tournament.ray_cluster", "ttt_envs.integrations.rllib"},
+    "ray": {"ttt_envs.learning.actors", "ttt_envs.evaluation.tournaments.ray_cluster", "ttt_envs.integrations.rllib"},
     "pyspiel": {"ttt_envs.integrations.open_spiel", "tools"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},

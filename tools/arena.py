@@ -18,7 +18,7 @@ from ttt_envs.agents import Agent, load
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation import tournament
 from ttt_envs.evaluation.arena.seating import arrangements
-from ttt_envs.evaluation.ladder.ladder import find
+from ttt_envs.evaluation.placements.ladder import find
 
 #: The line-ups: the first one's agents cost next to nothing. The last one is all rungs of the game's ladder.
 LADDER = "ladder"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import ttt_envs
-from ttt_envs.evaluation.ladder.estimate import Placement
-from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, fit, unit_counts
+from ttt_envs.evaluation.placements.estimate import Placement
+from ttt_envs.evaluation.placements.ladder import Ladder, Pair, fit, unit_counts
 from ttt_envs.evaluation.reports.ratings import ELO
 
 

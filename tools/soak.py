@@ -30,7 +30,7 @@ from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.registry import parse_options
-from ttt_envs.wrappers.single import SeatEnv
+from ttt_envs.wrappers.single import PlayerEnv
 
 #: Option sets beside the default ones.
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -139,7 +139,7 @@ class SeatModel:
     def __init__(self, game: Game) -> None:
         """`game`: that of the environment."""
         self.game = game
-        self.env = SeatEnv(game, opponent=agents.load("random"), illegal="raise", render_mode="ansi")
+        self.env = PlayerEnv(game, opponent=agents.load("random"), illegal="raise", render_mode="ansi")
         self.live = self.over = False
 
     def reset(self, seed: Any) -> None:

@@ -26,7 +26,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import game_seeds, play_games, tournament
-from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
 from ttt_envs.learning.probes import RegretRow
 from ttt_envs.learning.settings import Result

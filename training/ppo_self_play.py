@@ -171,7 +171,7 @@ def main(words: list[str] | None = None) -> None:
     policy = train(args)
     if args.regret_games:
         from ttt_envs.agents.policy import PolicyAgent
-        from ttt_envs.evaluation.regret import measure
+        from ttt_envs.evaluation.best_play import measure
 
         found = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)
         low, high = found.per_game_interval

@@ -150,7 +150,7 @@ def main(words: list[str] | None = None) -> None:
     net = train(args)
     if args.regret_games:
         from ttt_envs.agents.policy import PolicyAgent
-        from ttt_envs.evaluation.regret import measure
+        from ttt_envs.evaluation.best_play import measure
 
         agent = PolicyAgent(net, temperature=0)  # the best action
         found = measure(make_game(args), agent, games=args.regret_games, seed=args.seed)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ttt_envs.wrappers.aec import AECGame
     from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
-    from ttt_envs.wrappers.sb3 import SB3SeatEnv
-    from ttt_envs.wrappers.single import SeatEnv
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
+    from ttt_envs.wrappers.single import PlayerEnv
     from ttt_envs.wrappers.text import TextGame
-    from ttt_envs.wrappers.vector import SeatVectorEnv
+    from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 __all__ = [
     "GAMES",
@@ -158,24 +158,24 @@ def make_single(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    seat: int | str = "alternate",
+    player: int | str = "alternate",
     render_mode: str | None = None,
     encoding: str = "flat",
     illegal: str = "lose",
     mask: str = "both",
     max_plies: int | None = None,
     **options: Any,
-) -> "SeatEnv":
-    """A Gymnasium environment: one seat learns, the others' moves happen inside `step`.
+) -> "PlayerEnv":
+    """A Gymnasium environment: one player learns, the others' moves happen inside `step`.
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
-        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all other seats. Several, of
-            which each game draws one: a list, a mapping of agents to weights, such as {"random": 1, "greedy": 3}, or a
+        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all others. Several, of which
+            each game draws one: a list, a mapping of agents to weights, such as {"random": 1, "greedy": 3}, or a
             function of a NumPy generator that gives one. By player, such as {1: "greedy", 2: ["random", agent]}.
-        partner: in a game of teams, who plays the other seats of the learner's team, in the same forms but by player;
+        partner: in a game of teams, who plays the others of the learner's team, in the same forms but by player;
             None: the opponent plays them, too.
-        seat: the learner's player number, or "alternate" from game to game.
+        player: the learner's number, or "alternate" from game to game.
         render_mode: "human" (a window), "rgb_array", "ansi" or None.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
@@ -189,13 +189,13 @@ def make_single(
             the game.
         TypeError: an unknown option (the known ones are listed), an argument of a wrong type, or options with a Game.
     """
-    from ttt_envs.wrappers.single import SeatEnv
+    from ttt_envs.wrappers.single import PlayerEnv
 
     made = _game(game, options, make_single)
-    return SeatEnv(
+    return PlayerEnv(
         made,
         opponent=_opponents(made, opponent, partner),
-        seat=seat,
+        player=player,
         render_mode=render_mode,
         encoding=encoding,
         illegal=illegal,
@@ -210,7 +210,7 @@ def make_vec(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    seat: int | str = "alternate",
+    player: int | str = "alternate",
     encoding: str = "flat",
     illegal: str = "lose",
     mask: str = "both",
@@ -219,7 +219,7 @@ def make_vec(
     render_mode: None = None,
     max_plies: int | None = None,
     **options: Any,
-) -> "SeatVectorEnv":
+) -> "PlayerVectorEnv":
     """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
 
     Args:
@@ -227,7 +227,7 @@ def make_vec(
         num_envs: number of games.
         opponent: as for `make_single`.
         partner: as for `make_single`.
-        seat: as for `make_single`.
+        player: as for `make_single`.
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
         mask: as for `make_single`.
@@ -238,16 +238,16 @@ def make_vec(
         max_plies: as for `make_single`.
         options: of the game, if `game` is an id.
     """
-    from ttt_envs.wrappers.vector import SeatVectorEnv
+    from ttt_envs.wrappers.vector import PlayerVectorEnv
 
     if render_mode is not None:
         raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     made = _game(game, options, make_vec)
-    return SeatVectorEnv(
+    return PlayerVectorEnv(
         made,
         num_envs,
         opponent=_opponents(made, opponent, partner),
-        seat=seat,
+        player=player,
         encoding=encoding,
         illegal=illegal,
         mask=mask,
@@ -263,14 +263,14 @@ def make_sb3(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    seat: int | str = "alternate",
+    player: int | str = "alternate",
     encoding: str = "flat",
     illegal: str = "lose",
     threads: int = 1,
     render_mode: str | None = None,
     max_plies: int | None = None,
     **options: Any,
-) -> "SB3SeatEnv":
+) -> "SB3PlayerEnv":
     """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
 
     Observations are arrays; masks come by the method `action_masks`. With render_mode "rgb_array" the games can be
@@ -279,14 +279,14 @@ def make_sb3(
     Raises ImportError with the command that installs the extra `train` if it is missing.
     """
     require("train", "stable_baselines3")
-    from ttt_envs.wrappers.sb3 import SB3SeatEnv
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
     made = _game(game, options, make_sb3)
-    return SB3SeatEnv(
+    return SB3PlayerEnv(
         made,
         num_envs,
         opponent=_opponents(made, opponent, partner),
-        seat=seat,
+        player=player,
         encoding=encoding,
         illegal=illegal,
         threads=threads,
@@ -300,9 +300,9 @@ def make_text(
     *,
     opponent: "OpponentLike | None" = None,
     partner: "OpponentLike | None" = None,
-    seat: int | str = "alternate",
+    player: int | str = "alternate",
     retries: int = 2,
-    invalid: str = "forfeit",
+    illegal: str = "lose",
     rules: bool = True,
     max_plies: int | None = None,
     **options: Any,
@@ -311,12 +311,12 @@ def make_text(
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
-        opponent: as for `make_single`, to play all seats but one; None: all players are asked.
+        opponent: as for `make_single`, to play all players but one; None: all players are asked.
         partner: as for `make_single`.
-        seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
+        player: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
             which is first.
         retries: further answers that a player may give where one names no legal action.
-        invalid: what follows when these are used up: the player's side loses ("forfeit"), or a legal action is drawn
+        illegal: what follows when these are used up: the player's side loses ("lose"), or a legal action is drawn
             ("random").
         rules: whether each prompt begins with the rules.
         max_plies: as for `make_single`.
@@ -333,9 +333,9 @@ def make_text(
     return TextGame(
         made,
         opponent=others,
-        seat=seat,
+        player=player,
         retries=retries,
-        invalid=invalid,
+        illegal=illegal,
         rules=rules,
         max_plies=_plies(game, max_plies),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 import ttt_envs
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import whole
 
 from . import encoding, manual, rules, symmetry, text
@@ -29,15 +29,15 @@ def make(*, line: int = 4) -> Game:
         prototype=prototype,
         invariants=rules.invariants,
         action_names=text.ACTION_NAMES,
-        observation=encoding.BLOCKS,
+        observation_layout=encoding.BLOCKS,
         simultaneous=False,
         chance="none",
         hidden_information=False,
         max_plies=rules.ROWS * rules.COLUMNS,
         teams=((0,), (1,)),
         native="aec",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

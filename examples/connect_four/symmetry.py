@@ -21,7 +21,7 @@ def _mirrored(states: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: np.ndarray) -> np.ndarray:
+def rotate_players(states: np.ndarray) -> np.ndarray:
     """The states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     new["cells"] = np.array([0, 2, 1])[states["cells"]]

@@ -12,7 +12,7 @@ from .models import TttAction, TttObservation
 class TttEnv(EnvClient[TttAction, TttObservation, State]):
     """`TttEnv(base_url="http://localhost:8000").sync()` plays with a server that runs there.
 
-    `reset(game=..., options={...}, opponent=..., seat=..., seed=...)` starts a game, `step(TttAction(message=...))`
+    `reset(game=..., options={...}, opponent=..., player=..., seed=...)` starts a game, `step(TttAction(message=...))`
     answers.
     """
 

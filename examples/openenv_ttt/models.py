@@ -14,6 +14,6 @@ class TttObservation(Observation):
     """The question that is asked next. Rewards come at the end, from -1 to +1."""
 
     prompt: str = Field(default="", description="Rules, side, position and legal actions; empty when the game is over")
-    player: int = Field(default=0, description="The seat that the model plays")
+    player: int = Field(default=0, description="The number of the player that the model plays")
     legal_actions: list[str] = Field(default_factory=list, description="Names of the legal actions")
-    invalid: str | None = Field(default=None, description="The reason why the last answer could not be used")
+    illegal: str | None = Field(default=None, description="The reason why the last answer could not be used")

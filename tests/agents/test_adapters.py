@@ -158,7 +158,7 @@ def test_a_model_of_text_is_told_why_it_is_asked_again() -> None:
     assert agent.act(start()).tolist() == [40]
     assert len(asked) == 2
     assert asked[1].startswith(asked[0])
-    assert agent.counts() == {"answers": 2, "invalid answers": 1}
+    assert agent.counts() == {"answers": 2, "illegal answers": 1}
     with pytest.raises(AgentFailed, match=r"agent 'text' .*'Hm'"):
         agents.from_text(model, retries=0).act(start())
     with pytest.raises(TypeError, match="agent text must answer text, not 40"):

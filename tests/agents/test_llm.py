@@ -89,7 +89,7 @@ def test_a_model_is_told_why_its_answer_could_not_be_used(game: Game, server: Ch
     agent = agents.load("llm:model=doubtful,retries=2")
     view = view_of(game, 1)
     assert view.masks[0, agent.act(view)[0]]
-    assert agent.counts()["invalid answers"] == 2
+    assert agent.counts()["illegal answers"] == 2
     last = server.asked[-1]["messages"]
     assert [each["role"] for each in last] == ["user", "assistant", "user", "assistant", "user"]
     assert last[1]["content"] == "I am not sure"
@@ -102,7 +102,7 @@ def test_after_its_retries_a_model_forfeits_or_moves_at_random(game: Game) -> No
         agents.load("llm:model=wrong,retries=1").act(view)
     assert failed.value.actions.tolist() == [-1, -1, -1]
     assert "named no legal action in 2 answers; the last one: 'I play north'" in failed.value.faults[0].reason
-    agent = agents.load("llm:model=wrong,retries=1,invalid=random")
+    agent = agents.load("llm:model=wrong,retries=1,illegal=random")
     actions = agent.act(view)
     assert view.masks[np.arange(3), actions].all()
     assert (agent.act(view) == actions).all()  # by the view's seeds
@@ -226,7 +226,7 @@ def test_a_model_is_checked_before_any_game(game: Game, monkeypatch: pytest.Monk
         ("llm:model=x,url=localhost:8000", "url must be like http://"),
         ("llm:model=x,url=http://me:secret@here/v1", "put the key into the environment"),
         ("llm:model=x,seconds=0", "seconds must be a number"),
-        ("llm:model=x,invalid=lose", "must be one of 'forfeit', 'random'"),
+        ("llm:model=x,illegal=forfeit", "must be one of 'lose', 'random'"),
         ("llm:model=x,retries=-1", "retries must be a whole number"),
         ("llm:model=x,colour=red", "unknown parameter 'colour'"),
         ("isolated:llm:model=x", "leave out 'isolated:'"),

@@ -18,7 +18,7 @@ from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -194,14 +194,14 @@ def make_peek() -> Game:
         factory=make_peek,
         prototype=prototype,
         action_names=("zero", "one"),
-        observation=(Block("coin", (2,), "tossed, its side"),),
+        observation_layout=(Block("coin", (2,), "tossed, its side"),),
         simultaneous=False,
         chance="play",
         hidden_information=False,
         max_plies=2,
         teams=((0,), (1,)),
         native="aec",
-        rules=Rules(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
+        kernels=Kernels(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",
             read_state=lambda text: prototype.copy(),

@@ -19,7 +19,7 @@ from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -137,14 +137,14 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
         factory=make_guess,
         prototype=prototype,
         action_names=("zero", "one"),
-        observation=(Block("phase", (3,), "which it is"), Block("side", (2,), "is seen to be it")),
+        observation_layout=(Block("phase", (3,), "which it is"), Block("side", (2,), "is seen to be it")),
         simultaneous=False,
         chance="play",
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
         native="aec",
-        rules=Rules(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
+        kernels=Kernels(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",
             read_state=lambda text: prototype.copy(),

@@ -20,7 +20,7 @@ from ttt_envs.agents.search.smmcts import SMMCTS
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -112,14 +112,17 @@ def make_matrix(
         factory=make_matrix,
         prototype=prototype,
         action_names=("zero", "one", "two", "out", "play"),
-        observation=(Block("matrix", (1,), "it has come to the matrix"), Block("first", (1,), "I choose the row")),
+        observation_layout=(
+            Block("matrix", (1,), "it has come to the matrix"),
+            Block("first", (1,), "I choose the row"),
+        ),
         simultaneous=True,
         chance="play" if noisy else "none",
         hidden_information=False,
         max_plies=2,
         teams=tuple((player,) for player in range(players)),
         native="parallel",
-        rules=Rules(matrix_reset, matrix_mask, matrix_step, matrix_observe, matrix_resample),
+        kernels=Kernels(matrix_reset, matrix_mask, matrix_step, matrix_observe, matrix_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",
             read_state=lambda text: prototype.copy(),

@@ -206,7 +206,9 @@ def test_options_that_make_no_difference_are_not_those_of_the_board(options):
     for name, covers in game.same_play.items():
         value = values.get(name, game.options[name] + 1 if isinstance(game.options[name], int) else None)
         other = ttt_envs.load(game_id, **{**given, name: value})
-        assert [(b.name, b.shape) for b in other.observation] == [(b.name, b.shape) for b in game.observation]
+        assert [(b.name, b.shape) for b in other.observation_layout] == [
+            (b.name, b.shape) for b in game.observation_layout
+        ]
         assert other.action_names == game.action_names
         plain = {key: each for key, each in game.options.items() if key != name}
         assert other.differences({**plain, name: game.options[name] if covers is ... else covers}) == {}

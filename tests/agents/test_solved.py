@@ -87,9 +87,8 @@ def test_it_is_an_opponent_everywhere(solved):
         text = ttt_envs.make_text(COIN, opponent=other)
         for seed in range(4):
             text.reset(seed=seed)
-            over = False
-            while not over:
-                over, _ = text.step(text.legal[0])
+            while not text.done:
+                text.step(text.legal[0])
 
 
 def test_a_live_game_tells_it_what_was_seen(solved):

@@ -14,7 +14,7 @@ from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import between, state_dtype
 from ttt_envs.core.view import View
 
@@ -72,14 +72,14 @@ GAME = Game(
     factory=lambda: GAME,
     prototype=np.zeros(1, STATE),
     action_names=tuple("ABCDEFG"),
-    observation=(Block("second", (1,), "I am player 1"),),
+    observation_layout=(Block("second", (1,), "I am player 1"),),
     simultaneous=False,
     chance="none",
     hidden_information=False,
     max_plies=PIECES,
     teams=((0,), (1,)),
     native="aec",
-    rules=Rules(reset, legal_mask, step, observe, resample),
+    kernels=Kernels(reset, legal_mask, step, observe, resample),
     faces=Faces(
         format_state=lambda state, viewer: "",
         read_state=lambda text: np.zeros(1, STATE),

@@ -255,7 +255,7 @@ def test_describe_tells_all(game_id, no_oracle, capsys):
         assert re.search(rf"^{each.name}=", shown, re.MULTILINE)
         assert " ".join(each.meaning.split()) in flowing
     start = 0
-    for block in game.observation:
+    for block in game.observation_layout:
         span = f"{start}-{start + block.size - 1}" if block.size > 1 else f"{start}"
         assert re.search(rf"^{span} +{re.escape(block.name)} ", shown, re.MULTILINE)
         start += block.size

@@ -11,7 +11,7 @@ import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 
 MARTIAN, SUPER = "martian_tic_tac_toe", "super_tic_tac_toe"
 
@@ -62,7 +62,7 @@ def test_each_part_is_replaced_by_its_name() -> None:
         game.replace(drow=None)
     with pytest.raises(TypeError, match="faces cannot be replaced together with its draw"):
         game.replace(faces=game.faces, draw=game.faces.draw)
-    names = [*Game.__dataclass_fields__, *Faces.__dataclass_fields__, *Extras.__dataclass_fields__, *Rules._fields]
+    names = [*Game.__dataclass_fields__, *Faces.__dataclass_fields__, *Extras.__dataclass_fields__, *Kernels._fields]
     assert len(names) == len(set(names))
 
 
@@ -70,7 +70,7 @@ def test_a_game_with_other_kernels_is_another() -> None:
     game = toy_kuhn.make()
 
     def reset(state, seed):
-        return game.rules.reset(state, seed)
+        return game.kernels.reset(state, seed)
 
     other = game.replace(reset=reset)
     assert other != game

@@ -15,11 +15,11 @@ from rich.console import Console
 
 import ttt_envs
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.evaluation.ladder.calibration import CalibrationReport
+from ttt_envs.evaluation.placements.calibration import CalibrationReport
 from ttt_envs.evaluation.reports.equilibrium import SolveReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import NotSaved, Report, Settings, Table
-from ttt_envs.evaluation.tournament.report import TournamentReport
+from ttt_envs.evaluation.tournaments.report import TournamentReport
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
 

@@ -24,7 +24,7 @@ def given(view: View) -> dict[str, np.ndarray]:
     for symmetry in view.game.symmetries:
         found[f"actions of {symmetry.name}"] = symmetry.actions
         found[f"features of {symmetry.name}"] = symmetry.features
-    for block in view.game.observation:
+    for block in view.game.observation_layout:
         if block.grid is not None:
             found[f"grid of {block.name}"] = block.grid
     if view.game.has_planes:

@@ -103,7 +103,7 @@ def test_the_card_describes_the_file(made: Path, dice: Game) -> None:
     text = made.with_suffix(".md").read_text()
     for column in dataset.COLUMNS:
         assert f"| `{column}` | " in text
-    for block in dice.observation:
+    for block in dice.observation_layout:
         assert f"| {block.name} | " in text
     assert "of 60 games of `tic_tac_dice`" in text
     assert "The oracle covers 100.0 %" in text

@@ -16,11 +16,11 @@ from ttt_envs import evaluation, registry
 from ttt_envs.evaluation.arena import bout as bout_module
 from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats
-from ttt_envs.evaluation.ladder import ladder as rungs
-from ttt_envs.evaluation.ladder.calibration import chain
-from ttt_envs.evaluation.ladder.estimate import PRIOR, Placement, Record, gains, posterior
-from ttt_envs.evaluation.ladder.ladder import dispersion, unit_counts
-from ttt_envs.evaluation.ladder.pairs import Pairs
+from ttt_envs.evaluation.placements import ladder as rungs
+from ttt_envs.evaluation.placements.calibration import chain
+from ttt_envs.evaluation.placements.estimate import PRIOR, Placement, Record, gains, posterior
+from ttt_envs.evaluation.placements.ladder import dispersion, unit_counts
+from ttt_envs.evaluation.placements.pairs import Pairs
 
 RUNGS = ["random", "mixed:greedy,random=0.5", "greedy"]
 ELOS = [0, 100, 210, 300, 390, 500, 620]

@@ -13,9 +13,9 @@ from tournaments import started, wait_for_the_end_of
 
 from ttt_envs import cli, evaluation, registry
 from ttt_envs.core import jit
-from ttt_envs.evaluation.ladder import ladder as rungs
+from ttt_envs.evaluation.placements import ladder as rungs
 
-ladders = import_module("ttt_envs.evaluation.ladder.ladders")  # `evaluation.ladders` is the function
+ladders = import_module("ttt_envs.evaluation.placements.ladders")  # `evaluation.ladders` is the function
 
 QUICK = {"games": 8, "pace": 1e-4, "quiet": True}
 

@@ -17,7 +17,7 @@ from ttt_envs.agents.networks import misfit
 from ttt_envs.agents.tabular import Table
 from ttt_envs.core.options import before, options_then
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.ladder import ladder as rungs
+from ttt_envs.evaluation.placements import ladder as rungs
 from ttt_envs.evaluation.records.replaying import game_of, replay
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
 from ttt_envs.learning import checkpoint

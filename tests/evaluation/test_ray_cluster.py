@@ -13,8 +13,8 @@ from tournaments import ROOT, TOY, begin, interrupted, resumed
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
-from ttt_envs.evaluation.tournament.units import Agenda
-from ttt_envs.evaluation.tournament.workers import Tally
+from ttt_envs.evaluation.tournaments.units import Agenda
+from ttt_envs.evaluation.tournaments.workers import Tally
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
 

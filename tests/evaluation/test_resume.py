@@ -13,10 +13,10 @@ from stubborn import Stubborn
 from ttt_envs import cli, evaluation
 from ttt_envs.evaluation.arena.play import Failure
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.tournament import parts as parts_module
-from ttt_envs.evaluation.tournament.parts import read_parts, write_parts
-from ttt_envs.evaluation.tournament.units import Agenda, Contest, Part, Unit, uncovered, without_repeats
-from ttt_envs.evaluation.tournament.workers import Unfinished
+from ttt_envs.evaluation.tournaments import parts as parts_module
+from ttt_envs.evaluation.tournaments.parts import read_parts, write_parts
+from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, Unit, uncovered, without_repeats
+from ttt_envs.evaluation.tournaments.workers import Unfinished
 from ttt_envs.storage.files import InUse, locked_folder
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
@@ -289,7 +289,7 @@ class Kills:
 
 def test_a_tournament_of_which_nothing_can_be_played(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        sys.modules["ttt_envs.evaluation.tournament.tournament"], "engine_for", lambda *_, **__: Kills()
+        sys.modules["ttt_envs.evaluation.tournaments.tournament"], "engine_for", lambda *_, **__: Kills()
     )
     with pytest.raises(
         Unfinished, match=r"random – greedy: its games 0 to 7 ended their worker 3 times \(killed\)"

@@ -17,9 +17,9 @@ from ttt_envs import evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.core import jit
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.tournament import workers
-from ttt_envs.evaluation.tournament.units import Contest, Unit
-from ttt_envs.evaluation.tournament.workers import Failed, Recipe, Unfinished
+from ttt_envs.evaluation.tournaments import workers
+from ttt_envs.evaluation.tournaments.units import Contest, Unit
+from ttt_envs.evaluation.tournaments.workers import Failed, Recipe, Unfinished
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
 

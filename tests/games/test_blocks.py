@@ -40,7 +40,7 @@ def wrong_feature(game: Game, states: np.ndarray, player: int) -> str | None:
     for state, observed in zip(states, observations_of(game, states, player), strict=True):
         text, index = game.format_state(state, player), 0
         position = module.Position(text, game, player)
-        for block in game.observation:
+        for block in game.observation_layout:
             means = module.FEATURES[block.name]
             for place in np.ndindex(block.shape):
                 if observed[index] != means(position, *place):
@@ -59,7 +59,7 @@ def test_every_feature_means_what_is_said_of_it(game_id):
         for player in range(game.num_players):
             assert not (wrong := wrong_feature(game, states, player)), wrong
             start, observed = 0, observations_of(game, states, player)
-            for block in game.observation:
+            for block in game.observation_layout:
                 seen.setdefault(block.name, set()).update(np.unique(observed[:, start : start + block.size]).tolist())
                 start += block.size
     assert {name: values for name, values in seen.items() if values != {0, 1}} == {}, "never seen as 0, or as 1"
@@ -69,12 +69,14 @@ def test_every_feature_means_what_is_said_of_it(game_id):
 def test_every_feature_is_described_by_its_block(game_id):
     game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
     described = [
-        f"{block.name}{list(place)}: {block.meaning}" for block in game.observation for place in np.ndindex(block.shape)
+        f"{block.name}{list(place)}: {block.meaning}"
+        for block in game.observation_layout
+        for place in np.ndindex(block.shape)
     ]
     assert [game.describe_feature(index) for index in range(game.observation_size)] == described
 
 
 @pytest.mark.parametrize("game_id", OPTIONS)
 def test_no_block_is_left_unchecked(game_id):
-    blocks = [block for options in OPTIONS[game_id] for block in ttt_envs.load(game_id, **options).observation]
+    blocks = [block for options in OPTIONS[game_id] for block in ttt_envs.load(game_id, **options).observation_layout]
     assert {block.name for block in blocks} == set(meanings(game_id).FEATURES)

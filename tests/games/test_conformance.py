@@ -74,13 +74,13 @@ def noticed(game: Game, names: set[str]) -> set[str]:
 
 def test_a_missing_exchange_of_seats_is_no_pass():
     """Without the declaration nobody would notice that O is shown X's board."""
-    silent = broken(observe=seen_by_x).replace(rotate_seats=None)
+    silent = broken(observe=seen_by_x).replace(rotate_players=None)
     for check in ("egocentric", "seats"):
-        with pytest.raises(AssertionError, match=r"give Game rotate_seats.*; or, .* seats_differ"):
+        with pytest.raises(AssertionError, match=r"give Game rotate_players.*; or, .* players_differ"):
             CHECKS[check](silent)
-    both = SOUND.replace(seats_differ="they do not")
+    both = SOUND.replace(players_differ="they do not")
     assert noticed(both, {"egocentric"}) == {"egocentric"}
-    assert noticed(replace(silent, seats_differ="a reason"), {"egocentric", "seats"}) == set()
+    assert noticed(replace(silent, players_differ="a reason"), {"egocentric", "seats"}) == set()
 
 
 def test_check_game_names_the_check_that_fails():

@@ -187,7 +187,7 @@ def test_finished_rounds_are_worth_what_they_paid(oracle):
 
 def test_who_is_called_player_0_does_not_matter(oracle):
     states = play(ROUND, 200, seed=4)
-    swapped = ROUND.rotate_seats(states)
+    swapped = ROUND.rotate_players(states)
     assert np.abs(oracle.value(states, 0) - oracle.value(swapped, 1)).max() < 1e-12
     # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
     for player in (0, 1):

@@ -44,7 +44,7 @@ def test_patterns_are_shared_by_symmetric_positions(game):
     for turn in game.symmetries:
         turned = patterns_of(game, turn.states(states), players)
         assert np.array_equal(np.sort(turned, axis=1), np.sort(found, axis=1)), turn.name
-    rotated = game.rotate_seats(states)
+    rotated = game.rotate_players(states)
     moved = (players + rotated["to_move"].astype(int) - states["to_move"]) % game.num_players
     assert np.array_equal(patterns_of(game, rotated, moved), found)
 

@@ -161,9 +161,9 @@ def test_with_o_shown_x_s_board_it_fails(seen_by_x):
 
 def test_leaving_out_the_exchange_of_seats_must_be_said(game, seen_by_x):
     for each in (game, seen_by_x):
-        with pytest.raises(AssertionError, match=r"give Game rotate_seats.*seats_differ"):
-            CHECKS["egocentric"](replace(each, rotate_seats=None))
-        CHECKS["egocentric"](replace(each, rotate_seats=None, seats_differ="O looks over X's shoulder"))
+        with pytest.raises(AssertionError, match=r"give Game rotate_players.*players_differ"):
+            CHECKS["egocentric"](replace(each, rotate_players=None))
+        CHECKS["egocentric"](replace(each, rotate_players=None, players_differ="O looks over X's shoulder"))
 
 
 # --- the registry ---

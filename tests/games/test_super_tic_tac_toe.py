@@ -43,7 +43,7 @@ def count_sequences(states, masks, cursors, depth):
 
 
 def perft(game: Game, depth: int) -> int:
-    count = jit.specialise(count_sequences, legal_mask=game.rules.legal_mask, step=game.rules.step)
+    count = jit.specialise(count_sequences, legal_mask=game.kernels.legal_mask, step=game.kernels.step)
     states = np.repeat(game.new_state(seed=0), depth)
     return int(count(states, np.zeros((depth, game.num_actions), np.bool_), np.zeros(depth, np.int64), depth))
 

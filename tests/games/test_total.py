@@ -98,7 +98,7 @@ def different_positions(game: Game) -> np.ndarray:
 def check_plain(game: Game, states: np.ndarray, **changes: Callable[..., Any]) -> None:
     """Run the game's own kernels with every index checked, and compare what they do with the compiled loops."""
     step, legal_mask, observe, resample = (
-        plain(getattr(game.rules, name), **changes) for name in ("step", "legal_mask", "observe", "resample")
+        plain(getattr(game.kernels, name), **changes) for name in ("step", "legal_mask", "observe", "resample")
     )
     for joint, legal in joint_actions(game, states):
         after, expected = states.copy(), states.copy()

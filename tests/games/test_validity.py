@@ -204,10 +204,10 @@ class Kernels:
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.step = plain(game.rules.step)
-        self.legal_mask = plain(game.rules.legal_mask)
-        self.observe = plain(game.rules.observe)
-        self.resample = plain(game.rules.resample)
+        self.step = plain(game.kernels.step)
+        self.legal_mask = plain(game.kernels.legal_mask)
+        self.observe = plain(game.kernels.observe)
+        self.resample = plain(game.kernels.resample)
 
     def look(self, state: np.ndarray) -> list[np.ndarray]:
         """The masks of all players; their observations, worlds, texts and pictures are made too."""

@@ -22,13 +22,13 @@ def test_the_learner_has_the_seat_of_the_mover_and_gets_the_movers_reward():
     finished = 0
     for _ in range(60):
         movers = games.batch.to_move.copy()
-        assert np.array_equal(games.seats, movers)
+        assert np.array_equal(games.players, movers)
         masks = games.masks()
         games.step((generator.random(masks.shape) * masks).argmax(axis=1))
         going = ~games.done
         assert not games.rewards[going].any()
         assert np.array_equal(games.same_side[going], movers[going] == games.batch.to_move[going])
-        assert np.array_equal(games.final_seats if games.done.any() else movers[games.done], movers[games.done])
+        assert np.array_equal(games.final_players if games.done.any() else movers[games.done], movers[games.done])
         finished += games.done.sum()
     assert finished > 200
 

@@ -46,14 +46,14 @@ def test_a_command_with_every_kind_of_setting() -> None:
 
 
 def test_resume_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    episodes, reset = [], ppo.SB3SeatEnv.reset
+    episodes, reset = [], ppo.SB3PlayerEnv.reset
 
-    def noted(env: ppo.SB3SeatEnv) -> Any:
+    def noted(env: ppo.SB3PlayerEnv) -> Any:
         found = reset(env)
         episodes.append(set(env.games.batch.episode_seeds.tolist()))
         return found
 
-    monkeypatch.setattr(ppo.SB3SeatEnv, "reset", noted)
+    monkeypatch.setattr(ppo.SB3PlayerEnv, "reset", noted)
     config = tiny(tmp_path / "x", steps=256, snapshot_every=256)
     train(config)
     seconds = json.loads((config.out / "config.json").read_text())["seconds"]

@@ -16,8 +16,8 @@ from small_training import GAME
 import ttt_envs
 from ttt_envs.agents import load
 from ttt_envs.agents.networks import load_network
-from ttt_envs.evaluation.tournament.parts import read_parts
-from ttt_envs.evaluation.tournament.units import Contest, uncovered
+from ttt_envs.evaluation.tournaments.parts import read_parts
+from ttt_envs.evaluation.tournaments.units import Contest, uncovered
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.curves import read_rows

@@ -29,7 +29,7 @@ def learned(
     game = toy_race.make(lucky=False)
     learned, room = Weights(*np.zeros((3, 8), np.float32)), room_for(game, 1)
     learning = Learning(0.1, gamma, 1.0, exploration, 0.0, 0, simple_share)
-    plies = kernel_for(game.rules, find)(game.prototype, 1, np.uint64(seed), learning, learned, room)
+    plies = kernel_for(game.kernels, find)(game.prototype, 1, np.uint64(seed), learning, learned, room)
     stones = [7, *room.history[: plies - 1, 0].tolist(), 0]
     return learned.weights, [before - after for before, after in pairwise(stones)]
 

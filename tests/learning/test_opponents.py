@@ -62,7 +62,7 @@ def test_weights_that_are_no_shares_are_refused(tmp_path: Path) -> None:
 
 def test_training_draws_from_them_from_the_first_game_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = []
-    env = ppo.SB3SeatEnv
+    env = ppo.SB3PlayerEnv
     given, reset = env.set_opponents, env.reset
     monkeypatch.setattr(env, "set_opponents", lambda self, pool: (events.append(list(pool)), given(self, pool))[1])
     monkeypatch.setattr(env, "reset", lambda self: (events.append("reset"), reset(self))[1])

@@ -23,8 +23,8 @@ from training import demo
 from ttt_envs import agents
 from ttt_envs.agents.networks import FORMAT, load_network
 from ttt_envs.cli import main
-from ttt_envs.evaluation.exploitability import measure as measure_exploitability
-from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.evaluation.best_play import measure as measure_regret
+from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.learning import ppo
 from ttt_envs.learning.curves import read_rows
 from ttt_envs.learning.ppo import Config, train
@@ -242,7 +242,7 @@ def test_an_interrupted_measurement_is_made_up_for(tmp_path: Path, monkeypatch: 
 
 def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends at the next decision, and what was saved before is whole: nothing of the rollout counts."""
-    calls, step = [], ppo.SB3SeatEnv.step_wait
+    calls, step = [], ppo.SB3PlayerEnv.step_wait
 
     def interrupted(env):
         calls.append(env)
@@ -250,7 +250,7 @@ def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytes
             signal.raise_signal(signal.SIGINT)
         return step(env)
 
-    monkeypatch.setattr(ppo.SB3SeatEnv, "step_wait", interrupted)
+    monkeypatch.setattr(ppo.SB3PlayerEnv, "step_wait", interrupted)
     config = tiny(tmp_path / "x", steps=128)
     result = train(config)
     assert (result.finished, result.steps, len(calls)) == (False, 0, 3)

@@ -13,7 +13,7 @@ from small_training import SMALL_DECK
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.learning import probes
 from ttt_envs.learning.curves import read_rows, write_picture, write_rows
 from ttt_envs.learning.probes import (

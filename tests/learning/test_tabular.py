@@ -9,7 +9,7 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.tabular import Table, features_of, load_table
-from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.learning.tabular import Config, at_least, train
 from ttt_envs.storage.tensors import BadTensorFile
 

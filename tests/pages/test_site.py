@@ -192,7 +192,7 @@ def test_tables_say_what_the_game_says(game_id: str) -> None:
     for option in options_of(game_id):
         assert f"| `{option.name}` |" in made["options"]
         assert option.meaning, f"option {option.name} has no meaning"
-    for block in game.observation:
+    for block in game.observation_layout:
         assert f"| {block.name} |" in made["observation"]
     assert game.action_names[-1] in made["actions"].splitlines()[-1]
     for text in made.values():

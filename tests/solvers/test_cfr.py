@@ -330,7 +330,7 @@ def observe_all(state, player, out):
     observe_match(state, 1 - player, out[half:])
 
 
-observe_match = ttt_envs.load("tic_tac_match", **MATCH).rules.observe
+observe_match = ttt_envs.load("tic_tac_match", **MATCH).kernels.observe
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="300,000 positions")
@@ -342,8 +342,10 @@ def test_hidden_hands_are_solved():
     solver.run(100)
     found = solver.exploitability()
     assert found.value < 1e-3
-    blocks = game.observation + tuple(replace(block, name=f"other {block.name}") for block in game.observation)
-    shown = game.replace(observe=observe_all, observation=blocks)
+    blocks = game.observation_layout + tuple(
+        replace(block, name=f"other {block.name}") for block in game.observation_layout
+    )
+    shown = game.replace(observe=observe_all, observation_layout=blocks)
     opened = cfr.Solver(tree.walk(shown))
     opened.run(100)
     seen = opened.exploitability()

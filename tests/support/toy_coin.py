@@ -20,7 +20,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Extras, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import whole
 from ttt_envs.core.state import SIMULTANEOUS, between, state_dtype
 from ttt_envs.core.symmetry import Symmetry
@@ -270,15 +270,15 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         prototype=prototype,
         invariants=invariants,
         action_names=ACTION_NAMES,
-        observation=blocks(players),
+        observation_layout=blocks(players),
         simultaneous=True,
         chance="play",
         hidden_information=True,
         max_plies=3 * (tosses + 1),
         teams=tuple((player,) for player in range(players)),
         native="parallel",
-        seats_differ="player 0 tells, the others guess",
-        rules=Rules(reset, legal_mask, step, observe, resample),
+        players_differ="player 0 tells, the others guess",
+        kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=format_state,
             read_state=partial(parse_state, prototype=prototype),

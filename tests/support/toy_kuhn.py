@@ -15,7 +15,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype
 
 JACK, QUEEN, KING = range(3)
@@ -195,15 +195,15 @@ def make() -> Game:
         factory=make,
         prototype=np.zeros(1, STATE),
         action_names=ACTION_NAMES,
-        observation=BLOCKS,
+        observation_layout=BLOCKS,
         simultaneous=False,
         chance="start",
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
         native="aec",
-        seats_differ="player 0 acts first",
-        rules=Rules(reset, legal_mask, step, observe, resample),
+        players_differ="player 0 acts first",
+        kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=format_state,
             read_state=parse_state,

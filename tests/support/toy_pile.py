@@ -9,7 +9,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Extras, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype
 
 #: Stones left -> the values of taking 1, 2, 3 of them, for the one of two players who is to move.
@@ -119,14 +119,14 @@ def pile(*, players: int = 2, most: int = 8) -> Game:
         factory=pile,
         prototype=np.zeros(1, STATE[players]),
         action_names=("one", "two", "three"),
-        observation=(Block("left", (9,), "so many stones are left"),),
+        observation_layout=(Block("left", (9,), "so many stones are left"),),
         simultaneous=False,
         chance="play",
         hidden_information=False,
         max_plies=8,
         teams=tuple((player,) for player in range(players)),
         native="aec",
-        rules=Rules(reset, legal_mask, step, observe, resample),
+        kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=lambda state, viewer: f"left {state['left']}",
             read_state=NotImplemented,

@@ -7,7 +7,7 @@ import numpy as np
 from ttt_envs.core import rng
 from ttt_envs.core.game import Block, Faces, Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype
 
 STATE = state_dtype(players=3, fields=[("stones", np.int8), ("lucky", np.bool_)])
@@ -63,14 +63,14 @@ def make(*, lucky: bool = True) -> Game:
         factory=make,
         prototype=prototype,
         action_names=("one", "two"),
-        observation=(Block("stones", (8,), "that many are left"),),
+        observation_layout=(Block("stones", (8,), "that many are left"),),
         simultaneous=False,
         chance="play" if lucky else "none",
         hidden_information=False,
         max_plies=7,
         teams=((0,), (1,), (2,)),
         native="aec",
-        rules=Rules(reset, legal_mask, step, observe, resample),
+        kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",
             read_state=lambda text: prototype.copy(),

@@ -12,7 +12,7 @@ from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.testing.positions import random_joint
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.self_play import SeatGames
+from ttt_envs.wrappers.self_play import PlayerGames
 
 GAME = toy_coin.make()
 
@@ -34,7 +34,7 @@ def environments() -> dict[str, tuple[Callable[..., object], Callable[[], int]]]
     """Name -> a reset, and the seed of the first game's episode."""
     aec, parallel = AECGame(GAME), ParallelGame(GAME)
     batch, rows = Batch(GAME, 3), Batch(GAME, 3)
-    seats = SeatGames(GAME, 3, opponent=RandomAgent(), seat=0)
+    seats = PlayerGames(GAME, 3, opponent=RandomAgent(), player=0)
     return {
         "aec": (aec.reset, lambda: int(aec._episode_seed)),
         "parallel": (parallel.reset, lambda: int(parallel._episode_seed)),
@@ -95,9 +95,9 @@ def test_a_reset_forgets_what_was_committed():
 
 
 def test_the_first_seat_is_drawn_by_the_seed():
-    games = SeatGames(GAME, 1, opponent=RandomAgent())
+    games = PlayerGames(GAME, 1, opponent=RandomAgent())
     seats = []
     for seed in range(30):
         games.reset(seed)
-        seats.append(int(games.seats[0]))
+        seats.append(int(games.players[0]))
     assert set(seats) == set(range(GAME.num_players))

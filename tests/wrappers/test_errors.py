@@ -17,10 +17,10 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.self_play import SeatGames
-from ttt_envs.wrappers.single import SeatEnv
+from ttt_envs.wrappers.self_play import PlayerGames
+from ttt_envs.wrappers.single import PlayerEnv
 from ttt_envs.wrappers.text import TextGame
-from ttt_envs.wrappers.vector import SeatVectorEnv
+from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 SUPER = "super_tic_tac_toe"
 
@@ -117,13 +117,13 @@ def test_wrong_argument_of_an_environment(make, arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "kind", "words"),
     [
-        ({"seat": 2}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 2"]),
-        ({"seat": "X"}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 'X'"]),
-        ({"seat": True}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not True"]),
+        ({"player": 2}, ValueError, ["player must be 'alternate' or one of 0, 1", "not 2"]),
+        ({"player": "X"}, ValueError, ["player must be 'alternate' or one of 0, 1", "not 'X'"]),
+        ({"player": True}, ValueError, ["player must be 'alternate' or one of 0, 1", "not True"]),
         ({"opponent": "randam"}, ValueError, ["unknown agent 'randam'", "'random'"]),
         ({"opponent": RandomAgent}, TypeError, ["not the class RandomAgent: write RandomAgent()"]),
-        ({"seat": 1.0}, ValueError, ["seat must be 'alternate' or one of 0, 1", "not 1.0"]),
-        ({"seat": np.array([0, 1])}, ValueError, ["seat must be 'alternate' or one of 0, 1"]),
+        ({"player": 1.0}, ValueError, ["player must be 'alternate' or one of 0, 1", "not 1.0"]),
+        ({"player": np.array([0, 1])}, ValueError, ["player must be 'alternate' or one of 0, 1"]),
         ({"opponent": []}, ValueError, ["at least one opponent"]),
         ({"opponent": [RandomAgent(), 3]}, TypeError, ["an object with act(view)", "not 3"]),
     ],
@@ -162,7 +162,7 @@ def test_seeds_of_all_sizes():
 
 @pytest.mark.parametrize("illegal", ["lose", "raise"])
 def test_what_is_no_action_is_an_error_and_never_merely_loses(illegal):
-    single = ttt_envs.make_single(SUPER, seat=0, illegal=illegal)
+    single = ttt_envs.make_single(SUPER, player=0, illegal=illegal)
     seen, _ = single.reset(seed=0)
     for action in GARBAGE:
         if wanted := fault_of_number(action, 81):
@@ -172,7 +172,7 @@ def test_what_is_no_action_is_an_error_and_never_merely_loses(illegal):
 
 
 def test_wrong_actions_of_many_learners():
-    games = SeatGames(ttt_envs.load(SUPER), 3, seat=0, opponent=RandomAgent())
+    games = PlayerGames(ttt_envs.load(SUPER), 3, player=0, opponent=RandomAgent())
     games.reset(0)
     before = games.batch.states.tobytes()
     for actions in ([40, 40], [40.0] * 3, ["4/4"] * 3, None, [40, 81, 40], [40, -1, 40], [[40]] * 3):
@@ -217,7 +217,7 @@ def test_wrong_sizes(arguments, words):
     game = ttt_envs.load(SUPER)
     fails(ValueError, lambda: Batch(game, **arguments), *words)
     sizes = {"num_envs": arguments["n"], **{k: v for k, v in arguments.items() if k != "n"}}
-    fails(ValueError, lambda: SeatVectorEnv(game, **sizes, opponent=RandomAgent()), *words)
+    fails(ValueError, lambda: PlayerVectorEnv(game, **sizes, opponent=RandomAgent()), *words)
 
 
 # --- at the wrong time ---
@@ -257,7 +257,7 @@ def test_before_reset(make, names):
 
 def test_vector_step_before_reset():
     for make in (ttt_envs.make_vec, ttt_envs.make_sb3):
-        env = make(SUPER, 2, seat=0)
+        env = make(SUPER, 2, player=0)
         fails(RuntimeError, lambda env=env: env.step(np.array([40, 40])), "call reset() before step()")
         env.reset()
         env.step(np.array([40, 40]))
@@ -265,7 +265,7 @@ def test_vector_step_before_reset():
 
 def test_stepping_a_finished_game():
     """AEC and Parallel: the models of tests/fuzz."""
-    single = ttt_envs.make_single(SUPER, seat=0)
+    single = ttt_envs.make_single(SUPER, player=0)
     single.reset(seed=0)
     single.step(0)
     fails(RuntimeError, lambda: single.step(40), "call reset()")
@@ -384,13 +384,13 @@ WRONG_ANSWERS = {
 def test_an_opponent_s_wrong_answer(answer, kind, words):
     """The same error, which names the opponent, in each form."""
     game = ttt_envs.load(SUPER, first_move="anywhere")
-    env = SeatVectorEnv(game, 3, opponent=Answers(answer), seat=0)
+    env = PlayerVectorEnv(game, 3, opponent=Answers(answer), player=0)
     env.reset(seed=0)
     fails(kind, lambda: env.step(np.array([8, 8, 8])), "the opponent 'answers'", words)
-    single = SeatEnv(game, opponent=Answers(answer), seat=0)
+    single = PlayerEnv(game, opponent=Answers(answer), player=0)
     single.reset(seed=0)
     fails(kind, lambda: single.step(8), "the opponent 'answers'", words)
-    text = TextGame(game, opponent=Answers(answer), seat=0)
+    text = TextGame(game, opponent=Answers(answer), player=0)
     text.reset(seed=0)
     fails(kind, lambda: text.step("0/8"), "the opponent 'answers'", words)
     fails(kind, lambda: play_games(game, [RandomAgent(), Answers(answer)], [0, 1], [3]), "agent 'answers'")
@@ -398,7 +398,7 @@ def test_an_opponent_s_wrong_answer(answer, kind, words):
 
 def test_copies_of_what_misbehaved_still_work():
     """An error in mid-game leaves an environment that can be copied and played on."""
-    env = SeatEnv(ttt_envs.load(SUPER), seat=0, illegal="raise", opponent=RandomAgent())
+    env = PlayerEnv(ttt_envs.load(SUPER), player=0, illegal="raise", opponent=RandomAgent())
     env.reset(seed=0)
     fails(ValueError, lambda: env.step(0), "cannot play '0/0'")
     other = copy.deepcopy(env)

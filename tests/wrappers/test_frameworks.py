@@ -72,7 +72,7 @@ def test_supersuit_wraps_parallel_environments():
     ],
 )
 def test_gymnasiums_wrappers(name, arguments, shape):
-    env = ttt_envs.make_single(SUPER, opponent="random", mask="info", seat=0)
+    env = ttt_envs.make_single(SUPER, opponent="random", mask="info", player=0)
     if name == "TimeAwareObservation":
         env = gymnasium.wrappers.TimeLimit(env, 50)
     wrapped = getattr(gymnasium.wrappers, name)(env, **arguments)
@@ -100,7 +100,7 @@ def test_gymnasiums_vector_wrappers(name):
 
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
 def test_gymnasium_makes_many_by_name(mode):
-    envs = gymnasium.make_vec("ttt_envs/SuperTicTacToe-v0", 3, vectorization_mode=mode, opponent="random", seat=0)
+    envs = gymnasium.make_vec("ttt_envs/SuperTicTacToe-v0", 3, vectorization_mode=mode, opponent="random", player=0)
     observations, infos = envs.reset(seed=0)
     assert envs.observation_space.contains(observations)
     assert np.array_equal(observations["action_mask"], infos["action_mask"])
@@ -243,8 +243,8 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
 
 
 def test_rllib_s_environment_says_that_it_has_no_options():
-    with pytest.warns(UserWarning, match="reset\\(\\) has no options here: seat changes nothing"):
-        rllib_game(game=SUPER).reset(seed=0, options={"seat": 1})
+    with pytest.warns(UserWarning, match="reset\\(\\) has no options here: player changes nothing"):
+        rllib_game(game=SUPER).reset(seed=0, options={"player": 1})
 
 
 def test_rllib_s_environment_needs_a_game():

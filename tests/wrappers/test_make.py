@@ -96,7 +96,7 @@ def test_without_an_opponent_it_is_random(make):
 @seats
 def test_an_opponent_as_an_object_or_a_function(make):
     mine = First()
-    env = make(opponent=mine, seat=1)
+    env = make(opponent=mine, player=1)
     assert opponent(env) is mine
     assert mine.asked
     assert opponent(make(opponent=last)).name == "last"
@@ -105,7 +105,7 @@ def test_an_opponent_as_an_object_or_a_function(make):
 @seats
 def test_an_opponent_from_a_file(make, tmp_path):
     (tmp_path / "mine.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
-    env = make(opponent=f"{tmp_path}/mine.py:f", seat=1)
+    env = make(opponent=f"{tmp_path}/mine.py:f", player=1)
     assert opponent(env).name == f"{tmp_path}/mine.py:f"
     board = games_of(env).batch.states["cells"][0]
     assert (board[4] != 0).tolist() == [True] + [False] * 8
@@ -238,11 +238,11 @@ def test_the_name_of_the_module_before_an_id_is_import_enough():
         "print(gymnasium.make('ttt_envs:ttt_envs/SuperTicTacToe-v0', opponent='greedy').unwrapped)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "SeatEnv" in done.stdout, done.stderr
+    assert "PlayerEnv" in done.stdout, done.stderr
 
 
 def test_gymnasium_passes_options_of_the_game():
-    env = gymnasium.make(gymnasium_id(GAME), won_boards="closed", opponent="greedy", seat=1)
+    env = gymnasium.make(gymnasium_id(GAME), won_boards="closed", opponent="greedy", player=1)
     assert env.unwrapped.game.options["won_boards"] == "closed"
     env = gymnasium.make_vec(gymnasium_id(GAME), num_envs=3, won_boards="closed", opponent="greedy")
     assert (env.num_envs, env.unwrapped.game.options["won_boards"]) == (3, "closed")
@@ -255,6 +255,6 @@ def test_signatures_are_written_out(name):
     parameters = inspect.signature(function).parameters
     named = [each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
     assert {"encoding", "illegal"} <= set(named)
-    assert ({"opponent", "seat"} <= set(named)) == (name not in ("make_aec", "make_parallel"))
+    assert ({"opponent", "player"} <= set(named)) == (name not in ("make_aec", "make_parallel"))
     assert [str(p) for p in parameters.values()][-1].startswith("**options")
     assert function.__doc__

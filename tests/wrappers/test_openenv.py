@@ -57,7 +57,7 @@ def test_games_are_played_to_their_end(url: str, game: str, options: dict[str, o
                 assert result.reward == 0
                 assert f"[{observation.legal_actions[0]}]" in observation.prompt
                 result = env.step(TttAction(message=f"I play [{observation.legal_actions[-1]}]"))
-                assert result.observation.invalid is None
+                assert result.observation.illegal is None
             assert result.observation.prompt == ""
             seats.add(result.observation.player)
             rewards.append(result.reward)
@@ -75,13 +75,13 @@ def test_sessions_are_apart_and_answers_that_cannot_be_used_lose(url: str) -> No
         for _ in range(2):
             refused = one.step(TttAction(message="no idea"))
             assert not refused.done
-            assert "names no action" in refused.observation.invalid
+            assert "names no action" in refused.observation.illegal
             assert refused.observation.prompt.startswith(first.observation.prompt)
         lost = one.step(TttAction(message="no idea"))
         assert lost.done
         assert lost.reward == -1
         again = other.step(TttAction(message=same.observation.legal_actions[0]))
-        assert again.observation.invalid is None
+        assert again.observation.illegal is None
 
 
 @pytest.mark.parametrize(

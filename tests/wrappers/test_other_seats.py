@@ -9,7 +9,7 @@ import toy_coin
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.batch import Batch
-from ttt_envs.wrappers.self_play import SeatGames
+from ttt_envs.wrappers.self_play import PlayerGames
 
 SUPER = "super_tic_tac_toe"
 
@@ -92,16 +92,16 @@ def test_an_agent_for_each_player():
     seats = set()
     for seed in range(12):
         _, info = env.reset(seed=seed)
-        seats.add(info["seat"])
+        seats.add(info["player"])
         assert info["opponent"] == tuple(
-            "" if p == info["seat"] else name for p, name in enumerate(("first", "second", "third"))
+            "" if p == info["player"] else name for p, name in enumerate(("first", "second", "third"))
         )
         finish(env)
     assert seats == {0, 1, 2}
     assert [each.players for each in (first, second, third)] == [{0}, {1}, {2}]
     with pytest.raises(ValueError, match="opponents by player: player 2 has none"):
         ttt_envs.make_single(game, opponent={0: "random", 1: "random"})
-    ttt_envs.make_single(game, seat=2, opponent={0: "random", 1: "random"}).reset(seed=0)
+    ttt_envs.make_single(game, player=2, opponent={0: "random", 1: "random"}).reset(seed=0)
     with pytest.raises(ValueError, match="players are 0 to 2, not 3"):
         ttt_envs.make_single(game, opponent={3: "random"})
     env.reset(seed=1)
@@ -117,7 +117,7 @@ def test_a_partner_plays_the_learner_s_team():
         for each in (partner, *others):
             each.players.clear()
         _, info = env.reset(seed=seed)
-        seat = info["seat"]
+        seat = info["player"]
         finish(env)
         team = next(team for team in env.game.teams if seat in team)
         assert partner.players == set(team) - {seat}
@@ -146,14 +146,14 @@ def test_a_function_draws_from_the_seed():
 
 
 def test_agents_that_a_function_makes_anew_are_let_go():
-    games = SeatGames(ttt_envs.load(SUPER), 3, opponent=lambda generator: Named("new"))
+    games = PlayerGames(ttt_envs.load(SUPER), 3, opponent=lambda generator: Named("new"))
     for _ in range(50):
         games.reset()
     assert len(games._opponents) <= 2 * games._others.size + games.n
 
 
 def test_a_text_game_draws_too():
-    env = ttt_envs.make_text(SUPER, opponent={"random": 1, "greedy": 1}, seat=1)
+    env = ttt_envs.make_text(SUPER, opponent={"random": 1, "greedy": 1}, player=1)
     drawn = set()
     for seed in range(12):
         env.reset(seed=seed)

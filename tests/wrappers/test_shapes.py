@@ -95,7 +95,7 @@ def test_an_action_is_whatever_is_a_whole_number():
         env.reset(seed=0)
         env.step(action)
         assert env.get_state() == after_the_centre()
-        single = ttt_envs.make_single(SUPER, seat=0)
+        single = ttt_envs.make_single(SUPER, player=0)
         single.reset(seed=0)
         single.step(action)
 
@@ -207,7 +207,7 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_learner_s_game_of_so_many_plies_is_truncated(seat):
     """The fifth ply is the first player's."""
-    env = ttt_envs.make_single(SUPER, seat=seat, max_plies=5)
+    env = ttt_envs.make_single(SUPER, player=seat, max_plies=5)
     check_env(env, skip_render_check=True)
     env.reset(seed=0)
     for decision in range(3 - seat):
@@ -223,7 +223,7 @@ def test_a_learner_s_game_of_so_many_plies_is_truncated(seat):
 
 @pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled"])
 def test_many_games_of_so_many_plies_are_truncated(mode):
-    vector = ttt_envs.make_vec(SUPER, 6, seat=0, max_plies=5, autoreset_mode=mode)
+    vector = ttt_envs.make_vec(SUPER, 6, player=0, max_plies=5, autoreset_mode=mode)
     seen, _ = vector.reset(seed=0)
     for step in range(1, 25):
         resting = mode == "next_step" and step % 4 == 0
@@ -242,17 +242,18 @@ def test_many_games_of_so_many_plies_are_truncated(mode):
 def test_sb3_and_text_games_of_so_many_plies_are_truncated():
     text = ttt_envs.make_text(SUPER, max_plies=5)
     text.reset(seed=0)
-    done, answers = False, 0
-    while not done:
-        text.observe()
-        done, _ = text.step(text.legal[0])
+    terminated = truncated = False
+    answers = 0
+    while not (terminated or truncated):
+        _, reward, terminated, truncated, _ = text.step(text.legal[0])
+        assert reward == 0
         answers += 1
-    assert (answers, text.truncated, text.done) == (5, True, True)
-    assert set(text.close()[0].values()) == {0}
+    assert (answers, terminated, truncated, text.done) == (5, False, True, True)
+    assert set(text.rewards.values()) == {0}
     text.reset()
     assert not text.truncated
     pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(SUPER, 2, seat=0, max_plies=5)
+    env = ttt_envs.make_sb3(SUPER, 2, player=0, max_plies=5)
     env.reset()
     for step in range(3):
         _, rewards, done, infos = env.step(env.action_masks().argmax(axis=1))
@@ -271,36 +272,36 @@ def test_pettingzoos_registry_passes_the_number_of_cycles():
 
 
 def test_a_seat_and_an_opponent_for_one_game():
-    env = ttt_envs.make_single(SUPER, opponent="random", seat=0)
-    _, info = env.reset(seed=0, options={"seat": 1, "opponent": "greedy"})
-    assert info["seat"] == 1
+    env = ttt_envs.make_single(SUPER, opponent="random", player=0)
+    _, info = env.reset(seed=0, options={"player": 1, "opponent": "greedy"})
+    assert info["player"] == 1
     assert isinstance(env._games.opponent_of(0), Greedy)
     _, info = env.reset()
-    assert info["seat"] == 0
+    assert info["player"] == 0
     assert not isinstance(env._games.opponent_of(0), Greedy)
 
 
 def test_a_seat_for_many_games_once():
-    vector = ttt_envs.make_vec(SUPER, 8, seat="alternate")
-    _, infos = vector.reset(seed=0, options={"seat": 1})
-    assert infos["seat"].tolist() == [1] * 8
+    vector = ttt_envs.make_vec(SUPER, 8, player="alternate")
+    _, infos = vector.reset(seed=0, options={"player": 1})
+    assert infos["player"].tolist() == [1] * 8
     _, infos = vector.reset(seed=0)
-    assert set(infos["seat"].tolist()) == {0, 1}
+    assert set(infos["player"].tolist()) == {0, 1}
 
 
 def test_options_for_sb3_are_those_of_the_next_reset():
     pytest.importorskip("stable_baselines3")
     env = ttt_envs.make_sb3(SUPER, 8, opponent="random")
-    env.set_options({"seat": 1, "opponent": "greedy"})
+    env.set_options({"player": 1, "opponent": "greedy"})
     env.reset()
-    assert env.games.seats.tolist() == [1] * 8
+    assert env.games.players.tolist() == [1] * 8
     assert isinstance(env.games.opponent_of(0), Greedy)
     env.reset()
-    assert set(env.games.seats.tolist()) == {0, 1}
+    assert set(env.games.players.tolist()) == {0, 1}
     assert not isinstance(env.games.opponent_of(0), Greedy)
     for wrong, words in (
-        ({"seats": 1}, "did you mean 'seat'"),
-        ([{"seat": i % 2} for i in range(8)], "the same options"),
+        ({"players": 1}, "did you mean 'player'"),
+        ([{"player": i % 2} for i in range(8)], "the same options"),
     ):
         env.set_options(wrong)
         with pytest.raises(ValueError, match=words):
@@ -311,21 +312,21 @@ def test_options_for_sb3_are_those_of_the_next_reset():
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"seats": 1}, ValueError, "unknown option 'seats'; did you mean 'seat'"),
-        ({"seat": 2}, ValueError, "seat must be 'alternate' or one of 0, 1, not 2"),
+        ({"players": 1}, ValueError, "unknown option 'players'; did you mean 'player'"),
+        ({"player": 2}, ValueError, "player must be 'alternate' or one of 0, 1, not 2"),
         ({"opponent": "gredy"}, ValueError, "did you mean 'greedy'"),
         ({"opponent": 3}, TypeError, "not 3 of type int"),
     ],
 )
 def test_wrong_reset_options_are_refused_and_change_nothing(options, kind, words):
-    env = ttt_envs.make_single(SUPER, seat=0)
+    env = ttt_envs.make_single(SUPER, player=0)
     env.reset(seed=0)
     env.step(40)
     before = env._games.batch.states.copy()
     with pytest.raises(kind, match=words):
         env.reset(options=options)
     assert env._games.batch.states.tobytes() == before.tobytes()
-    assert env._games.seat == 0
+    assert env._games.player == 0
 
 
 def test_pettingzoos_environments_say_that_they_have_no_options():
@@ -399,7 +400,7 @@ def test_a_mask_chooses_the_games_that_start_anew():
             kept = rewards.copy()
             seen, infos = chosen.reset(options={"reset_mask": terminated | truncated})
             assert np.array_equal(rewards, kept), "an array in a caller's hands has changed"
-        assert np.array_equal(infos["seat"], following["seat"])
+        assert np.array_equal(infos["player"], following["player"])
     assert restarts > 5
 
 
@@ -483,7 +484,7 @@ def test_an_opponent_of_one_game_that_plays_no_legal_action_is_named():
         def act(self, view):
             return np.full(len(view), 80)
 
-    env = ttt_envs.make_single(SUPER, opponent=Wrong(), seat=0)
+    env = ttt_envs.make_single(SUPER, opponent=Wrong(), player=0)
     env.reset(seed=0)
     with pytest.raises(ValueError, match="the opponent 'wrong' as player 1 cannot play"):
         env.step(40)

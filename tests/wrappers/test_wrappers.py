@@ -24,9 +24,9 @@ from ttt_envs.testing.positions import GAMES as MANY
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import forfeit
 from ttt_envs.wrappers.parallel import ParallelGame
-from ttt_envs.wrappers.self_play import SeatGames
-from ttt_envs.wrappers.single import SeatEnv
-from ttt_envs.wrappers.vector import SeatVectorEnv
+from ttt_envs.wrappers.self_play import PlayerGames
+from ttt_envs.wrappers.single import PlayerEnv
+from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 GAME_IDS = list(ttt_envs.GAMES)
 SUPER = "super_tic_tac_toe"
@@ -140,7 +140,7 @@ def test_render(game_id, monkeypatch):
 def test_pictures_and_text(game, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     shown = {}
-    for kind in (AECGame, ParallelGame, partial(SeatEnv, opponent=RandomAgent())):
+    for kind in (AECGame, ParallelGame, partial(PlayerEnv, opponent=RandomAgent())):
         for mode in ("rgb_array", "ansi", "human"):
             env = kind(game, render_mode=mode)
             env.reset(seed=1)
@@ -321,19 +321,19 @@ def test_an_illegal_action_is_raised_and_changes_nothing(game, kind):
 
 
 def test_an_illegal_action_of_the_learner():
-    env = ttt_envs.make_single(SUPER, seat=0)
+    env = ttt_envs.make_single(SUPER, player=0)
     _, info = env.reset(seed=0)
     legal = np.flatnonzero(info["action_mask"])
     _, reward, ended, cut, info = env.step(0)
     assert (reward, ended, cut) == (-1, True, False)
     assert info["illegal_action"] == "0/0"
     assert info["legal_actions"] == [env.game.action_names[a] for a in legal]
-    strict = ttt_envs.make_single(SUPER, seat=0, illegal="raise")
+    strict = ttt_envs.make_single(SUPER, player=0, illegal="raise")
     strict.reset(seed=0)
     with pytest.raises(IllegalAction, match="cannot play '0/0'"):
         strict.step(0)
     assert np.array_equal(np.flatnonzero(strict.action_masks()), legal)
-    batch = ttt_envs.make_vec(SUPER, 3, seat=0)
+    batch = ttt_envs.make_vec(SUPER, 3, player=0)
     batch.reset(seed=0)
     _, rewards, ended, cut, infos = batch.step(np.array([40, 0, 40]))
     assert rewards.tolist() == [0, -1, 0]
@@ -362,13 +362,13 @@ def test_gymnasium_checks(game_id, encoding):
 def test_gymnasium_checks_other_games(game):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_env(SeatEnv(game, opponent=RandomAgent()), skip_render_check=True)
+        check_env(PlayerEnv(game, opponent=RandomAgent()), skip_render_check=True)
 
 
 @pytest.mark.parametrize("game_id", GAME_IDS)
 def test_gymnasium_make_vec(game_id):
     env = gymnasium.make_vec(gymnasium_id(game_id), num_envs=6, vectorization_mode="vector_entry_point")
-    assert isinstance(env.unwrapped, SeatVectorEnv)
+    assert isinstance(env.unwrapped, PlayerVectorEnv)
     observations, infos = env.reset(seed=0)
     assert env.observation_space.contains(observations)
     assert infos["action_mask"].shape == (6, env.unwrapped.game.num_actions)
@@ -423,32 +423,32 @@ class Last:
 @each_game
 def test_seats_alternate_and_opponents_have_the_others(game):
     opponent = Recorder()
-    env = SeatEnv(game, opponent=opponent)
+    env = PlayerEnv(game, opponent=opponent)
     seats = []
     for episode in range(4 * game.num_players):
         opponent.views.clear()
         _, info = env.reset(seed=0 if episode == 0 else None)
-        seats.append(info["seat"])
+        seats.append(info["player"])
         ended = False
         while not ended:
             _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
-        assert info["seat"] == seats[-1]
+        assert info["player"] == seats[-1]
         shown = {int(player) for view in opponent.views for player in view.players}
         assert seats[-1] not in shown
         assert not info["action_mask"].any()
     assert seats == [(seats[0] + episode) % game.num_players for episode in range(4 * game.num_players)]
     # Seeding every episode shows all seats too.
-    assert {env.reset(seed=seed)[1]["seat"] for seed in range(40)} == set(range(game.num_players))
+    assert {env.reset(seed=seed)[1]["player"] for seed in range(40)} == set(range(game.num_players))
 
 
 @each_game
 def test_a_fixed_seat_stays(game):
     for seat in range(game.num_players):
-        games = SeatGames(game, 8, seat=seat, seed=1, opponent=RandomAgent())
+        games = PlayerGames(game, 8, player=seat, seed=1, opponent=RandomAgent())
         games.reset()
         for _ in range(60):
             games.step(learner_choice(games.masks(), np.random.default_rng(0)))
-            assert (games.seats == seat).all()
+            assert (games.players == seat).all()
             assert games.masks().any(axis=1).all(), "the learner is asked and cannot act"
 
 
@@ -456,7 +456,7 @@ def test_a_fixed_seat_stays(game):
 @pytest.mark.parametrize("auto_reset", [True, False])
 def test_a_loss_arrives(game, auto_reset):
     """Every reward of a finished game reaches the learner with his last action, losses as often as wins."""
-    games = SeatGames(game, MANY, autoreset="same_step" if auto_reset else "disabled", opponent=RandomAgent())
+    games = PlayerGames(game, MANY, autoreset="same_step" if auto_reset else "disabled", opponent=RandomAgent())
     games.reset(5)
     rewards = []
     generator = np.random.default_rng(5)
@@ -468,13 +468,13 @@ def test_a_loss_arrives(game, auto_reset):
             if len(rewards) > 2000:
                 break
     else:
-        single = SeatGames(game, 1, autoreset="disabled", opponent=RandomAgent())
+        single = PlayerGames(game, 1, autoreset="disabled", opponent=RandomAgent())
         for seed in range(MANY):
             single.reset(seed)
             while not single.done[0]:
                 single.step(learner_choice(single.masks(), generator))
             rewards.append(float(single.rewards[0]))
-            assert single.rewards[0] == single.batch.states[0]["rewards"][single.seats[0]]
+            assert single.rewards[0] == single.batch.states[0]["rewards"][single.players[0]]
     rewards = np.array(rewards)
     won, lost = (rewards > 0).mean(), (rewards < 0).mean()
     assert -1 in rewards
@@ -494,7 +494,7 @@ def test_the_winner_of_a_known_game_is_paid():
         while not batch.states["done"][0]:
             mover = learner if batch.to_move[0] == seat else other
             batch.step(mover.act(batch.view()))
-        env = SeatEnv(game, opponent=other, seat=seat)
+        env = PlayerEnv(game, opponent=other, player=seat)
         env.reset(seed=0)
         ended, total = False, 0.0
         while not ended:
@@ -506,7 +506,7 @@ def test_the_winner_of_a_known_game_is_paid():
 
 
 def test_opponents_change_only_at_resets():
-    games = SeatGames(ttt_envs.load(SUPER), 40, opponent=First())
+    games = PlayerGames(ttt_envs.load(SUPER), 40, opponent=First())
     games.reset(0)
     first, last = games.opponent_of(0), Last()
     generator = np.random.default_rng(0)
@@ -524,7 +524,7 @@ def test_opponents_change_only_at_resets():
 
 def test_weights_of_opponents():
     pool = [First(), Last(), RandomAgent()]
-    games = SeatGames(ttt_envs.load(SUPER), 4000, opponent=RandomAgent())
+    games = PlayerGames(ttt_envs.load(SUPER), 4000, opponent=RandomAgent())
     games.set_opponents(dict(zip(pool, [1, 0, 3], strict=True)))
     games.reset(0)
     drawn = [pool.index(games.opponent_of(i)) for i in range(4000)]
@@ -541,26 +541,26 @@ def test_weights_of_opponents():
 def test_learner_games_are_the_same_for_any_number_and_threads(game):
     traces = []
     for n, threads in ((1, 1), (16, 1), (16, 3)):
-        games = SeatGames(game, n, threads=threads, opponent=RandomAgent())
+        games = PlayerGames(game, n, threads=threads, opponent=RandomAgent())
         games.reset(9)
         trace = []
         for _ in range(40):
             actions = games.masks().argmax(axis=1)
             games.step(actions)
-            trace.append((games.batch.states[:1].tobytes(), games.rewards[0], games.done[0], games.seats[0]))
+            trace.append((games.batch.states[:1].tobytes(), games.rewards[0], games.done[0], games.players[0]))
         traces.append(trace)
     assert traces[0] == traces[1] == traces[2]
 
 
 @each_game
 def test_single_and_vector_agree(game):
-    single, vector = SeatEnv(game, opponent=RandomAgent()), SeatVectorEnv(game, 5, opponent=RandomAgent())
+    single, vector = PlayerEnv(game, opponent=RandomAgent()), PlayerVectorEnv(game, 5, opponent=RandomAgent())
     seen, info = single.reset(seed=4)
     observations, infos = vector.reset(seed=4)
     for _ in range(3 * game.max_plies):
         assert np.array_equal(seen["observation"], observations["observation"][0])
         assert np.array_equal(seen["action_mask"], observations["action_mask"][0])
-        assert info["seat"] == infos["seat"][0]
+        assert info["player"] == infos["player"][0]
         assert np.array_equal(info["action_mask"], infos["action_mask"][0])
         actions = observations["action_mask"].argmax(axis=1)
         seen, reward, ended, _, info = single.step(int(actions[0]))
@@ -569,7 +569,7 @@ def test_single_and_vector_agree(game):
         if ended:
             assert np.array_equal(infos["final_obs"][0]["observation"], seen["observation"])
             assert not infos["final_obs"][0]["action_mask"].any()
-            assert infos["final_info"]["seat"][0] == info["seat"]
+            assert infos["final_info"]["player"][0] == info["player"]
             break
     assert ended
 
@@ -577,7 +577,7 @@ def test_single_and_vector_agree(game):
 @each_game
 def test_a_single_environment_goes_on_as_one_of_many(game):
     """The second game after reset() is the one that a vector environment begins by itself."""
-    single, vector = SeatEnv(game, opponent=RandomAgent()), SeatVectorEnv(game, 2, opponent=RandomAgent())
+    single, vector = PlayerEnv(game, opponent=RandomAgent()), PlayerVectorEnv(game, 2, opponent=RandomAgent())
     seen, _ = single.reset(seed=4)
     observations, _ = vector.reset(seed=4)
     for _ in range(4):
@@ -599,13 +599,13 @@ def test_a_single_environment_goes_on_as_one_of_many(game):
 def test_sb3_environment(game):
     from stable_baselines3.common.vec_env import VecMonitor
 
-    from ttt_envs.wrappers.sb3 import SB3SeatEnv
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
-    raw = SB3SeatEnv(game, 12, opponent=RandomAgent())
+    raw = SB3PlayerEnv(game, 12, opponent=RandomAgent())
     env = VecMonitor(raw)
     env.seed(3)
     observations = env.reset()
-    vector = SeatVectorEnv(game, 12, opponent=RandomAgent())
+    vector = PlayerVectorEnv(game, 12, opponent=RandomAgent())
     expected, _ = vector.reset(seed=3)
     ended = 0
     for _ in range(80):
@@ -637,9 +637,9 @@ def test_maskable_ppo_learns(game, encoding):
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.vec_env import VecMonitor
 
-    from ttt_envs.wrappers.sb3 import SB3SeatEnv
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
-    raw = SB3SeatEnv(
+    raw = SB3PlayerEnv(
         game, 8, encoding=encoding, illegal="raise", opponent=RandomAgent()
     )  # a mask that fails would be raised
     env = VecMonitor(raw)
@@ -653,10 +653,10 @@ def test_maskable_ppo_learns(game, encoding):
 
 
 def test_make_sb3_and_make_vec_take_options_and_arguments():
-    env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", seat=1, opponent=First())
+    env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", player=1, opponent=First())
     assert env.reset().shape == (3, *env.game.plane_index.shape)
     assert env.game.options["random_opening_plies"] == 4
-    assert env.games.seats.tolist() == [1, 1, 1]
+    assert env.games.players.tolist() == [1, 1, 1]
     assert env.get_attr("game") == [env.game] * 3
     assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
     assert env.env_method("has_attr", "game") == [True] * 3
@@ -737,7 +737,7 @@ def test_a_viewer_sees_no_other_hand(make) -> None:
 
 
 def test_a_learner_s_picture_shows_no_other_hand() -> None:
-    env = ttt_envs.make_single("tic_tac_match", opponent="random", seat=1, render_mode="ansi")
+    env = ttt_envs.make_single("tic_tac_match", opponent="random", player=1, render_mode="ansi")
     env.reset(seed=1)
     assert env.render().count("hand 0: 4 hidden") == 1
     assert "hand 1: 4 hidden" not in env.render()

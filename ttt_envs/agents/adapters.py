@@ -102,7 +102,7 @@ class TextAgent(Agent):
                 return read_answer(view.game, view.masks[i], text)
             except ValueError as error:
                 reason = str(error)
-            self._counts["invalid answers"] += 1
+            self._counts["illegal answers"] += 1
         said = f"named no legal action in {self.retries + 1} answers"
         return Fault(f"{said}; the last one: {brief(text)!r}. {brief(reason, 500)}")
 

@@ -24,7 +24,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.search.mcts import TO_THE_END, playout
 from ttt_envs.core import jit, rng
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
@@ -106,12 +106,12 @@ def weigh(search, ahead, samples, seed, out):
 
 
 @cache
-def kernel_for(rules: Rules, depth: int) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
     """`weigh` for one game's rules and that many actions ahead; `guess` for none."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     if depth == 0:
-        return jit.specialise(guess, resample=rules.resample, playout=jit.specialise(playout, **moves))
-    return jit.specialise(weigh, **moves, resample=rules.resample, deeper=kernel_for(rules, depth - 1))
+        return jit.specialise(guess, resample=kernels.resample, playout=jit.specialise(playout, **moves))
+    return jit.specialise(weigh, **moves, resample=kernels.resample, deeper=kernel_for(kernels, depth - 1))
 
 
 class Expectimax(Agent):
@@ -155,7 +155,7 @@ class Expectimax(Agent):
         rows = np.flatnonzero(view.masks.sum(axis=1) > 1)
         worlds = view.sample_worlds()
         seeds = rng.stream_seeds(view.seeds, rng.Stream.FUTURE)
-        run = kernel_for(game.rules, self.depth)
+        run = kernel_for(game.kernels, self.depth)
         search = Search(
             playouts=self.playouts,
             states=np.empty(self.depth + 2, worlds.dtype),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.core import jit
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import Stream, choose, fold, stream_seeds
 from ttt_envs.core.view import View
@@ -84,8 +84,8 @@ def score_rows(states, players, seeds, scores):
 
 
 @cache
-def _kernel(rules: Rules) -> Callable[..., Any]:
-    bound: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+def _kernel(kernels: Kernels) -> Callable[..., Any]:
+    bound: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     bound["draw_choices"] = jit.specialise(draw_choices, **bound)
     bound["can_be_beaten"] = jit.specialise(can_be_beaten, **bound)
     return jit.specialise(score_rows, **bound)
@@ -117,5 +117,5 @@ class Greedy(Agent):
         scores = np.zeros((len(view), game.num_actions), np.int64)
         for sample in range(1 if certain else self.samples):
             seeds = stream_seeds(view.seeds, Stream.OTHERS, sample)
-            _kernel(game.rules)(view.sample_worlds(sample), view.players, seeds, scores)
+            _kernel(game.kernels)(view.sample_worlds(sample), view.players, seeds, scores)
         return uniform(best_of(scores, view.masks))

@@ -20,7 +20,7 @@ import numpy as np
 
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
 
 #: What player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
@@ -122,7 +122,7 @@ def equilibria(
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     for part in _parts(cells * worlds, _CELLS):
         children = _room(game, int(cells[part].sum()), worlds, extend)
-        total = kernel_for(game.rules)(states[part], legal[part], seeds[part], children)
+        total = kernel_for(game.kernels)(states[part], legal[part], seeds[part], children)
         worth = children.rewards[:total].astype(np.float64)
         going = np.flatnonzero(~children.done[:total])
         if len(going):
@@ -263,9 +263,9 @@ def expand(states, legal, seeds, children):
 
 
 @cache
-def kernel_for(rules: Rules) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels) -> Callable[..., Any]:
     """`expand` for one game's rules."""
-    return jit.specialise(expand, step=advance_for(rules), observe=rules.observe, resample=rules.resample)
+    return jit.specialise(expand, step=advance_for(kernels), observe=kernels.observe, resample=kernels.resample)
 
 
 @jit.kernel

@@ -26,11 +26,11 @@ def features_of(game: Game, blocks: Sequence[str]) -> np.ndarray:
 
     Raises ValueError for a block that the game does not have.
     """
-    names = [block.name for block in game.observation]
+    names = [block.name for block in game.observation_layout]
     for block in blocks:
         if block not in names:
             raise ValueError(unknown("block", block, names))
-    return np.concatenate([np.full(each.size, not blocks or each.name in blocks) for each in game.observation])
+    return np.concatenate([np.full(each.size, not blocks or each.name in blocks) for each in game.observation_layout])
 
 
 class Table:

@@ -34,7 +34,7 @@ class Calibrate(Measuring):
     resume: bool = False
     """Go on with the games in the folder --out; --games may be more than before."""
 
-    function = "ttt_envs.evaluation.ladder.calibration:calibrate"
+    function = "ttt_envs.evaluation.placements.calibration:calibrate"
 
     def run(self) -> int:
         """Measure the rungs, and write the ladder."""

@@ -130,7 +130,7 @@ def _span(start: int, count: int) -> str:
 def observation_rows(game: "Game") -> list[tuple[str, str, str, str]]:
     """A table of the observation, a row a block, below its head."""
     rows, start = [("features", "block", "shape", "a 1 means")], 0
-    for block in game.observation:
+    for block in game.observation_layout:
         rows.append((_span(start, block.size), block.name, "x".join(map(str, block.shape)), block.meaning))
         start += block.size
     return rows

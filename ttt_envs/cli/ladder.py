@@ -45,4 +45,4 @@ class Ladder(Placing, Measuring):
     rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
     """Those rungs of --table that are programs, files or code: they are run only if they are named here."""
 
-    function = "ttt_envs.evaluation.ladder.placement:ladder"
+    function = "ttt_envs.evaluation.placements.placement:ladder"

@@ -22,7 +22,7 @@ class Ladders(Placing):
 
     def run(self) -> int:
         """Place the agent; returns the exit status, an error if a process was lost."""
-        from ttt_envs.evaluation.ladder.ladders import ladders
+        from ttt_envs.evaluation.placements.ladders import ladders
 
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         given["seed"] = None if self.seed == "secret" else self.seed

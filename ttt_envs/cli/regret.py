@@ -19,4 +19,4 @@ class Regret(MeasuringAgents):
     chunk: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Games played side by side; by default a few seconds' worth. Changes no result."""
 
-    function = "ttt_envs.evaluation.regret:regret"
+    function = "ttt_envs.evaluation.best_play:regret"

@@ -24,8 +24,8 @@ class Rungs(GameOptions):
         """Print the ladder, or all of them."""
         from rich.console import Console
 
-        from ttt_envs.evaluation.ladder.ladder import find, read
-        from ttt_envs.evaluation.ladder.ladders import overview
+        from ttt_envs.evaluation.placements.ladder import find, read
+        from ttt_envs.evaluation.placements.ladders import overview
 
         if self.table is not None and (self.game or self.option):
             raise ValueError("a --table names its game and its options itself: leave them out")

@@ -43,7 +43,7 @@ class Tournament(MeasuringAgents):
     measured: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="[FOLDER ...]", help_behavior_hint="")] = ()
     """Results of regret, exploitability or a ladder, of the same game, whose figures the report shows, too."""
 
-    function = "ttt_envs.evaluation.tournament.tournament:tournament"
+    function = "ttt_envs.evaluation.tournaments.tournament:tournament"
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "Tournament | None":
@@ -59,7 +59,7 @@ class Tournament(MeasuringAgents):
         if not equals:
             folder = next(iter(words[place + 1 :]), "")
         from ttt_envs.agents import check_named
-        from ttt_envs.evaluation.tournament.parts import read_settings
+        from ttt_envs.evaluation.tournaments.parts import read_settings
 
         settings, where = read_settings(Path(folder)), f"the tournament in {folder}"
         game = settings.pop("game")

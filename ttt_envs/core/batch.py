@@ -306,7 +306,7 @@ class Batch:
         """`step`, or with `rows` `step_rows`, of actions that are known to be legal.
 
         It saves the time of the check. Where an action is not legal after all, the game stays as it is, if its kernel
-        `step` keeps what `core.loops.Rules` promises.
+        `step` keeps what `core.loops.Kernels` promises.
         """
         with self._in_use:
             if rows is None:

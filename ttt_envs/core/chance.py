@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import within
 
 #: One start or step must lead to fewer different states.
@@ -151,9 +151,9 @@ def seek(words, slots, first, last):
 
 
 @cache
-def _rows_for(rules: Rules, start: bool) -> Callable[..., Any]:
+def _rows_for(kernels: Kernels, start: bool) -> Callable[..., Any]:
     """`outcomes_rows` of one game's starts or steps."""
-    play = jit.specialise(begin, reset=rules.reset) if start else advance_for(rules)
+    play = jit.specialise(begin, reset=kernels.reset) if start else advance_for(kernels)
     return jit.specialise(outcomes_rows, play=play)
 
 
@@ -213,7 +213,7 @@ class Chance:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if states["done"].any():
             raise ValueError("a finished game has no outcomes")
-        kernel, n, done, size = _rows_for(self.game.rules, start), len(states), 0, max(4 * len(states), 256)
+        kernel, n, done, size = _rows_for(self.game.kernels, start), len(states), 0, max(4 * len(states), 256)
         parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while done < n or not parts:
             room = room_for(states.dtype, size)

@@ -121,7 +121,7 @@ class _Kind(NamedTuple):
 
 @cache
 def _kind_of(game: Any) -> _Kind:
-    kernels = {**kernels_of(game.rules), "look": jit.specialise(look, **kernels_of(game.rules))}
+    kernels = {**kernels_of(game.kernels), "look": jit.specialise(look, **kernels_of(game.kernels))}
     room = game.num_actions + game.num_players + (game.num_actions + 7) // 8 + 1
     example = np.zeros(1, game.state_dtype), 0, np.zeros(room, np.int64)
     compiled = (jit.entry(jit.specialise(template, **kernels), *example) for template in (apply_one, look_one))

@@ -13,7 +13,7 @@ import numpy as np
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.loops import Loops, Rules, loops_for
+from ttt_envs.core.loops import Kernels, Loops, loops_for
 from ttt_envs.core.options import options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
@@ -131,7 +131,7 @@ class Extras:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Game:
-    """One game with its options settled: facts, rules, faces and extras. Make one with `ttt_envs.load`.
+    """One game with its options settled: facts, kernels, faces and extras. Make one with `ttt_envs.load`.
 
     Games are equal that have the same id, version, options and kernels. `replace` gives a game with other parts, which
     is equal to none without them. A game is pickled as its factory, its options and what was replaced.
@@ -150,17 +150,17 @@ class Game:
         invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
         action_names: one text an action, unique.
-        observation: the blocks of an observation, in order.
+        observation_layout: the blocks of an observation, in order.
         simultaneous: some states let several players act at once.
         chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
         hidden_information: some player does not know the whole position.
         max_plies: no game has more steps.
         teams: the players of each side; sides share their reward.
         native: the PettingZoo API that fits best.
-        rotate_seats: states (n,) -> the same states with each player's part given to the next (with two players:
+        rotate_players: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
-        seats_differ: in the place of `rotate_seats`, the reason why the players' parts are not the same.
-        rules: the kernels.
+        players_differ: in the place of `rotate_players`, the reason why the players' parts are not the same.
+        kernels: the rules, as compiled functions of one record.
         faces: text, pictures, clicks.
         extras: symmetries, oracle, patterns, commands of its solver, the rounds of a match.
     """
@@ -175,16 +175,16 @@ class Game:
     ranges: Mapping[str, Range] = field(init=False)
     invariants: Invariants | None = None
     action_names: tuple[str, ...]
-    observation: tuple[Block, ...]
+    observation_layout: tuple[Block, ...]
     simultaneous: bool
     chance: Literal["none", "start", "play"]
     hidden_information: bool
     max_plies: int
     teams: tuple[tuple[int, ...], ...]
     native: Literal["aec", "parallel"]
-    rotate_seats: Callable[[np.ndarray], np.ndarray] | None = None
-    seats_differ: str = ""
-    rules: Rules
+    rotate_players: Callable[[np.ndarray], np.ndarray] | None = None
+    players_differ: str = ""
+    kernels: Kernels
     faces: Faces
     extras: Extras = field(default_factory=Extras)
     _source: "Game | None" = None
@@ -214,7 +214,7 @@ class Game:
     def _parts(self) -> dict[str, Any]:
         """All that a game is given, by the names of `replace`."""
         found = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
-        kernels, faces, extras = found.pop("rules"), found.pop("faces"), found.pop("extras")
+        kernels, faces, extras = found.pop("kernels"), found.pop("faces"), found.pop("extras")
         return {**found, **kernels._asdict(), **vars(faces), **vars(extras)}
 
     @cached_property
@@ -230,14 +230,18 @@ class Game:
 
         Raises TypeError for what is no part of a game.
         """
-        records = {"rules": Rules._fields, "faces": Faces.__dataclass_fields__, "extras": Extras.__dataclass_fields__}
+        records = {
+            "kernels": Kernels._fields,
+            "faces": Faces.__dataclass_fields__,
+            "extras": Extras.__dataclass_fields__,
+        }
         for record, names in records.items():
             within = {name: parts.pop(name) for name in names if name in parts}
             if within and record in parts:
                 raise TypeError(f"{record} cannot be replaced together with its {', '.join(within)}")
             old = getattr(self, record)
             if within:
-                parts[record] = old._replace(**within) if isinstance(old, Rules) else replace(old, **within)
+                parts[record] = old._replace(**within) if isinstance(old, Kernels) else replace(old, **within)
         known = [*self._parts(), *records]
         for name in parts:
             if name not in known:
@@ -251,14 +255,14 @@ class Game:
             return self is other
         mine, theirs = self.replaced, other.replaced
         return (
-            (self.id, self.version, self.rules) == (other.id, other.version, other.rules)
+            (self.id, self.version, self.kernels) == (other.id, other.version, other.kernels)
             and self.options == other.options
             and mine.keys() == theirs.keys()
             and all(_same(value, theirs[name]) for name, value in mine.items())
         )
 
     def __hash__(self) -> int:
-        return hash((self.id, self.version, self.rules, *self.options, *self.replaced))
+        return hash((self.id, self.version, self.kernels, *self.options, *self.replaced))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Kernels and tables do not travel, but what was replaced.
@@ -323,7 +327,7 @@ class Game:
     @cached_property
     def observation_size(self) -> int:
         """Number of features of a flat observation."""
-        return sum(block.size for block in self.observation)
+        return sum(block.size for block in self.observation_layout)
 
     @property
     def state_dtype(self) -> np.dtype:
@@ -333,7 +337,7 @@ class Game:
     @cached_property
     def loops(self) -> Loops:
         """The compiled loops around the kernels."""
-        return loops_for(self.rules)
+        return loops_for(self.kernels)
 
     @cached_property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -365,7 +369,7 @@ class Game:
         if not 0 <= index < self.observation_size:
             raise IndexError(f"feature {index} does not exist: {self.id} has features 0 to {self.observation_size - 1}")
         offset = index
-        for block in self.observation:
+        for block in self.observation_layout:
             if offset < block.size:
                 place = [int(k) for k in np.unravel_index(offset, block.shape)]
                 return f"{block.name}{place}: {block.meaning}"
@@ -375,17 +379,17 @@ class Game:
     @property
     def has_planes(self) -> bool:
         """Whether there is a board for the encoding "planes"."""
-        return any(block.grid is not None for block in self.observation)
+        return any(block.grid is not None for block in self.observation_layout)
 
     @cached_property
     def plane_index(self) -> np.ndarray:
         """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
-        grids = [block.grid for block in self.observation if block.grid is not None]
+        grids = [block.grid for block in self.observation_layout if block.grid is not None]
         if not grids:
             raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
         rows, columns = grids[0].shape[1:]
         planes, start = [], 0
-        for block in self.observation:
+        for block in self.observation_layout:
             if block.grid is None:
                 grid = np.broadcast_to(np.arange(block.size)[:, None, None], (block.size, rows, columns))
             else:

@@ -23,7 +23,7 @@ from ttt_envs.core.state import SIMULTANEOUS
 _GAME = int(Purpose.GAME)
 
 
-class Rules(NamedTuple):
+class Kernels(NamedTuple):
     """A game's kernels over one state record.
 
     With the numbers of a player and an action they are total, whatever whole numbers these are: they write to their own
@@ -202,20 +202,20 @@ def resample_rows(states, players, seeds):
 
 
 @cache
-def advance_for(rules: Rules) -> Callable[..., Any]:
+def advance_for(kernels: Kernels) -> Callable[..., Any]:
     """`advance` for one game."""
-    return jit.specialise(advance, step=rules.step)
+    return jit.specialise(advance, step=kernels.step)
 
 
 @cache
-def kernels_of(rules: Rules) -> Mapping[str, Callable[..., Any]]:
+def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
     """What the names mean that stand for a game's kernels in templates."""
-    kernels = {name: kernel for name, kernel in rules._asdict().items() if kernel is not None}
-    allowed = jit.specialise(by_mask if rules.is_legal is None else by_rule, **kernels)
-    return MappingProxyType({**kernels, "allowed": allowed, "step": advance_for(rules)})
+    bound = {name: kernel for name, kernel in kernels._asdict().items() if kernel is not None}
+    allowed = jit.specialise(by_mask if kernels.is_legal is None else by_rule, **bound)
+    return MappingProxyType({**bound, "allowed": allowed, "step": advance_for(kernels)})
 
 
 @cache
-def loops_for(rules: Rules) -> Loops:
+def loops_for(kernels: Kernels) -> Loops:
     """The loops of one game; machine code is kept on disk, and options of one game share it."""
-    return Loops(**{name: jit.specialise(globals()[name], **kernels_of(rules)) for name in Loops._fields})
+    return Loops(**{name: jit.specialise(globals()[name], **kernels_of(kernels)) for name in Loops._fields})

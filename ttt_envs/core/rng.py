@@ -237,7 +237,7 @@ class Purpose(IntEnum):
 
     GAME = 0  # the generator of the state
     OPPONENT = 1  # which opponent a learner meets
-    SEAT = 2  # which seat a learner has first
+    LEARNER = 2  # which player a learner is first
     DECISION = 3  # a player's decisions: the last one, since players are counted up from it
 
 

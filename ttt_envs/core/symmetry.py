@@ -43,7 +43,7 @@ def dihedral(size: int) -> dict[str, np.ndarray]:
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:
-    """A copy of the states (n,) whose header is given to the next player: with it a game's `rotate_seats` begins."""
+    """A copy of the states (n,) whose header is given to the next player: with it a game's `rotate_players` begins."""
     new, players = states.copy(), states["rewards"].shape[1]
     new["rewards"] = np.roll(states["rewards"], 1, axis=1)
     alone = states["to_move"] != SIMULTANEOUS

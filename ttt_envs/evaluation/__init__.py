@@ -2,21 +2,18 @@
 exploitability; and equilibria.
 
 Each function returns a report.
-
-The functions bear the names of their modules, which are imported by their full names:
-`from ttt_envs.evaluation.regret import measure`.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.exploitability import exploitability
-from ttt_envs.evaluation.ladder.calibration import calibrate
-from ttt_envs.evaluation.ladder.ladders import ladders
-from ttt_envs.evaluation.ladder.placement import ladder
-from ttt_envs.evaluation.mistakes import mistakes
-from ttt_envs.evaluation.regret import regret
+from ttt_envs.evaluation.best_play import regret
+from ttt_envs.evaluation.best_response import exploitability
+from ttt_envs.evaluation.placements.calibration import calibrate
+from ttt_envs.evaluation.placements.ladders import ladders
+from ttt_envs.evaluation.placements.placement import ladder
 from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
-from ttt_envs.evaluation.tournament.tournament import tournament
+from ttt_envs.evaluation.solved_positions import mistakes
+from ttt_envs.evaluation.tournaments.tournament import tournament
 
 __all__ = [
     "calibrate",

@@ -19,7 +19,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.core.view import View
-from ttt_envs.wrappers.vector import SeatVectorEnv
+from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 
 class Positions(NamedTuple):
@@ -74,7 +74,7 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     return step
 
 
-def step_of(envs: SeatVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
+def step_of(envs: PlayerVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
     """The step of environments from `make_vec` for compiled code.
 
     The function takes actions int (n,) and gives observations int8 (n, ...), masks int8 (n, num_actions), rewards

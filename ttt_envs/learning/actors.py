@@ -18,8 +18,8 @@ import torch
 
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.options import choice
-from ttt_envs.evaluation.tournament.ray_cluster import connected
-from ttt_envs.evaluation.tournament.workers import check_sources, sources
+from ttt_envs.evaluation.tournaments.ray_cluster import connected
+from ttt_envs.evaluation.tournaments.workers import check_sources, sources
 from ttt_envs.learning.loop import Rows
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.settings import Settings, Within

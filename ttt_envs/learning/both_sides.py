@@ -1,8 +1,8 @@
-"""Self-play from both sides: the learner plays every seat, and each ply is one of its decisions.
+"""Self-play from both sides: the learner plays every player, and each ply is one of its decisions.
 
 Between two sides what one wins the other loses, so that the value of the next position, if the other side moves there,
-enters an advantage negated. With one seat a game, as in `SB3SeatEnv`, no such sign is needed, but the plies of the
-other seats are learned nothing from.
+enters an advantage negated. With one player a game, as in `SB3PlayerEnv`, no such sign is needed, but the plies of the
+others are learned nothing from.
 """
 
 from typing import Any
@@ -13,12 +13,12 @@ from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.game import Game
-from ttt_envs.wrappers.sb3 import SB3SeatEnv
-from ttt_envs.wrappers.self_play import SeatGames
+from ttt_envs.wrappers.sb3 import SB3PlayerEnv
+from ttt_envs.wrappers.self_play import PlayerGames
 
 
-class MoverGames(SeatGames):
-    """Games in which the learner has the seat of the player to move, whichever that is.
+class MoverGames(PlayerGames):
+    """Games in which the learner is the player to move, whichever that is.
 
     Attributes:
         same_side: bool (n,), whether the side that made the last ply moves again.
@@ -33,15 +33,15 @@ class MoverGames(SeatGames):
         super().__init__(game, n, opponent=RandomAgent())  # which never plays
 
     def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
-        """Play the movers' actions int (n,); as `SeatGames.step`."""
-        movers = self.seats.copy()
+        """Play the movers' actions int (n,); as `PlayerGames.step`."""
+        movers = self.players.copy()
         offences = super().step(actions)
-        self.seats = self.batch.to_move.astype(np.int64)
-        self.same_side = self._side[movers] == self._side[self.seats]
+        self.players = self.batch.to_move.astype(np.int64)
+        self.same_side = self._side[movers] == self._side[self.players]
         return offences
 
-    def _seat_learners(self, rows: np.ndarray) -> None:
-        self.seats[rows] = self.batch.to_move[rows]
+    def _begin_episodes(self, rows: np.ndarray) -> None:
+        self.players[rows] = self.batch.to_move[rows]
         self._started[rows] += 1
         self.lengths[rows] = 0
 
@@ -49,8 +49,8 @@ class MoverGames(SeatGames):
         """Nobody else moves."""
 
 
-class BothSidesEnv(SB3SeatEnv):
-    """`num_envs` games of which the learner plays all seats; a reward is that of the player who has just moved."""
+class BothSidesEnv(SB3PlayerEnv):
+    """`num_envs` games of which the learner plays all players; a reward is that of the player who has just moved."""
 
     games: MoverGames
 

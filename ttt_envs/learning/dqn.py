@@ -43,7 +43,7 @@ from ttt_envs.learning.nets import Net, load_net
 from ttt_envs.learning.opponents import Opponents
 from ttt_envs.learning.optimizers import adam
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
-from ttt_envs.wrappers.self_play import SeatGames
+from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "dqn"
 
@@ -173,7 +173,7 @@ class SeatLearner:
         numbers: of the last gradient step, for a log.
     """
 
-    games: SeatGames
+    games: PlayerGames
     replay: Replay
     generator: np.random.Generator
 
@@ -186,7 +186,7 @@ class SeatLearner:
         self.parts: checkpoint.Parts = {"net": current.net, "target": self.target, **self.optimizers}
         self.numbers: dict[str, float] = {}
 
-    def enter(self, games: SeatGames, generator: np.random.Generator) -> None:
+    def enter(self, games: PlayerGames, generator: np.random.Generator) -> None:
         """Play in these games, which were reset, from now on, with nothing in the buffer."""
         self.games, self.generator = games, generator
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
@@ -240,7 +240,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     opponents = Opponents(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
-    games = SeatGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
+    games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()
     learning.enter(games, generator)

@@ -38,7 +38,7 @@ from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
 from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within
@@ -254,9 +254,11 @@ def unit(x):
 
 
 @cache
-def kernel_for(rules: Rules, find: Callable[..., Any]) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]:
     """`play` for one game's rules and patterns."""
-    return jit.specialise(play, reset=rules.reset, legal_mask=rules.legal_mask, step=advance_for(rules), find=find)
+    return jit.specialise(
+        play, reset=kernels.reset, legal_mask=kernels.legal_mask, step=advance_for(kernels), find=find
+    )
 
 
 class Table(torch.nn.Module):
@@ -302,7 +304,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         assert patterns.prior is not None
         learned.weights[:] = patterns.prior()
     start = checkpoint.restore(folder, {"table": table}) if config.resume else 0
-    kernel = kernel_for(game.rules, patterns.find)
+    kernel = kernel_for(game.kernels, patterns.find)
     # Always of the same types, for which it is compiled: a setting such as 1.0 may be given as 1.
     learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
     room = room_for(game, patterns.number)

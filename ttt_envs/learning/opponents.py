@@ -15,7 +15,7 @@ from ttt_envs.learning.settings import SelfPlay
 class Opponents:
     """A pool of opponents with weights, of which each game draws one when it starts.
 
-    `SeatGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.
+    `PlayerGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.
     """
 
     def __init__(self, game: Game, config: SelfPlay, current: Agent, read: Callable[[Path], Agent]) -> None:

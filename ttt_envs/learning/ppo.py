@@ -57,7 +57,7 @@ from ttt_envs.learning.magnets import MagnetPolicy
 from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
 from ttt_envs.learning.opponents import Opponents
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
-from ttt_envs.wrappers.sb3 import SB3SeatEnv
+from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
 NAME = "ppo"
 
@@ -143,13 +143,13 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         left = 1 - model.num_timesteps / config.steps if config.anneal else 1.0
         return config.learning_rate * max(left, 0.0)
 
-    env: SB3SeatEnv
+    env: SB3PlayerEnv
     buffer: dict[str, Any] = {}
     if config.both_sides:
         env = both = BothSidesEnv(game, config.num_envs, config.encoding)
         buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
     else:
-        env = SB3SeatEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding)
+        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding)
     weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
     model = MaskablePPO(
         MagnetPolicy if config.magnet else "MlpPolicy",

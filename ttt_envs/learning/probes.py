@@ -23,10 +23,10 @@ from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.exploitability import STARTS, tree_for
-from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.evaluation.best_play import measure as measure_regret
+from ttt_envs.evaluation.best_response import STARTS, tree_for
+from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
-from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.evaluation.reports.intervals import mean_interval
 from ttt_envs.learning import curves
 
@@ -249,7 +249,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.regret.Measurement`."""
+    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.best_play.Measurement`."""
 
     steps: int
     per_game: float
@@ -311,7 +311,7 @@ class Regret(Probe):
 
 @dataclass
 class ExploitabilityRow:
-    """The gain of a best response, on average over both seats; see `ttt_envs.evaluation.exploitability.Measurement`.
+    """The gain of a best response, on average over both seats; see `ttt_envs.evaluation.best_response.Measurement`.
 
     Attributes:
         steps: steps trained on.

@@ -61,14 +61,14 @@ def check_masks(game: Game) -> None:
 
 def check_is_legal(game: Game) -> None:
     """`is_legal`, where there is one, says of each action what the mask says; and False of any other number."""
-    if game.rules.is_legal is None:
+    if game.kernels.is_legal is None:
         return
     states, strange = positions(game, FEW), (-1, 2**31, -(2**63), 2**63 - 1)
     for player in (*players_of(game), game.num_players, *strange):
         masks = masks_of(game, states, player)
         for action in (*range(game.num_actions), game.num_actions, *strange):
             legal = masks[:, action] if 0 <= action < game.num_actions else np.zeros(len(states), bool)
-            said = np.array([game.rules.is_legal(state, player, action) for state in states])
+            said = np.array([game.kernels.is_legal(state, player, action) for state in states])
             wrong = np.flatnonzero(said != legal)
             assert not len(wrong), (
                 f"player {player}, action {action}: is_legal says {said[wrong[0]]} in a position whose mask says "
@@ -88,7 +88,7 @@ def check_rewards(game: Game) -> None:
         assert (ends[:, team] == ends[:, team[:1]]).all(), "players of one team get different rewards"
     if not ends.any():
         # With some options random play may win too seldom; with the default ones it must win.
-        usual = game.factory().replace(rules=game.rules)
+        usual = game.factory().replace(kernels=game.kernels)
         rewarded = repr(usual) != repr(game) and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"
 

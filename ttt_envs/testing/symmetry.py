@@ -23,8 +23,8 @@ from ttt_envs.testing.positions import (
 _STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
 
 DECLARE = (
-    "the game must say whether its seats are alike: give Game rotate_seats, a function that maps states to those in "
-    "which each player's part is the next player's; or, if the players' parts are not the same, seats_differ, a reason"
+    "the game must say whether its players are alike: give Game rotate_players, a function that maps states to those "
+    "in which each player's part is the next one's; or, if they are not the same, players_differ, a reason"
 )
 
 
@@ -46,11 +46,11 @@ def check_symmetries(game: Game) -> None:
 
 def check_egocentric(game: Game) -> None:
     """Rotating seats gives each player the view and actions of the player before; or the game says why not."""
-    assert (game.rotate_seats is None) == bool(game.seats_differ), DECLARE
-    if game.rotate_seats is None:
+    assert (game.rotate_players is None) == bool(game.players_differ), DECLARE
+    if game.rotate_players is None:
         return
     states = positions(game)
-    rotated = game.rotate_seats(states)
+    rotated = game.rotate_players(states)
     for player in players_of(game):
         following = (player + 1) % game.num_players
         for kind, what in ((observations_of, "observation"), (masks_of, "mask")):
@@ -60,11 +60,11 @@ def check_egocentric(game: Game) -> None:
 
 def check_seats(game: Game) -> None:
     """Rotating seats commutes with stepping, rewards included: the rules are the same for all players."""
-    if game.rotate_seats is None:
-        assert game.seats_differ, DECLARE
+    if game.rotate_players is None:
+        assert game.players_differ, DECLARE
         return
     states, joint = some_steps(game, 2)
-    _check_commutes(game, "rotate_seats", game.rotate_seats, states, (joint, np.roll(joint, 1, axis=1)))
+    _check_commutes(game, "rotate_players", game.rotate_players, states, (joint, np.roll(joint, 1, axis=1)))
 
 
 def _check_commutes(

@@ -32,7 +32,7 @@ _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 def check_observations(game: Game) -> None:
     """Every feature is written, 0 or 1, and described; the planes show exactly the features."""
     states = positions(game)
-    size = sum(block.size for block in game.observation)
+    size = sum(block.size for block in game.observation_layout)
     assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"
     for player in players_of(game):
         seen = observations_of(game, states, player)
@@ -47,7 +47,7 @@ def check_observations(game: Game) -> None:
     assert not len(missing), f"features that no plane shows: {missing.tolist()}"
     described = [game.describe_feature(feature) for feature in range(game.observation_size)]
     assert len(set(described)) == game.observation_size, "two features have one description"
-    names = [block.name for block in game.observation]
+    names = [block.name for block in game.observation_layout]
     assert names == list(dict.fromkeys(words.split("[")[0] for words in described)), f"names of blocks: {names}"
 
 

@@ -14,7 +14,7 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
-from ttt_envs.evaluation.ladder.ladder import find
+from ttt_envs.evaluation.placements.ladder import find
 from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options
 from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused

@@ -1,4 +1,4 @@
-"""Opponents in the seats that a learner does not have: drawn at each game's reset, by weight or by a function."""
+"""Opponents of a learner: drawn at each game's reset, by weight or by a function."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def as_actor(given: Any, game: Game) -> Actor:
 
 
 class Opponents:
-    """The agents of the other seats, by key. Each game draws at its reset, from the seed of its episode."""
+    """The agents of the other players, by key. Each game draws at its reset, from the seed of its episode."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class Opponents:
 
         Args:
             game: the game that they play.
-            opponent: who plays the other seats.
-            partner: who plays the other seats of the learner's team, in a game of teams; None: the opponent, too.
+            opponent: who plays the other players.
+            partner: who plays the others of the learner's team, in a game of teams; None: the opponent, too.
             load: makes an agent of what is given, and raises ValueError if it cannot play the game.
 
         Raises TypeError or ValueError for what is no opponent, or for a partner in a game without teams of several.
@@ -69,8 +69,8 @@ class Opponents:
         """Draw from these from now on; returns the former ones, for `restore`.
 
         Args:
-            opponent: an agent for all other seats; a list of agents, of which each game draws one; a mapping of agents
-                to weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
+            opponent: an agent for all others; a list of agents, of which each game draws one; a mapping of agents to
+                weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
                 players' numbers to any of these, for each player that the learner is not.
         """
         former, self._pools = self._pools, self._read(opponent)
@@ -80,8 +80,8 @@ class Opponents:
         """Draw as before a `replace`."""
         self._pools = former
 
-    def draw(self, seeds: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        """The keys of the agents of each player, int64 (k, players), -1 for the learner, who has these seats int (k,).
+    def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
+        """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
 
         `seeds` uint64 (k,) are those of the episodes.
         """
@@ -93,9 +93,9 @@ class Opponents:
                 out[:, player] = self._drawn(pool, seeds, 1 + player)
         rows = np.arange(len(seeds))
         if self._partner is not None:
-            ours = self._team[None, :] == self._team[seats][:, None]
+            ours = self._team[None, :] == self._team[learners][:, None]
             out = np.where(ours, self._drawn(self._partner, seeds, 1 + self.game.num_players)[:, None], out)
-        out[rows, seats] = -1
+        out[rows, learners] = -1
         return out
 
     @property
@@ -142,9 +142,9 @@ class Opponents:
                 raise ValueError(f"opponents by player: players are 0 to {players - 1}, not {player}")
         return {int(player): self._pool_of(each) for player, each in given.items()}
 
-    def check_seat(self, seat: int | None) -> None:
-        """Raise ValueError if a player that the learner is not has no agent; `seat` None: the learner has any."""
-        missing = [p for p in range(self.game.num_players) if p != seat and p not in self._pools]
+    def check_player(self, player: int | None) -> None:
+        """Raise ValueError if a player that the learner is not has no agent; `player` None: the learner is any."""
+        missing = [p for p in range(self.game.num_players) if p != player and p not in self._pools]
         if None not in self._pools and missing:
             raise ValueError(f"opponents by player: player {missing[0]} has none")
 

@@ -15,6 +15,9 @@ from ttt_envs.core.game import Game, closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.outside import brief
 
+#: What follows where a player's answers name no legal action: they lose, or a legal action is drawn.
+ILLEGAL_ANSWERS = ("lose", "random")
+
 # Words between the parts of an action's name that say nothing, beside the game's own: "C on cell E" is "C to E".
 _FILLERS = ("to", "and", "on", "onto", "in", "into", "at", "the", "cell")
 

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 VecEnv: many games, one seat of each learns. Masks are answered for the whole batch in one call."""
+"""Stable-Baselines3 VecEnv: many games with one learner each. Masks are answered for the whole batch in one call."""
 
 import time
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.self_play import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import PlayerGames, reset_options
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images")
 
 
-class SB3SeatEnv(VecEnv):
-    """`num_envs` games from one seat each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
+class SB3PlayerEnv(VecEnv):
+    """`num_envs` games for one player each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class SB3SeatEnv(VecEnv):
         num_envs: int,
         *,
         opponent: Any,
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
         threads: int = 1,
@@ -40,8 +40,8 @@ class SB3SeatEnv(VecEnv):
         """
         self.game = game
         self._encode = Encoder(game, encoding)
-        self.games = SeatGames(
-            game, num_envs, opponent=opponent, seat=seat, illegal=illegal, threads=threads, max_plies=max_plies
+        self.games = PlayerGames(
+            game, num_envs, opponent=opponent, player=player, illegal=illegal, threads=threads, max_plies=max_plies
         )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self.np_random_seed: int | None = None  # the last seed that took effect
@@ -56,7 +56,7 @@ class SB3SeatEnv(VecEnv):
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
 
-        "seat" and "opponent" of an earlier `set_options` are those of the games that start now. Raises ValueError or
+        "player" and "opponent" of an earlier `set_options` are those of the games that start now. Raises ValueError or
         TypeError for an unknown option, a wrong value, or options that are not the same for all games.
         """
         options = self._options
@@ -86,7 +86,7 @@ class SB3SeatEnv(VecEnv):
             infos[i] = {
                 "terminal_observation": self._encode(self.games.final_observations[k]),
                 "TimeLimit.truncated": bool(self.games.truncated[i]),
-                "seat": int(self.games.final_seats[k]),
+                "player": int(self.games.final_players[k]),
                 "opponent": self.games.final_opponents[k],
                 # What VecMonitor would add, without its loop over all games.
                 "episode": {
@@ -104,7 +104,7 @@ class SB3SeatEnv(VecEnv):
         if self.render_mode is None:
             return [None] * self.num_envs
         states = self.games.batch.states
-        return [rasterise(self.game.draw(states[i], int(self.games.seats[i]))) for i in range(self.num_envs)]
+        return [rasterise(self.game.draw(states[i], int(self.games.players[i]))) for i in range(self.num_envs)]
 
     def close(self) -> None:
         """Close the environments: nothing is held open."""

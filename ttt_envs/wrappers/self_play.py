@@ -1,4 +1,4 @@
-"""Games in which one seat learns and agents play the others: what the Gymnasium and SB3 environments share."""
+"""Games in which one player learns and agents play the others: what the Gymnasium and SB3 environments share."""
 
 from typing import Any
 
@@ -16,21 +16,21 @@ from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import ILLEGAL, check_max_plies, forfeit
 from ttt_envs.wrappers.opponents import Opponents
 
-RESET_OPTIONS = ("seat", "opponent")
+RESET_OPTIONS = ("player", "opponent")
 AUTORESET = ("same_step", "next_step", "disabled")
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
 
 
-class SeatGames:
-    """`n` games; the learner owns one seat of each, and whenever the learner is to act the others have moved.
+class PlayerGames:
+    """`n` games; the learner is one player of each, and whenever the learner is to act the others have moved.
 
-    The seat alternates from episode to episode, or is fixed. Each game's opponents are drawn at its reset and stay
+    Which one alternates from episode to episode, or is fixed. Each game's opponents are drawn at its reset and stay
     until the next. A loss arrives as a reward of -1 with the learner's last action.
 
     Attributes:
-        seats: int64 (n,), the learner's player number in each game.
+        players: int64 (n,), the learner's number in each game.
         opponents: object (n,), the names of the agents that play the others, see `Opponents.names`.
         rewards: float32 (n,), the learner's, of the last step.
         done: bool (n,), games that the last step ended.
@@ -38,7 +38,7 @@ class SeatGames:
         lengths: int64 (n,), the learner's decisions in the running episode.
         final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
-        final_seats: int64 (k,), the learner's seats in them.
+        final_players: int64 (k,), the learner's numbers in them.
         final_opponents: object (k,), the names of the others in them.
     """
 
@@ -48,7 +48,7 @@ class SeatGames:
         n: int,
         *,
         opponent: Any,
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         illegal: str = "lose",
         seed: int | None = None,
         threads: int = 1,
@@ -61,7 +61,7 @@ class SeatGames:
             game: from `ttt_envs.load`.
             n: number of games.
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
-            seat: the learner's player number, or "alternate".
+            player: the learner's number, or "alternate".
             illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
             threads: threads that share the stepping; opponents have their own.
@@ -70,7 +70,7 @@ class SeatGames:
             max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
         """
         self.game = game
-        self.seat = self._checked_seat(seat)
+        self.player = self._checked_player(player)
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, AUTORESET)
         self.max_plies = check_max_plies(max_plies)
@@ -78,11 +78,11 @@ class SeatGames:
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
-        self._opponents.check_seat(self._fixed)
-        self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents in the other seats
+        self._opponents.check_player(self._fixed)
+        self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
         self.opponents = np.full(self.n, "", object)
         self._known: Known | None = None  # what the players know, for opponents who go by it
-        self.seats = np.zeros(self.n, np.int64)
+        self.players = np.zeros(self.n, np.int64)
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self.truncated = np.zeros(self.n, np.bool_)
@@ -91,18 +91,20 @@ class SeatGames:
         self._room = np.zeros(game.num_actions, np.bool_)
         self._masks: np.ndarray | None = None
         self._fresh = seed is not None
-        self._first_seat = first_seat(self.batch)
+        self._first_player = first_player(self.batch)
 
-    def _checked_seat(self, seat: int | str) -> int | str:
-        number = isinstance(seat, (int, np.integer)) and not isinstance(seat, bool)
-        if not ((number and 0 <= int(seat) < self.game.num_players) or (isinstance(seat, str) and seat == "alternate")):
+    def _checked_player(self, player: int | str) -> int | str:
+        number = isinstance(player, (int, np.integer)) and not isinstance(player, bool)
+        if not (
+            (number and 0 <= int(player) < self.game.num_players) or (isinstance(player, str) and player == "alternate")
+        ):
             known = ", ".join(map(str, range(self.game.num_players)))
-            raise ValueError(f"seat must be 'alternate' or one of {known}, not {seat!r}")
-        return seat
+            raise ValueError(f"player must be 'alternate' or one of {known}, not {player!r}")
+        return player
 
     @property
     def _fixed(self) -> int | None:
-        return None if isinstance(self.seat, str) else int(self.seat)
+        return None if isinstance(self.player, str) else int(self.player)
 
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each game's next reset; see `Opponents.replace`.
@@ -111,14 +113,14 @@ class SeatGames:
         """
         former = self._opponents.replace(opponent)
         try:
-            self._opponents.check_seat(self._fixed)
+            self._opponents.check_player(self._fixed)
         except ValueError:
             self._opponents.restore(former)
             raise
         self._opponents.forget(self._others)
 
     def opponent_of(self, i: int, player: int | None = None) -> Actor:
-        """The agent that plays another seat of game i; `player` None: any one of these."""
+        """The agent of another player of game i; `player` None: any one of these."""
         keys = self._others[i]
         return self._opponents[int(keys.max() if player is None else keys[player])]
 
@@ -126,7 +128,7 @@ class SeatGames:
         self,
         seed: int | None = None,
         *,
-        seat: int | str | None = None,
+        player: int | str | None = None,
         opponent: Any = None,
         reset_mask: Any = None,
     ) -> None:
@@ -134,19 +136,19 @@ class SeatGames:
 
         Args:
             seed: a whole number, or None.
-            seat: the learner's, in the games that start now.
+            player: the learner's, in the games that start now.
             opponent: of the games that start now.
             reset_mask: bool (n,), the games to start; None starts all. A seed is for all.
 
         Raises ValueError or TypeError for a wrong value; nothing has changed then.
         """
         rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed)
-        usual = self.seat
+        usual = self.player
         former = self._opponents.replace(opponent) if opponent is not None else None
         try:
-            if seat is not None:
-                self.seat = self._checked_seat(seat)
-            self._opponents.check_seat(self._fixed)
+            if player is not None:
+                self.player = self._checked_player(player)
+            self._opponents.check_player(self._fixed)
             if reset_mask is None:
                 self._reset(seed)
             else:
@@ -155,7 +157,7 @@ class SeatGames:
                 self.truncated = self.truncated & self.done
                 self._start(rows)
         finally:
-            self.seat = usual
+            self.player = usual
             if opponent is not None:
                 self._opponents.restore(former)
 
@@ -175,30 +177,30 @@ class SeatGames:
         if seed is not None:
             self._started[:] = 0
             self.batch.reset(seed)
-            self._first_seat = first_seat(self.batch)
+            self._first_player = first_player(self.batch)
         elif not self._fresh:
             self.batch.reset()
         self._fresh, self._masks = False, None
         # New arrays: the old ones may be in a caller's hands.
         self.rewards = np.zeros(self.n, np.float32)
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
-        self._seat_learners(self._rows)
+        self._begin_episodes(self._rows)
 
     def _start(self, rows: np.ndarray) -> None:
         self._masks = None
         self.batch.reset_rows(rows)
-        self._seat_learners(rows)
+        self._begin_episodes(rows)
 
-    def _seat_learners(self, rows: np.ndarray) -> None:
-        """Give seats and opponents to games just begun, and play on to the learner's first decision."""
+    def _begin_episodes(self, rows: np.ndarray) -> None:
+        """Give learners and opponents to games just begun, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
-            if self.seat == "alternate":
-                self.seats[rows] = (rows + self._started[rows] + self._first_seat) % self.game.num_players
+            if self.player == "alternate":
+                self.players[rows] = (rows + self._started[rows] + self._first_player) % self.game.num_players
             else:
-                self.seats[rows] = self.seat
+                self.players[rows] = self.player
             self._started[rows] += 1
             self.lengths[rows] = 0
-            self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.seats[rows])
+            self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.players[rows])
             self.opponents[rows] = self._opponents.names(self._others[rows])
             if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
                 self._opponents.forget(self._others)
@@ -217,12 +219,12 @@ class SeatGames:
 
     def observations(self) -> np.ndarray:
         """int8 (n, observation size), the learner's."""
-        return self.batch.observations(self.seats)
+        return self.batch.observations(self.players)
 
     def masks(self) -> np.ndarray:
         """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
         if self._masks is None:
-            self._masks = self.batch.masks(self.seats)
+            self._masks = self.batch.masks(self.players)
             if self.max_plies is not None:
                 self._masks[self._over()] = False
             self._masks.flags.writeable = False
@@ -251,12 +253,12 @@ class SeatGames:
             words, played, legal = explain(self.game, f"the learner in game {i}", int(checked[i]), masks[i])
             if self.illegal == "raise":
                 raise IllegalAction(words)
-            forfeit(self.game, self.batch.states, int(i), [int(self.seats[i])])
+            forfeit(self.game, self.batch.states, int(i), [int(self.players[i])])
             offences.append((int(i), played, legal))
 
         self._masks = None
         joint = np.full((self.n, self.game.num_players), -1)
-        joint[self._rows, self.seats] = checked
+        joint[self._rows, self.players] = checked
         going = ~over
         going[wrong] = False
         self._complete(np.flatnonzero(going), joint)
@@ -267,12 +269,12 @@ class SeatGames:
         states = self.batch.states
         self.done = self._over()
         self.truncated = self.done & ~states["done"]
-        self.rewards = states["rewards"][self._rows, self.seats]
+        self.rewards = states["rewards"][self._rows, self.players]
         ended = np.flatnonzero(self.done)
         if len(ended):
             self.final_observations = self.observations()[ended]
             self.final_lengths = self.lengths[ended]
-            self.final_seats, self.final_opponents = self.seats[ended], self.opponents[ended]
+            self.final_players, self.final_opponents = self.players[ended], self.opponents[ended]
             if self.autoreset == "same_step":
                 self._start(ended)
         return offences
@@ -295,16 +297,16 @@ class SeatGames:
 
     def play_one(self, action: int) -> None:
         """`step` with a legal action in the only game: without arrays that hold one number."""
-        states, seeds, seat = self.batch.states, self.batch.episode_seeds, int(self.seats[0])
+        states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
         keys = self._others[0].tolist()
         self._masks = None
         joint = np.full(self.game.num_players, -1)
-        joint[seat] = action
+        joint[learner] = action
         acting = self._acting_one()
         while True:
             if self._known is not None:
                 self._known.show(self._rows, states)
-            others = [player for player in acting if player != seat]
+            others = [player for player in acting if player != learner]
             for key in dict.fromkeys(keys[player] for player in others):
                 mine, given, own = [player for player in others if keys[player] == key], states, seeds
                 if len(mine) > 1:  # asked together, as in `_complete`
@@ -318,10 +320,10 @@ class SeatGames:
             if states["done"][0] or (self.max_plies is not None and states["ply"][0] >= self.max_plies):
                 break
             acting = self._acting_one()
-            if seat in acting:
+            if learner in acting:
                 break
         self.lengths[0] += 1
-        self.rewards = states["rewards"][:, seat].copy()
+        self.rewards = states["rewards"][:, learner].copy()
         self.done = self._over()
         if self.max_plies is not None:
             self.truncated = self.done & ~states["done"]
@@ -341,11 +343,11 @@ class SeatGames:
         """Let the others move in these games until the learner is to act or the game is over."""
         while True:
             to_move, over = self.batch.to_move[rows], self._over(rows)
-            learner = to_move == self.seats[rows]
+            learner = to_move == self.players[rows]
             if self.game.simultaneous:
                 states = self.batch.states[rows]
                 masks = np.empty((len(rows), self.game.num_actions), np.bool_)
-                self.game.loops.mask_rows(states, self.seats[rows], masks)
+                self.game.loops.mask_rows(states, self.players[rows], masks)
                 learner |= (to_move == SIMULTANEOUS) & masks.any(axis=1)
             rows = rows[~(learner | over)]
             if not len(rows):
@@ -357,7 +359,7 @@ class SeatGames:
         if self._known is not None:
             self._known.show(rows, self.batch.states[rows])
         games, players = acting_players(self.game, self.batch.states, rows)
-        others = players != self.seats[games]
+        others = players != self.players[games]
         games, players = games[others], players[others]
         keys = self._others[games, players]
         for key in np.unique(keys):
@@ -372,14 +374,14 @@ class SeatGames:
         self.batch.step_unchecked(joint[rows], rows)
 
 
-def first_seat(batch: Batch) -> int:
-    """The learner's seat in the first game, drawn by the seed: a loop that seeds every episode sees all seats."""
-    drawn = np.uint64(derive(batch.episode_seeds[0], int(Purpose.SEAT), 0))
+def first_player(batch: Batch) -> int:
+    """The learner's number in the first game, drawn by the seed: a loop that seeds every episode sees all players."""
+    drawn = np.uint64(derive(batch.episode_seeds[0], int(Purpose.LEARNER), 0))
     return int(scale(drawn, batch.game.num_players))
 
 
 def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
-    """The options of a Gymnasium `reset` as arguments of `SeatGames.reset`; ValueError for an unknown one."""
+    """The options of a Gymnasium `reset` as arguments of `PlayerGames.reset`; ValueError for an unknown one."""
     for name in options or {}:
         if name not in known:
             raise ValueError(f"reset(): {unknown('option', name, list(known))}")

@@ -1,4 +1,4 @@
-"""Gymnasium: one seat learns, agents play the others."""
+"""Gymnasium: one player learns, agents play the others."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
-from ttt_envs.wrappers.self_play import SeatGames, reset_options
+from ttt_envs.wrappers.self_play import PlayerGames, reset_options
 
 
-class SeatEnv(gymnasium.Env[Any, int]):
-    """One game from one seat: the others' moves happen inside `step`.
+class PlayerEnv(gymnasium.Env[Any, int]):
+    """One game for one player: the others' moves happen inside `step`.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too. With
     `mask="info"` it stands there alone, and the observation is the array.
@@ -24,7 +24,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         game: Game,
         *,
         opponent: Any,
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         render_mode: str | None = None,
         encoding: str = "flat",
         illegal: str = "lose",
@@ -36,7 +36,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
         Args:
             game: from `ttt_envs.load`.
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
-            seat: the learner's player number, or "alternate" from game to game.
+            player: the learner's number, or "alternate" from game to game.
             render_mode: "human" (a window), "rgb_array", "ansi" or None.
             encoding: "flat" or "planes".
             illegal: an illegal action makes the learner "lose" or is "raise"d.
@@ -48,8 +48,8 @@ class SeatEnv(gymnasium.Env[Any, int]):
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding, mask)
-        self._games = SeatGames(
-            game, 1, opponent=opponent, seat=seat, illegal=illegal, autoreset="disabled", max_plies=max_plies
+        self._games = PlayerGames(
+            game, 1, opponent=opponent, player=player, illegal=illegal, autoreset="disabled", max_plies=max_plies
         )
         self._live = False
         self._legal = np.zeros(game.num_actions, np.bool_)
@@ -65,7 +65,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
 
         Args:
             seed: fixes it and all that follow, up to 128 bits; None goes on with the next.
-            options: "seat" and "opponent" of this game, in the place of the usual ones.
+            options: "player" and "opponent" of this game, in the place of the usual ones.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
@@ -96,18 +96,18 @@ class SeatEnv(gymnasium.Env[Any, int]):
         return observation, float(self._games.rewards[0]), done and not truncated, truncated, info
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
-        states, seat, loops = self._games.batch.states, int(self._games.seats[0]), self.game.loops
-        loops.mask_one(states, 0, seat, self._legal)
+        states, player, loops = self._games.batch.states, int(self._games.players[0]), self.game.loops
+        loops.mask_one(states, 0, player, self._legal)
         if self._games.truncated[0]:
             self._legal[:] = False
         flat = np.empty(self.game.observation_size, np.int8)
-        loops.observe_one(states, 0, seat, flat)
+        loops.observe_one(states, 0, player, flat)
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
         return self._encode.shown(flat, mask), {
             "action_mask": mask,
-            "seat": seat,
+            "player": player,
             "opponent": self._games.opponents[0],
         }
 
@@ -131,7 +131,7 @@ class SeatEnv(gymnasium.Env[Any, int]):
     def _shown(self) -> tuple[Any, int | None]:
         """The position, and who looks at it: everybody when the game is over."""
         state = self._games.batch.states[0]
-        return state, None if state["done"] else int(self._games.seats[0])
+        return state, None if state["done"] else int(self._games.players[0])
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -3,15 +3,14 @@
 ::
 
     env = ttt_envs.make_text("some_game")
-    env.reset(seed=0)
-    done = False
-    while not done:
-        player, prompt = env.observe()
-        done, info = env.step(models[player](prompt))
-    rewards, info = env.close()
+    prompt, info = env.reset(seed=0)
+    terminated = truncated = False
+    while not (terminated or truncated):
+        prompt, reward, terminated, truncated, info = env.step(models[env.player](prompt))
+    print(env.rewards)
 
-TextArena: Guertler et al., "TextArena", arXiv:2504.11442. Its `get_observation` is `observe` here. See
-docs/language_models.md.
+`reset`, `step`, `render` and `close` are as Gymnasium's. `facts` are those of TextArena: Guertler et al., "TextArena",
+arXiv:2504.11442. See docs/language_models.md.
 """
 
 from typing import Any
@@ -26,11 +25,8 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import check_max_plies, forfeit
 from ttt_envs.wrappers.opponents import Opponents
-from ttt_envs.wrappers.prompts import again, legal_names, prompt, read_answer
-from ttt_envs.wrappers.self_play import first_seat
-
-#: What happens to a player whose answers name no legal action.
-INVALID = ("forfeit", "random")
+from ttt_envs.wrappers.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
+from ttt_envs.wrappers.self_play import first_player
 
 _FIRST = np.zeros(1, np.int64)
 
@@ -42,7 +38,7 @@ class TextGame:
     Attributes:
         game: the game.
         retries: further answers that a player may give where one names no legal action.
-        invalid: what follows when these are used up: "forfeit" or "random".
+        illegal: what follows when these are used up: "lose" or "random".
     """
 
     def __init__(
@@ -50,9 +46,9 @@ class TextGame:
         game: Game,
         *,
         opponent: Any = None,
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         retries: int = 2,
-        invalid: str = "forfeit",
+        illegal: str = "lose",
         rules: bool = True,
         max_plies: int | None = None,
     ) -> None:
@@ -60,90 +56,95 @@ class TextGame:
 
         Args:
             game: from `ttt_envs.load`.
-            opponent: agents as for `Opponents.replace` that play all seats but one, inside `reset` and `step`, objects
+            opponent: agents as for `Opponents.replace` that play all but one player, inside `reset` and `step`, objects
                 and not texts; or `Opponents`. None: all players are asked.
-            seat: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed
+            player: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed
                 says which is first.
             retries: 0 to 100, see the attribute.
-            invalid: "forfeit": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
+            illegal: "lose": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
             max_plies: plies after which a game is cut off, and pays nothing; None plays each to its end.
 
         Raises ValueError or TypeError for a wrong value.
         """
         within(0, 100, retries=retries)
-        self.game, self.retries, self.invalid = game, retries, choice("invalid", invalid, INVALID)
-        if seat != "alternate":
-            within(0, game.num_players - 1, seat=seat)
-        self._seat = seat
+        self.game, self.retries, self.illegal = game, retries, choice("illegal", illegal, ILLEGAL_ANSWERS)
+        if player != "alternate":
+            within(0, game.num_players - 1, player=player)
+        self._learner = player
         self._opponents: Opponents | None = None
         if opponent is not None:
             self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
-            self._opponents.check_seat(None if isinstance(seat, str) else seat)
+            self._opponents.check_player(None if isinstance(player, str) else player)
         self._rules = bool(rules)
         self.max_plies = check_max_plies(max_plies)
         self._batch = Batch(game, 1)
         self._known: Known | None = None  # what the players know, for opponents who go by it
         self._live = False
-        self._turn = 0  # the seat of this game, if they alternate: counted on from the first one
+        self._turn = 0  # who is asked in this game, if they alternate: counted on from the first one
+        self._asked_last = 0
         # The players who are still to choose in this position, the choices, and the answers that were refused.
         self._pending: list[int] = []
         self._joint = np.full((1, game.num_players), -1)
         self._refused, self._tries = "", 0
 
-    def reset(self, seed: int | None = None) -> None:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next."""
+    def reset(self, *, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        """Start a game. `seed` fixes it and all that follow; None goes on with the next.
+
+        Returns the prompt for `player`, and info: "player", who that is.
+        """
         self._batch.reset(seed)
         if seed is None and self._live:
             self._turn += 1
         else:
-            self._turn = first_seat(self._batch)
+            self._turn = first_player(self._batch)
         players = range(self.game.num_players)
-        self._counts = {player: {"turn_count": 0, "invalid_answers": 0, "random_moves": 0} for player in players}
+        self._counts = {player: {"turn_count": 0, "illegal_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
         self._live = True
         if self._opponents is not None:
-            self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self.seat]))[0]
+            self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self._own]))[0]
             self._known = Known(self.game, 1) if self._opponents.remember else None
         self._begin()
+        return self.prompt, {"player": self.player}
 
-    def observe(self) -> tuple[int, str]:
-        """The player to answer, and what they are asked; after an answer that could not be used, with the reason.
+    def step(self, text: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take the answer of `player`.
 
-        Raises RuntimeError before `reset`, or after the end.
-        """
-        player = self._asked()
-        return player, again(prompt(self._batch.view(player), rules=self._rules), self._refused)
-
-    def step(self, text: str) -> tuple[bool, dict[str, Any]]:
-        """Take the answer of the player whom `observe` names.
-
-        Returns (done, info). info holds "player"; "action", the name of the action taken, or None; "invalid", the
-        reason why the answer could not be used, or None; "retries_left"; and "forfeit", whether the player has lost by
-        it. An answer that cannot be used leaves the game as it is, as long as there are retries left.
+        Returns (prompt, reward, terminated, truncated, info): the next prompt, after an answer that could not be used
+        with the reason, empty after the end; and the reward of the player who has answered, 0.0 before the end. info
+        holds "player", who has answered; "action", the name of the action taken, or None; "illegal", the reason why the
+        answer could not be used, or None; "retries_left"; and "lost", whether the player has lost by it. An answer that
+        cannot be used leaves the game as it is, as long as there are retries left.
 
         Raises TypeError if the answer is no text, RuntimeError before `reset` or after the end.
         """
+        info = self._take(text)
+        reward = self._batch.states["rewards"][0, info["player"]].item()
+        return self.prompt, reward, self.done and not self.truncated, self.truncated, info
+
+    def _take(self, text: str) -> dict[str, Any]:
+        """Take the answer; the info of `step`."""
         player = self._asked()
         if not isinstance(text, str):
             raise TypeError(f"an answer is text, not {type(text).__name__}")
         view, reason = self._batch.view(player), None
-        info: dict[str, Any] = {"player": player, "action": None, "invalid": None, "forfeit": False}
+        info: dict[str, Any] = {"player": player, "action": None, "illegal": None, "lost": False}
         try:
             action = read_answer(self.game, view.masks[0], text)
         except ValueError as error:
-            reason = info["invalid"] = str(error)
-            self._counts[player]["invalid_answers"] += 1
+            reason = info["illegal"] = str(error)
+            self._counts[player]["illegal_answers"] += 1
             self._tries += 1
             info["retries_left"] = max(self.retries + 1 - self._tries, 0)
             if info["retries_left"]:
                 self._refused = reason
-                return False, info
-            if self.invalid == "forfeit":
+                return info
+            if self.illegal == "lose":
                 forfeit(self.game, self._batch.states, 0, [player])
                 self._lost.add(player)
                 self._pending = []
-                return True, {**info, "forfeit": True}
+                return {**info, "lost": True}
             self._counts[player]["random_moves"] += 1
             action = int(np.random.default_rng(int(view.seeds[0])).choice(np.flatnonzero(view.masks[0])))
         info |= {"action": self.game.action_names[action], "retries_left": self.retries}
@@ -154,24 +155,47 @@ class TextGame:
         if not self._pending:
             self._step()
             self._begin()
-        return not self._pending, info
+        return info
 
-    def close(self) -> tuple[dict[int, float], dict[int, dict[str, Any]]]:
-        """The rewards and the facts of each player's game, by player; rewards are 0 before the end.
+    def close(self) -> None:
+        """Nothing is held open."""
 
-        The facts are those of TextArena, "role", "turn_count" and "invalid_move" (whether the player has lost by an
-        answer that could not be used), and the counts "invalid_answers" and "random_moves".
+    @property
+    def prompt(self) -> str:
+        """What `player` is asked, after an answer that could not be used with the reason; empty after the end."""
+        if not self._live:
+            raise RuntimeError("reset() must be called first")
+        if not self._pending:
+            return ""
+        return again(prompt(self._batch.view(self._pending[0]), rules=self._rules), self._refused)
+
+    @property
+    def player(self) -> int:
+        """The player who is asked; after the end the one who was asked last. With an opponent it is always the same."""
+        if self._own is not None:
+            return self._own
+        return self._pending[0] if self._pending else self._asked_last
+
+    @property
+    def rewards(self) -> dict[int, float]:
+        """Each player's reward; 0 before the end. RuntimeError before `reset`."""
+        if not self._live:
+            raise RuntimeError("reset() must be called first")
+        return dict(enumerate(self._batch.states["rewards"][0].tolist()))
+
+    @property
+    def facts(self) -> dict[int, dict[str, Any]]:
+        """What TextArena tells of each player's game: "role", "turn_count" and "invalid_move", whether the player has
+        lost by an answer that could not be used; and the counts "illegal_answers" and "random_moves".
 
         Raises RuntimeError before `reset`.
         """
         if not self._live:
             raise RuntimeError("reset() must be called first")
-        rewards = self._batch.states["rewards"][0].tolist()
-        info = {
+        return {
             player: {"role": self.game.player_names[player], "invalid_move": player in self._lost, **counts}
             for player, counts in self._counts.items()
         }
-        return dict(enumerate(rewards)), info
 
     @property
     def done(self) -> bool:
@@ -194,11 +218,11 @@ class TextGame:
         return legal_names(self.game, self._batch.masks(self._pending[0])[0]) if self._live and self._pending else []
 
     @property
-    def seat(self) -> int | None:
+    def _own(self) -> int | None:
         """The player who is asked, if an opponent plays the others."""
         if self._opponents is None:
             return None
-        return self._turn % self.game.num_players if isinstance(self._seat, str) else self._seat
+        return self._turn % self.game.num_players if isinstance(self._learner, str) else self._learner
 
     def _begin(self) -> None:
         """Find who is to answer, having played what the opponent plays alone."""
@@ -211,7 +235,7 @@ class TextGame:
             if self._known is not None:
                 self._known.show(_FIRST, self._batch.states)
             acting = acting_players(self.game, self._batch.states, _FIRST)[1].tolist()
-            self._pending = [player for player in acting if self.seat in (None, player)]
+            self._pending = [player for player in acting if self._own in (None, player)]
             for player in acting:
                 if player not in self._pending and self._opponents is not None:
                     by, known = np.array([player]), None if self._known is None else self._known.digests[:, player]
@@ -233,5 +257,6 @@ class TextGame:
         if not self._live:
             raise RuntimeError("reset() must be called first")
         if not self._pending:
-            raise RuntimeError("the game is over: close() gives the rewards, reset() starts another one")
-        return self._pending[0]
+            raise RuntimeError("the game is over: reset() starts another one")
+        self._asked_last = self._pending[0]
+        return self._asked_last

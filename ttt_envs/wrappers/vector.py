@@ -1,4 +1,4 @@
-"""Gymnasium VectorEnv: many games, one seat of each learns."""
+"""Gymnasium VectorEnv: many games, one player of each learns."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from gymnasium.vector.utils import batch_space
 
 from ttt_envs.core.game import Game
 from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.self_play import RESET_OPTIONS, SeatGames, reset_options
+from ttt_envs.wrappers.self_play import RESET_OPTIONS, PlayerGames, reset_options
 
 
-class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
-    """`num_envs` games from one seat each. A game that ends starts anew by itself, as `autoreset_mode` says.
+class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
+    """`num_envs` games for one player each. A game that ends starts anew by itself, as `autoreset_mode` says.
 
     Attributes:
         autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
@@ -27,7 +27,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         num_envs: int,
         *,
         opponent: Any,
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         encoding: str = "flat",
         illegal: str = "lose",
         mask: str = "both",
@@ -45,11 +45,11 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.render_mode = None
         self._encode = Encoder(game, encoding, mask)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
-        self._games = SeatGames(
+        self._games = PlayerGames(
             game,
             num_envs,
             opponent=opponent,
-            seat=seat,
+            player=player,
             illegal=illegal,
             threads=threads,
             autoreset=mode,
@@ -75,7 +75,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
 
         Args:
             seed: up to 128 bits.
-            options: "seat" and "opponent" of the games that start now, in the place of the usual ones; "reset_mask",
+            options: "player" and "opponent" of the games that start now, in the place of the usual ones; "reset_mask",
                 bool (num_envs,): the games that start now, while the others stay as they are, without a seed.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
@@ -110,9 +110,9 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             infos = self._add_info(infos, {"final_obs": final}, i)
         if same_step and done.any():
             # As `_add_info` would game by game.
-            seats, names = np.zeros(self.num_envs, np.int64), np.full(self.num_envs, None, object)
-            seats[done], names[done] = self._games.final_seats, self._games.final_opponents
-            last = {"seat": seats, "_seat": done.copy(), "opponent": names, "_opponent": done.copy()}
+            players, names = np.zeros(self.num_envs, np.int64), np.full(self.num_envs, None, object)
+            players[done], names[done] = self._games.final_players, self._games.final_opponents
+            last = {"player": players, "_player": done.copy(), "opponent": names, "_opponent": done.copy()}
             infos |= {"final_info": last, "_final_info": done.copy()}
         for i, played, _ in offences:
             infos = self._add_info(infos, {"illegal_action": played}, i)
@@ -122,6 +122,6 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         masks = self._games.masks().astype(np.int8)
         return self._encode.shown(self._games.observations(), masks), {
             "action_mask": masks,
-            "seat": self._games.seats.copy(),
+            "player": self._games.players.copy(),
             "opponent": self._games.opponents.copy(),
         }

@@ -1,4 +1,4 @@
-"""The environment: a model plays one seat by prompts and answers, an agent of the library all others."""
+"""The environment: a model plays one player by prompts and answers, an agent of the library all others."""
 
 from typing import Any
 from uuid import uuid4
@@ -36,7 +36,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, State]):
         game: str = "super_tic_tac_toe",
         options: dict[str, Any] | None = None,
         opponent: str = "random",
-        seat: int | str = "alternate",
+        player: int | str = "alternate",
         retries: int = 2,
         **unknown: Any,
     ) -> TttObservation:
@@ -48,7 +48,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, State]):
             game: an id of `ttt_envs.GAMES`.
             options: of the game.
             opponent: one of `OPPONENTS`; "search" is the tree search that plays the game.
-            seat: the model's seat, or "alternate": drawn from the seed.
+            player: the model's number, or "alternate": drawn from the seed.
             retries: further answers that the model may give where one names no legal action; then it loses.
             unknown: refused.
 
@@ -67,30 +67,26 @@ class TttEnvironment(Environment[TttAction, TttObservation, State]):
             opponent = search_for(made) or "greedy"
         elif opponent == "trained":
             opponent = f"trained:{game}"
-        self._game = ttt_envs.make_text(made, opponent=opponent, seat=seat, retries=retries)
-        self._game.reset(seed)
+        self._game = ttt_envs.make_text(made, opponent=opponent, player=player, retries=retries)
+        prompt, _ = self._game.reset(seed=seed)
         self._state = State(episode_id=episode_id or str(uuid4()), step_count=0)
-        return self._observed(None)
+        return self._observed(prompt)
 
     def step(self, action: TttAction, timeout_s: float | None = None, **_: Any) -> TttObservation:
         """Answer; where the answer names no legal action, the same question comes again, with the reason."""
         if self._game is None:
             raise RuntimeError("reset() must be called first")
         self._state.step_count += 1
-        _, info = self._game.step(action.message)
-        return self._observed(info["invalid"])
+        prompt, reward, _, _, info = self._game.step(action.message)
+        return self._observed(prompt, reward, info["illegal"])
 
     @property
     def state(self) -> State:
         """The episode and the number of its steps."""
         return self._state
 
-    def _observed(self, invalid: str | None) -> TttObservation:
-        seat = self._game.seat
-        if self._game.done:
-            rewards, _ = self._game.close()
-            return TttObservation(player=seat, invalid=invalid, done=True, reward=rewards[seat])
-        _, prompt = self._game.observe()
+    def _observed(self, prompt: str, reward: float = 0.0, illegal: str | None = None) -> TttObservation:
+        game = self._game
         return TttObservation(
-            prompt=prompt, player=seat, legal_actions=self._game.legal, invalid=invalid, done=False, reward=0.0
+            prompt=prompt, player=game.player, legal_actions=game.legal, illegal=illegal, done=game.done, reward=reward
         )

@@ -20,7 +20,7 @@ from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.outside import brief, printable
-from ttt_envs.wrappers.prompts import prompt, read_answer
+from ttt_envs.wrappers.prompts import ILLEGAL_ANSWERS, prompt, read_answer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -70,7 +70,7 @@ class LanguageModel(Agent):
         key: str | None = None,
         seconds: float = 120.0,
         retries: int = 2,
-        invalid: str = "forfeit",
+        illegal: str = "lose",
         server_retries: int = 3,
         at_once: int = 8,
         temperature: float | None = None,
@@ -88,7 +88,7 @@ class LanguageModel(Agent):
                 default server is sent. With another `url` no key is sent unless `key` is given.
             seconds: time for a decision, all its requests and their unpacking included.
             retries: further answers that the model may give where one names no legal action.
-            invalid: what follows then: "forfeit" loses the game, "random" plays a random legal action.
+            illegal: what follows then: they "lose" the game, or a "random" legal action is played.
             server_retries: further tries of a request that fails, with growing pauses.
             at_once: requests that are made at the same time.
             temperature: of the model's sampling; None leaves it to the server.
@@ -119,7 +119,7 @@ class LanguageModel(Agent):
         if own and not self._key():
             place = "the environment variable " + (self._key_name or f"that `key` names, such as key={_KEY}")
             raise ValueError(f"agent llm needs a key for {self.url} in {place}, which is not set")
-        self.seconds, self.retries, self.invalid = seconds, retries, choice("invalid", invalid, ("forfeit", "random"))
+        self.seconds, self.retries, self.illegal = seconds, retries, choice("illegal", illegal, ILLEGAL_ANSWERS)
         self.server_retries, self.at_once = server_retries, at_once
         self._request: dict[str, Any] = {"model": model}
         if temperature is not None:
@@ -238,12 +238,12 @@ class LanguageModel(Agent):
                 return read_answer(view.game, view.masks[row], answer[-_LOOKED_AT:])
             except ValueError as error:
                 reason = str(error)
-            self._counts["invalid answers"] += 1
+            self._counts["illegal answers"] += 1
             messages += [
                 {"role": "assistant", "content": brief(answer, _REPEATED) or "(no answer)"},
                 {"role": "user", "content": f"This answer could not be used. {reason}"},
             ]
-        if self.invalid == "random":
+        if self.illegal == "random":
             self._counts["random moves"] += 1
             seed = int(stream_seeds(view.seeds[row : row + 1], Stream.CHOICE)[0])
             return int(np.random.default_rng(seed).choice(np.flatnonzero(view.masks[row])))

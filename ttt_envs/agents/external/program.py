@@ -74,7 +74,7 @@ class Program(ProcessAgent):
             "players": game.num_players,
             "teams": game.teams,
             "actions": game.action_names,
-            "observation": [{"name": b.name, "shape": b.shape, "meaning": b.meaning} for b in game.observation],
+            "observation": [{"name": b.name, "shape": b.shape, "meaning": b.meaning} for b in game.observation_layout],
             "seconds": self.seconds,
             "game_seconds": self.game_seconds,
             "memory": self.memory,

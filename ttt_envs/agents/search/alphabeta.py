@@ -30,7 +30,7 @@ from ttt_envs.agents.ntuples import NTuples, load_values
 from ttt_envs.agents.search import horizon
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
@@ -272,11 +272,11 @@ class _Kernels(NamedTuple):
 
 
 @cache
-def _kernels(rules: Rules, kind: str, find: Callable[..., Any] | None) -> _Kernels:
-    kernels: dict[str, Any] = {"legal_mask": rules.legal_mask, "step": advance_for(rules), "observe": rules.observe}
-    kernels["evaluate"] = jit.specialise(horizon.TEMPLATES[kind], **kernels, **({} if find is None else {"find": find}))
-    kernels["expand"] = jit.specialise(expand, **kernels)
-    return _Kernels(kernels["expand"], jit.specialise(search, **kernels))
+def _kernels(kernels: Kernels, kind: str, find: Callable[..., Any] | None) -> _Kernels:
+    bound: dict[str, Any] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels), "observe": kernels.observe}
+    bound["evaluate"] = jit.specialise(horizon.TEMPLATES[kind], **bound, **({} if find is None else {"find": find}))
+    bound["expand"] = jit.specialise(expand, **bound)
+    return _Kernels(bound["expand"], jit.specialise(search, **bound))
 
 
 class AlphaBeta(Agent):
@@ -399,7 +399,7 @@ class _Search:
             units=np.zeros((2, int(form[4:].max(initial=1))), np.float32),
             legal=np.zeros(actions, np.bool_),
         )
-        self.kernels = _kernels(game.rules, kind, find)
+        self.kernels = _kernels(game.kernels, kind, find)
         self.searches = 0
 
     def __call__(self, root: np.ndarray, seed: int, depth: int, seconds: float | None, out: np.ndarray) -> None:

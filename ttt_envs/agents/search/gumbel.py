@@ -121,7 +121,7 @@ class GumbelSearch:
             np.empty((games, actions), np.bool_),
             np.empty(games, np.int64),
         )
-        self._walk = walk_for(game.rules, game.stochastic)
+        self._walk = walk_for(game.kernels, game.stochastic)
 
     @staticmethod
     def memory_for(game: Game, simulations: int) -> int:

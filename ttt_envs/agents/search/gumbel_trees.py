@@ -16,7 +16,7 @@ import numpy as np
 
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 
 
 def node_for(players: int) -> np.dtype:
@@ -341,13 +341,13 @@ def read(plan, forest, found):
 
 
 @cache
-def walk_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+def walk_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
     """`walk` for one game's rules, with or without chance."""
     return jit.specialise(
         walk,
-        legal_mask=rules.legal_mask,
-        step=advance_for(rules),
-        observe=rules.observe,
-        resample=rules.resample,
+        legal_mask=kernels.legal_mask,
+        step=advance_for(kernels),
+        observe=kernels.observe,
+        resample=kernels.resample,
         arrive=recognise if chance else follow,
     )

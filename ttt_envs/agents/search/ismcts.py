@@ -37,7 +37,7 @@ import numpy as np
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 
 #: `available`: how often the action was legal when its position was visited, since the visit that added it.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
@@ -92,16 +92,16 @@ def arrive(state, tree, index, node, seen):
 
 
 @cache
-def kernel_for(rules: Rules) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels) -> Callable[..., Any]:
     """`mcts.simulate` for one game's rules, with positions as here."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     return jit.specialise(
         mcts.simulate,
         **moves,
-        resample=rules.resample,
+        resample=kernels.resample,
         playout=jit.specialise(mcts.playout, **moves),
         best_child=best_child,
-        arrive=jit.specialise(arrive, observe=rules.observe),
+        arrive=jit.specialise(arrive, observe=kernels.observe),
     )
 
 
@@ -137,7 +137,7 @@ class ISMCTS(mcts.MCTS):
         super().__init__(simulations, seconds, exploration, threads, playout_plies)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
-        return kernel_for(game.rules)
+        return kernel_for(game.kernels)
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.zeros(size, NODE), np.zeros(size, mcts.INDEX), np.zeros(game.observation_size, np.int8)

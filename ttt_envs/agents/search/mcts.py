@@ -30,7 +30,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
@@ -243,13 +243,13 @@ def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> n
 
 
 @cache
-def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
     """`simulate` for one game's rules, with or without chance."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": rules.legal_mask, "step": advance_for(rules)}
+    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     return jit.specialise(
         simulate,
         **moves,
-        resample=rules.resample,
+        resample=kernels.resample,
         playout=jit.specialise(playout, **moves),
         arrive=recognise if chance else follow,
     )
@@ -363,7 +363,7 @@ class MCTS(Agent):
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         """`simulate`, compiled for a game."""
-        return kernel_for(game.rules, game.stochastic)
+        return kernel_for(game.kernels, game.stochastic)
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""

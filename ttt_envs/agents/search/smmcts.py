@@ -35,7 +35,7 @@ import numpy as np
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Rules, advance_for
+from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import within
 
 
@@ -321,15 +321,15 @@ def read_root(tree, out):
 
 
 @cache
-def kernel_for(rules: Rules, chance: bool) -> Callable[..., Any]:
+def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
     """`simulate` for one game's rules, with or without chance."""
-    step = advance_for(rules)
+    step = advance_for(kernels)
     return jit.specialise(
         simulate,
         step=step,
-        resample=rules.resample,
-        fill_masks=jit.specialise(fill_masks, legal_mask=rules.legal_mask),
-        playout=jit.specialise(playout, legal_mask=rules.legal_mask, step=step),
+        resample=kernels.resample,
+        fill_masks=jit.specialise(fill_masks, legal_mask=kernels.legal_mask),
+        playout=jit.specialise(playout, legal_mask=kernels.legal_mask, step=step),
         arrive=mcts.recognise if chance else mcts.follow,
     )
 
@@ -377,7 +377,7 @@ class SMMCTS(mcts.MCTS):
         return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
-        return kernel_for(game.rules, game.stochastic)
+        return kernel_for(game.kernels, game.stochastic)
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         _, index, memory = super()._memory(game, world, size)

@@ -178,7 +178,7 @@ def card(name: str, summary: Summary) -> str:
     assert game is not None
     options = ", ".join(f"`{option}={value}`" for option, value in game.options.items())
     start, blocks = 0, []
-    for block in game.observation:
+    for block in game.observation_layout:
         places = f"{start}" if block.size == 1 else f"{start}–{start + block.size - 1}"
         blocks.append(f"| {places} | {block.name} | {list(block.shape)} | {block.meaning} |")
         start += block.size

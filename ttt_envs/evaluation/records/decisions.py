@@ -28,7 +28,7 @@ class Decisions:
         result: float32 (n,), their reward at the end of the game.
         last: bool (n,), whether it was their last decision in the game.
         values: float64 (n, num_actions), the oracle's values of the actions, nan where illegal or not known.
-        regret: float64 (n,), nan where it is not known; see `ttt_envs.evaluation.regret`.
+        regret: float64 (n,), nan where it is not known; see `ttt_envs.evaluation.best_play`.
         covered: bool (n,), whether the oracle answers for the position.
     """
 

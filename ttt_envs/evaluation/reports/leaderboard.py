@@ -21,7 +21,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.regret import MEASURED_ENOUGH
+from ttt_envs.evaluation.best_play import MEASURED_ENOUGH
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.intervals import percent
 from ttt_envs.evaluation.reports.page import page, section

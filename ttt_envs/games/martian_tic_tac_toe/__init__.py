@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
@@ -89,15 +89,15 @@ def make(
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.action_names(size),
-        observation=encoding.blocks(size, players, pieces, repetition_limit or 0),
+        observation_layout=encoding.blocks(size, players, pieces, repetition_limit or 0),
         simultaneous=False,
         chance="none",
         hidden_information=False,
         max_plies=max_plies,
         teams=tuple((player,) for player in range(players)),
         native="aec",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

@@ -36,7 +36,7 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: States) -> np.ndarray:
+def rotate_players(states: States) -> np.ndarray:
     """The states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["stash"].shape[1]
     count = rules.SIZES * players

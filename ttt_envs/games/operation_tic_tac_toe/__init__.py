@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
@@ -121,15 +121,15 @@ def make(
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.ACTIONS,
-        observation=observation,
+        observation_layout=observation,
         simultaneous=True,
         chance="play" if is_match else "start" if drawn else "none",
         hidden_information=False,
         max_plies=rules.most_plies(prototype[0]),
         teams=((0,), (1,)),
         native="parallel",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

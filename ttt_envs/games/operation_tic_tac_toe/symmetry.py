@@ -54,7 +54,7 @@ def _after(permutation: np.ndarray) -> np.ndarray:
     return np.append(np.argsort(permutation), -1)
 
 
-def rotate_seats(states: States) -> np.ndarray:
+def rotate_players(states: States) -> np.ndarray:
     """The states (n,) with the two players' parts exchanged."""
     new = rotate_header(states)
     pieces = 2 * rules.KINDS

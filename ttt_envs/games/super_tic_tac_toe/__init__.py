@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.patterns import Patterns
@@ -61,15 +61,15 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.ACTION_NAMES,
-        observation=encoding.BLOCKS,
+        observation_layout=encoding.BLOCKS,
         simultaneous=False,
         chance="start" if random_opening_plies else "none",
         hidden_information=False,
         max_plies=81,
         teams=((0,), (1,)),
         native="aec",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

@@ -30,7 +30,7 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: States) -> np.ndarray:
+def rotate_players(states: States) -> np.ndarray:
     """The states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     for name in ("cells", "owner"):

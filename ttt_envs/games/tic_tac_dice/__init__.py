@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
@@ -83,15 +83,15 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.action_names(size),
-        observation=encoding.blocks(size, target),
+        observation_layout=encoding.blocks(size, target),
         simultaneous=False,
         chance="play",
         hidden_information=False,
         max_plies=size * size * rules.most_rounds(size, target),
         teams=((0,), (1,)),
         native="aec",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

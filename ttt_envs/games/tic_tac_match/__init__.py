@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Rules
+from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
@@ -96,15 +96,15 @@ def make(
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.action_names(players, colours),
-        observation=encoding.blocks(players, deck, hand_size, history),
+        observation_layout=encoding.blocks(players, deck, hand_size, history),
         simultaneous=False,
         chance="play",
         hidden_information=True,
         max_plies=max_turns * (3 if double_plays else 1),
         teams=tuple(tuple(int(each) for each in np.flatnonzero(sides == side)) for side in (0, 1)),
         native="parallel",
-        rotate_seats=symmetry.rotate_seats,
-        rules=Rules(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        rotate_players=symmetry.rotate_players,
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

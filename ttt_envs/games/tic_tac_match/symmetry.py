@@ -40,7 +40,7 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     return new
 
 
-def rotate_seats(states: States) -> np.ndarray:
+def rotate_players(states: States) -> np.ndarray:
     """The states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["identity"].shape[1]
     new["to_move"][states["done"]] = 0  # as the rules leave it

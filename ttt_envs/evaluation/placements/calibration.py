@@ -30,8 +30,8 @@ from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.core.rng import settled
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.ladder.ladder import Ladder, find, versions
-from ttt_envs.evaluation.ladder.pairs import PAIRS, Pairs
+from ttt_envs.evaluation.placements.ladder import Ladder, find, versions
+from ttt_envs.evaluation.placements.pairs import PAIRS, Pairs
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Report, Settings, Table
 from ttt_envs.registry import resolve

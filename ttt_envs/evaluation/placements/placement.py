@@ -31,8 +31,8 @@ from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.play import Failure, ask, join
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up, per_unit
-from ttt_envs.evaluation.ladder.estimate import Placement, spread_of
-from ttt_envs.evaluation.ladder.ladder import Ladder, find, read, versions
+from ttt_envs.evaluation.placements.estimate import Placement, spread_of
+from ttt_envs.evaluation.placements.ladder import Ladder, find, read, versions
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work

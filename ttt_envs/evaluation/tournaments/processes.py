@@ -18,8 +18,8 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ttt_envs.evaluation.tournament.units import Agenda, Part, Unit
-from ttt_envs.evaluation.tournament.workers import STILLBORN, Failed, Recipe, Tally, no_workers
+from ttt_envs.evaluation.tournaments.units import Agenda, Part, Unit
+from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, Recipe, Tally, no_workers
 
 # The first message of a worker.
 _READY = "ready"

@@ -23,7 +23,7 @@ from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
-from ttt_envs.evaluation.tournament.cycles import Circles, circles
+from ttt_envs.evaluation.tournaments.cycles import Circles, circles
 from ttt_envs.registry import GAMES
 from ttt_envs.storage.tensors import write_tensors
 

@@ -14,7 +14,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST
 from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, per_unit
-from ttt_envs.evaluation.ladder.ladder import Ladder, Pair, fit, plain_options
+from ttt_envs.evaluation.placements.ladder import Ladder, Pair, fit, plain_options
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import write_json
 from ttt_envs.registry import game_of_file

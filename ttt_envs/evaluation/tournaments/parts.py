@@ -22,7 +22,7 @@ from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import Failure, Games
 from ttt_envs.evaluation.arena.seating import arrangements
 from ttt_envs.evaluation.reports.report import Settings
-from ttt_envs.evaluation.tournament.units import Part, Unit, without_repeats
+from ttt_envs.evaluation.tournaments.units import Part, Unit, without_repeats
 from ttt_envs.registry import GAMES, game_of_file, parse_options
 from ttt_envs.storage.files import locked_folder, new_folder, reason_of
 from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config

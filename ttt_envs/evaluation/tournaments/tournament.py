@@ -34,11 +34,11 @@ from ttt_envs.evaluation.reports.leaderboard import measured_tables
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import rate
 from ttt_envs.evaluation.reports.report import NotSaved, Settings
-from ttt_envs.evaluation.tournament.engines import engine_for
-from ttt_envs.evaluation.tournament.parts import Store, as_settings, check_goes_on, results_folder
-from ttt_envs.evaluation.tournament.report import Pairing, TournamentReport
-from ttt_envs.evaluation.tournament.units import Agenda, Contest, Part, uncovered
-from ttt_envs.evaluation.tournament.workers import Recipe, Tally, Unfinished
+from ttt_envs.evaluation.tournaments.engines import engine_for
+from ttt_envs.evaluation.tournaments.parts import Store, as_settings, check_goes_on, results_folder
+from ttt_envs.evaluation.tournaments.report import Pairing, TournamentReport
+from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, uncovered
+from ttt_envs.evaluation.tournaments.workers import Recipe, Tally, Unfinished
 from ttt_envs.registry import resolve
 
 

@@ -3,8 +3,8 @@
 The agent has a rating r, rung k a rating b[k]; the agent scores 1 / (1 + 10 ** ((b[k] - r) / 400)) against it, a draw
 being half a win (Bradley and Terry, 1952). The ladder gives the b with their covariance: multivariate normal, so that
 what is not known about the rungs widens the agent's interval, and the agent's games in turn correct the rungs. The
-likelihood is raised to 1 / dispersion (see `evaluation.ladder.ladder`). The prior of r is normal, around the middle of
-the ladder, and so wide that it decides only about agents that win or lose everything.
+likelihood is raised to 1 / dispersion (see `evaluation.placements.ladder`). The prior of r is normal, around the middle
+of the ladder, and so wide that it decides only about agents that win or lose everything.
 
 For each r on a grid, the b are integrated out by Laplace's method (L. Tierney and J. B. Kadane, "Accurate
 approximations for posterior moments and marginal densities", JASA 81, 1986).
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ttt_envs.evaluation.ladder.ladder import Ladder, dispersion, unit_counts
+from ttt_envs.evaluation.placements.ladder import Ladder, dispersion, unit_counts
 from ttt_envs.evaluation.reports.intervals import student
 from ttt_envs.evaluation.reports.ratings import ELO
 

@@ -24,7 +24,7 @@ from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.evaluation.arena.seating import Lineup
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Report
-from ttt_envs.evaluation.tournament.units import Agenda, Contest, Pair, Part, Unit
+from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Pair, Part, Unit
 
 #: Workers that may die in a row before one has begun: none ever would.
 STILLBORN = 3

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ttt_envs.evaluation.arena.play import Games
-from ttt_envs.evaluation.tournament.units import Agenda, Contest, Part, Unit
-from ttt_envs.evaluation.tournament.workers import STILLBORN, Failed, Recipe, Tally, no_workers
+from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, Unit
+from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, Recipe, Tally, no_workers
 from ttt_envs.storage.extras import require
 
 # Seconds to wait for news before looking for an interrupt again.

@@ -25,13 +25,13 @@ from rich.console import Console
 from ttt_envs.agents import Agent, load
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
-from ttt_envs.evaluation.ladder.ladder import Ladder, find
-from ttt_envs.evaluation.ladder.placement import ladder
+from ttt_envs.evaluation.placements.ladder import Ladder, find
+from ttt_envs.evaluation.placements.placement import ladder
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Table
-from ttt_envs.evaluation.tournament.processes import Worker, end, ending_of, with_news
-from ttt_envs.evaluation.tournament.workers import Failed
+from ttt_envs.evaluation.tournaments.processes import Worker, end, ending_of, with_news
+from ttt_envs.evaluation.tournaments.workers import Failed
 from ttt_envs.registry import GAMES
 from ttt_envs.registry import load as load_game
 from ttt_envs.storage.files import new_folder
