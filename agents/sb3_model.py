@@ -17,8 +17,8 @@ import tyro
 from sb3_contrib import MaskablePPO
 
 import ttt_envs
-from ttt_envs.agents import Agent, View, from_sb3
-from ttt_envs.core.game import Game
+from ttt_envs.agents import from_sb3
+from ttt_envs.dev import Agent, Game, View
 
 OUT = "runs/sb3_model.zip"
 

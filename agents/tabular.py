@@ -16,9 +16,7 @@ import pettingzoo
 import tyro
 
 import ttt_envs
-from ttt_envs.agents import Agent, View
-from ttt_envs.agents.base import best_of, uniform
-from ttt_envs.core.game import Game
+from ttt_envs.dev import Agent, Game, View, best_of, uniform
 
 GAME, OPTIONS = "tic_tac_dice", {"rounds": "single"}
 OUT = "runs/tabular.npz"

@@ -3,8 +3,9 @@
 `load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
 `make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
 environments, `make_text` a game by prompts and answers. `register` adds a game of your own, and
-`ttt_envs.testing.check_game` checks it. Importing this package compiles nothing and registers the games with PettingZoo
-and Gymnasium.
+`ttt_envs.testing.check_game` checks it. The modules `agents`, `evaluation`, `learning`, `solvers`, `integrations`,
+`testing` and `dev`, the last for authors of games and agents, load when they are first asked for. Importing this
+package compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,13 @@ from ttt_envs.storage.extras import require
 if TYPE_CHECKING:
     from gymnasium.vector import AutoresetMode
 
+    from ttt_envs import agents as agents
+    from ttt_envs import dev as dev
+    from ttt_envs import evaluation as evaluation
+    from ttt_envs import integrations as integrations
+    from ttt_envs import learning as learning
+    from ttt_envs import solvers as solvers
+    from ttt_envs import testing as testing
     from ttt_envs.core.batch import Batch as Batch
     from ttt_envs.core.game import Game as Game
     from ttt_envs.core.view import Actor
@@ -36,6 +44,7 @@ __all__ = [
     "Batch",
     "Game",
     "View",
+    "__version__",
     "load",
     "make_aec",
     "make_parallel",
@@ -49,12 +58,21 @@ __all__ = [
 
 # Numba is imported with the first of these, not with the package.
 _LAZY = {"Batch": "core.batch", "Game": "core.game", "View": "core.view"}
+_MODULES = ("agents", "dev", "evaluation", "integrations", "learning", "solvers", "testing")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"ttt_envs.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            return getattr(import_module(f"ttt_envs.{_LAZY[name]}"), name)
+        if name in _MODULES:
+            return import_module(f"ttt_envs.{name}")
+        raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])
 
 
 def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]) -> "Game":

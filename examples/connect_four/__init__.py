@@ -9,9 +9,7 @@ from functools import partial
 import numpy as np
 
 import ttt_envs
-from ttt_envs.core.game import Extras, Faces, Game
-from ttt_envs.core.loops import Kernels
-from ttt_envs.core.options import whole
+from ttt_envs.dev import Extras, Faces, Game, Kernels, whole
 
 from . import encoding, manual, rules, symmetry, text
 from .drawing import draw

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ttt_envs.core.game import Block
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.dev import Block, allocates_nothing, kernel
 
 from .rules import COLUMNS, ROWS
 

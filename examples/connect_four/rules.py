@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.loops import refuse
-from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.dev import allocates_nothing, between, kernel, option, refuse, rng, state_dtype
 
 ROWS, COLUMNS = 6, 7
 EMPTY = 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ttt_envs.core.symmetry import Symmetry, rotate_header
+from ttt_envs.dev import Symmetry, rotate_header
 
 from .encoding import CELLS
 from .rules import COLUMNS

@@ -33,16 +33,18 @@ __all__ = [
     "Agent",
     "View",
     "as_agent",
-    "check_named",
     "from_sb3",
     "from_text",
     "from_torch",
     "known",
     "load",
-    "load_isolated",
     "search_for",
-    "stranger",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 #: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
 #: them. Of the tree searches, `search_for` prefers the first.

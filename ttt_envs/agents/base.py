@@ -98,6 +98,9 @@ class Agent:
         if "name" not in vars(cls):
             cls.name = cls.__name__
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     def act(self, view: View) -> np.ndarray:
         """One legal action a position, int64 (n,); -1 where the player has none. By default drawn from `policy`.
 

@@ -113,6 +113,10 @@ class View:
     def __len__(self) -> int:
         return len(self._states)
 
+    def __repr__(self) -> str:
+        seen, by = f"{len(self)} position{'s' * (len(self) != 1)}", np.unique(self.players).tolist()
+        return f"View({self.game!r}, {seen} of player{'s' * (len(by) > 1)} {', '.join(map(str, by))})"
+
     @cached_property
     def observations(self) -> np.ndarray:
         """int8 (n, observation size)."""

@@ -28,3 +28,7 @@ __all__ = [
     "solve",
     "tournament",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

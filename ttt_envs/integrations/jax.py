@@ -21,6 +21,8 @@ from ttt_envs.core.options import within
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.vector import PlayerVectorEnv
 
+__all__ = ["CompiledAgent", "Positions", "rules_of", "step_of"]
+
 
 class Positions(NamedTuple):
     """n positions after a step, as arrays of JAX.

@@ -35,6 +35,8 @@ from ttt_envs.core.view import View
 from ttt_envs.integrations.open_spiel_tree import Graph, Node
 from ttt_envs.registry import options_of, parse_options
 
+__all__ = ["PREFIX", "SEED", "BotAgent", "Observer", "SpielGame", "State", "register"]
+
 PREFIX = "ttt_envs_"
 
 #: The parameter that fixes what is sampled, beside the game's options.

@@ -22,6 +22,8 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ttt_envs import registry
 from ttt_envs.wrappers.parallel import ParallelGame
 
+__all__ = ["MaskedRandomRLModule", "RLlibGame"]
+
 
 class RLlibGame(MultiAgentEnv):
     """A game whose agents are `player_0`, `player_1`, ...

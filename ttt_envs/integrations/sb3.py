@@ -13,6 +13,8 @@ from gymnasium.spaces import Box
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+__all__ = ["PlanesExtractor"]
+
 
 class PlanesExtractor(BaseFeaturesExtractor):
     """Convolutions of 3 x 3 that keep the board's size, then one linear layer."""

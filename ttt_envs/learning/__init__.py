@@ -7,7 +7,16 @@ play against, `checkpoint` what a run folder keeps, `logs` and `probes` what is 
 and `interrupts` the rest. The methods need the extra `train`.
 """
 
+from typing import TYPE_CHECKING
+
+from ttt_envs.storage.lazy import modules_of
+
+__all__ = ["METHODS", "alphazero", "dqn", "exploit", "ntuple", "ppo", "tabular", "value_learning"]
+
 #: Method -> the module that holds it, in the order of the help.
 METHODS: dict[str, str] = {
     name: f"{__name__}.{name}" for name in ("ppo", "value_learning", "ntuple", "alphazero", "dqn", "tabular")
 }
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = modules_of(__name__, __all__)

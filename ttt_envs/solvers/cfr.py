@@ -27,6 +27,8 @@ from ttt_envs.core import jit
 from ttt_envs.solvers import sequence
 from ttt_envs.solvers.sequence import Decisions, Exploitability, Tree
 
+__all__ = ["Point", "Solver"]
+
 
 @jit.kernel
 def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]

@@ -22,6 +22,17 @@ from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
+__all__ = [
+    "Decisions",
+    "Exploitability",
+    "Tree",
+    "best_response",
+    "exploitability",
+    "payoffs",
+    "plan_of",
+    "save_policy",
+]
+
 #: One information set: the sequence that leads to it, and its own sequences, first, first + 1, ... in order of actions.
 SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])
 

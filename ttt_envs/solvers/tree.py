@@ -27,6 +27,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.solvers.sequence import CHUNK, SET, Decisions, Tree
 
+__all__ = ["LIMIT", "TooLarge", "walk"]
+
 #: Positions of the largest tree that is walked unless another limit is given.
 LIMIT = 10_000_000
 

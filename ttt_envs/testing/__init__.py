@@ -12,6 +12,11 @@ from ttt_envs.testing import clicks, environments, rules, symmetry, text, views
 
 __all__ = ["CHECKS", "check_game"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 #: Every check, by name. A check takes a Game, and raises AssertionError if the game fails it.
 CHECKS: dict[str, Callable[[Game], None]] = {
     name.removeprefix("check_"): check

@@ -86,6 +86,9 @@ class Board:
         self._committed = np.full(game.num_players, -1)
         self._live = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r})"
+
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """The same object at each call."""
         return self.observation_spaces[agent]

@@ -49,6 +49,9 @@ class SB3PlayerEnv(VecEnv):
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
+
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
         self.games.set_opponents(opponent)

@@ -56,6 +56,11 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r})"
+
+    __str__ = __repr__
+
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`."""
         self._games.set_opponents(opponent)

@@ -88,6 +88,9 @@ class TextGame:
         self._joint = np.full((1, game.num_players), -1)
         self._refused, self._tries = "", 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r})"
+
     def reset(self, *, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next.
 

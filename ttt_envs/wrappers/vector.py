@@ -63,6 +63,9 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
+
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
         self._games.set_opponents(opponent)

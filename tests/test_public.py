@@ -1,0 +1,87 @@
+"""What is public: the table of docs/api/index.md names what the modules export, and nothing else."""
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_envs
+from ttt_envs import agents
+
+ROOT = Path(__file__).parent.parent
+ROWS = re.findall(r"^\| \{py:mod\}`(\S+)` \| (.*) \|$", (ROOT / "docs/api/index.md").read_text(), re.MULTILINE)
+PUBLIC = {module: re.findall(r"`(\w+)`", names) for module, names in ROWS}
+
+
+def stated(module: str) -> list[str] | None:
+    """`__all__` of a module, read from its source, as some need packages that may not be there."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_text()).body:
+        if isinstance(node, ast.Assign) and [getattr(each, "id", "") for each in node.targets] == ["__all__"]:
+            return ast.literal_eval(node.value)
+    return None
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_documented_names_are_those_exported(module):
+    assert stated(module) == PUBLIC[module]
+
+
+def test_every_module_that_exports_names_is_documented():
+    """But for the solvers of single games, which are the game's own."""
+    exporting = set()
+    for path in (ROOT / "ttt_envs").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if not name.startswith("ttt_envs.games.") and stated(name) is not None:
+            exporting.add(name)
+    assert exporting == set(PUBLIC)
+
+
+@pytest.mark.parametrize("module", [each for each in PUBLIC if not each.startswith("ttt_envs.integrations.")])
+def test_a_module_has_its_names_and_shows_them(module):
+    if module == "ttt_envs.learning":
+        pytest.importorskip("stable_baselines3")
+    found = import_module(module)
+    for name in PUBLIC[module] if module != "ttt_envs.integrations" else []:  # whose modules need other packages
+        assert hasattr(found, name)
+    shown = [name for name in dir(found) if not name.startswith("__")]
+    if "__dir__" in vars(found):
+        below = [each.rpartition(".")[2] for each in PUBLIC if each.rpartition(".")[0] == module]
+        assert set(PUBLIC[module]) - {"__version__"} <= set(shown) <= {*PUBLIC[module], *below}
+
+
+def test_modules_load_by_themselves():
+    """And with the package alone neither they nor Numba are there."""
+    code = """
+import sys
+import ttt_envs
+assert "numba" not in sys.modules and "ttt_envs.agents" not in sys.modules
+assert ttt_envs.agents.load("random").name == "random"
+assert ttt_envs.evaluation.records.read and ttt_envs.solvers.tree.walk and ttt_envs.testing.CHECKS
+assert ttt_envs.dev.Game is ttt_envs.Game
+for wrong in ("agent", "core_", "wrapper"):
+    assert not hasattr(ttt_envs, wrong) and not hasattr(ttt_envs.solvers, wrong)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_shown_of_objects():
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    batch = ttt_envs.Batch(game, 3, seed=0)
+    assert len(batch) == 3
+    assert repr(batch).startswith(f"Batch({game!r}, 3")
+    assert repr(batch.view(0)).startswith(f"View({game!r}, 3 positions of player 0")
+    assert repr(batch.view(np.array([0, 1, 0]))) == f"View({game!r}, 3 positions of players 0, 1)"
+    assert repr(agents.load("greedy:samples=2")) == "<Greedy 'greedy:samples=2'>"
+    for make, number in (("aec", []), ("parallel", []), ("single", []), ("vec", [2]), ("text", [])):
+        env = getattr(ttt_envs, f"make_{make}")(game, *number)
+        assert repr(env) == f"{type(env).__name__}({', '.join(map(repr, [game, *number]))})"

@@ -1,0 +1,50 @@
+"""What authors of games and agents need, in one place. docs/your_own_game.md and docs/your_own_agent.md use it.
+
+For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`, `before`), compiled rules (`kernel`,
+`allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
+`Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
+`best_of` for policies, `stream_seeds` and `Stream` for random numbers.
+"""
+
+from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.core import rng
+from ttt_envs.core.game import Block, Extras, Faces, Game
+from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.loops import Kernels, refuse
+from ttt_envs.core.options import before, whole
+from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.rng import Stream, stream_seeds
+from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
+from ttt_envs.core.symmetry import Symmetry, rotate_header
+from ttt_envs.core.view import View
+
+__all__ = [
+    "SIMULTANEOUS",
+    "Agent",
+    "Block",
+    "Extras",
+    "Faces",
+    "Game",
+    "Kernels",
+    "Oracle",
+    "Stream",
+    "Symmetry",
+    "View",
+    "allocates_nothing",
+    "before",
+    "best_of",
+    "between",
+    "kernel",
+    "option",
+    "refuse",
+    "rng",
+    "rotate_header",
+    "state_dtype",
+    "stream_seeds",
+    "uniform",
+    "whole",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
