@@ -113,6 +113,39 @@ def test_the_finished_board_of_a_round(game: Game) -> None:
 
 
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
+def test_every_part_that_can_be_clicked_is_explained_but_buttons(game: Game) -> None:
+    for state in random_play(game, FEW).states[:6, 0]:
+        viewer = max(int(state["to_move"]), 0)
+        tips = game.faces.tips(state, viewer)
+        for name, box in game.spots(state, viewer).items():
+            if name.startswith(("place ", "predict ", "no ability", "pass", "offer")) or (
+                name.startswith(("cell ", "room ")) and not game.hidden_information
+            ):
+                continue  # a button, or an empty place
+            assert any(part.contains(box.x + 2, box.y + 2) for part, _ in tips), name
+
+
+def test_the_log_of_dice_says_rolls_and_who_found_no_card():
+    game = ttt_envs.load("tic_tac_dice")
+    play, said = random_play(game, 40), set()
+    for before, joints, after in zip(play.states, play.actions, play.states[1:], strict=False):
+        for k in np.flatnonzero(~before["done"]):
+            aside = game.faces.aside(before[k], joints[k], after[k])
+            one, two = before["dice"][k]
+            assert aside.startswith(f"rolled {one} and {two}")
+            begun = not after["done"][k] and (after["owner"][k] != 0).any()
+            mover = int(before["to_move"][k])
+            if begun and one != two:
+                assert (f"{'XO'[1 - mover]} found no card" in aside) == (after["to_move"][k] == mover)
+            elif begun:
+                assert (f"{'XO'[mover]} found no card" in aside) == (after["to_move"][k] != mover)
+            else:
+                assert "found" not in aside
+            said.add((one == two, "found" in aside))
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
 def test_what_is_only_shown_is_no_part_of_a_position(game: Game) -> None:
     """Other last actions: the same words from `position_start` on, the same masks, observations and legal play."""
     names = [

@@ -278,6 +278,28 @@ def look_back(me):
     me.page.locator("h1[data-state=turn], h1[data-state=over]").wait_for()
 
 
+def test_what_is_pointed_at_explains_itself(people):
+    me = people(has_touch=True)
+    me.begin("tic_tac_match", "me", "invited", max_turns="8")
+    me.page.locator(".tip").first.wait_for(state="attached")
+    told = me.page.locator(".told")
+    assert told.inner_text() == ""
+    middle = [me.page.locator(".tip").nth(4).bounding_box()[each] for each in ("x", "y", "width", "height")]
+    me.page.mouse.move(middle[0] + middle[2] / 2, middle[1] + middle[3] / 2)  # the card in the centre
+    assert re.match(r"Cell E, a (red|blue|yellow|green) [XO]: ", told.inner_text())
+    me.page.mouse.move(0, 0)
+    assert told.inner_text() == ""
+    me.page.locator(".tip").nth(4).tap()
+    assert told.inner_text().startswith("Cell E, ")
+    dice = people()
+    dice.begin("tic_tac_dice", "me", "random", rounds="single")
+    dice.page.locator("button.spot").first.hover()
+    assert re.match(r"Card [A-I], rank \d, free\. \d+ of 36 rolls", dice.page.locator(".told").inner_text())
+    dice.page.locator("button.spot").first.click()
+    dice.page.locator(".log .aside", has_text=re.compile(r"^rolled \d and \d")).first.wait_for()
+    assert "In a position as text" not in dice.page.locator("main").text_content()
+
+
 def test_the_overlay_shows_the_values_of_the_oracle(people):
     me = people()
     me.begin("tic_tac_dice", "me", "random", rounds="single")

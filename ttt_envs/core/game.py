@@ -71,6 +71,7 @@ class Faces:
         short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
+        legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
         ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
             or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
         pitch: what it is about, in a sentence or two, for people who choose a game.
@@ -88,6 +89,10 @@ class Faces:
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
+        aside: (state record, actions int (players,), the state record after them) -> what a log of moves says beside
+            the actions, known to all, such as what was rolled for them; "" for nothing.
+        tips: (state record, viewer) -> what the parts of `draw`'s picture are and do: rectangles, each with a sentence
+            or two, of which the last one on a point counts.
     """
 
     format_state: Callable[[Any, int | None], str]
@@ -96,6 +101,7 @@ class Faces:
     action_format: str
     short_action_names: tuple[str, ...] = ()
     rules_text: str = ""
+    legend: str = ""
     pitch: str = ""
     ending: Callable[[Any], str] | None = None
     player_names: tuple[str, ...] = ()
@@ -105,6 +111,8 @@ class Faces:
     spots: Callable[..., Mapping[str, Box]] | None = None
     clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round
+    aside: Callable[[Any, np.ndarray, Any], str] = lambda before, actions, after: ""
+    tips: Callable[[Any, int | None], Sequence[tuple[Box, str]]] = lambda state, viewer: ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,8 +319,11 @@ class Game:
 
     @property
     def rules_text(self) -> str:
-        """The rules with these options for a player, in plain words; empty where nobody has written them."""
-        return self.faces.rules_text
+        """The rules with these options for a player, in plain words, and how to read the positions as text.
+
+        Empty where nobody has written them.
+        """
+        return "\n\n".join(filter(None, (self.faces.rules_text, self.faces.legend)))
 
     @property
     def num_players(self) -> int:

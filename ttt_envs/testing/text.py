@@ -37,9 +37,16 @@ def check_positions_as_text(game: Game) -> None:
 
 
 def check_pictures(game: Game) -> None:
-    """The drawing is well-formed SVG for every viewer, also at the end."""
+    """The drawing is well-formed SVG for every viewer, also at the end, and what is said of its parts lies on it."""
     for state in np.concatenate([positions(game)[:FEW], positions(game)[-2:]]):
         for viewer in (None, *players_of(game)):
             root = ElementTree.fromstring(game.draw(state, viewer))
             assert root.tag.endswith("svg"), f"the root is <{root.tag}>, not <svg>"
             assert float(root.attrib["width"]) > 0, "the drawing has no width"
+            whole = root.attrib.get("viewBox", f"0 0 {root.attrib['width']} {root.attrib['height']}")
+            left, top, width, height = map(float, whole.split())
+            for box, said in game.faces.tips(state, viewer):
+                inside = left <= box.x < box.x + box.width <= left + width
+                inside &= top <= box.y < box.y + box.height <= top + height
+                assert inside, f"{said!r} is said of a place outside the picture: {box}"
+                assert said.endswith("."), f"{said!r} is no sentence"

@@ -121,6 +121,7 @@ def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.
         texts = game.format_state(state, player), game.format_state(other, player)
         assert texts[0] == texts[1], f"the text shows player {player} what is hidden:\n{texts[0]}\n\n{texts[1]}"
         same = game.draw(state, player) == game.draw(other, player)
+        same &= game.faces.tips(state, player) == game.faces.tips(other, player)
         assert same, f"the picture shows player {player} what is hidden"
 
 

@@ -164,7 +164,7 @@ class App:
                 "players": game.player_names,
                 "teams": game.teams,
                 "secret": game.hidden_information or game.simultaneous,
-                "rules": game.rules_text,
+                "rules": game.faces.rules_text,
                 "agents": [asdict(each) for each in offers],
             }
         )
@@ -195,7 +195,7 @@ class App:
         """A game as the browser may see it."""
         room, browser, player = await self._room(request)
         found = shown.room_for(self.hall, room, browser, player)
-        about = {"rules": room.game.rules_text, "options": shown.options_text(room.game)}
+        about = {"rules": room.game.faces.rules_text, "options": shown.options_text(room.game)}
         return JSONResponse({**found, "about": about})
 
     async def events(self, request: Request) -> Response:

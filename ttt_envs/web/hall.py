@@ -68,6 +68,7 @@ class Room:
         version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
         followers: events of the browsers that wait for a change.
+        asides: what the log says beside the actions of each ply so far, as far as somebody has looked.
         pictures: viewer -> the position that was drawn last for them, and the drawing.
         touched: time of the last request, by `time.monotonic`.
     """
@@ -77,6 +78,7 @@ class Room:
     version: int = field(default_factory=lambda: time.time_ns() // 1000)
     trouble: str = ""
     followers: set[asyncio.Event] = field(default_factory=set)
+    asides: list[str] = field(default_factory=list)
     pictures: dict[int | None, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
     touched: float = field(default_factory=time.monotonic)
     _driver: "asyncio.Task[None] | None" = None
@@ -294,6 +296,7 @@ class Hall:
         room.saved.actions, room.saved.waiting = room.live.actions, room.live.waiting
         room.saved.over = room.live.over
         room._review = None
+        del room.asides[room.live.ply :]
         for ply in [ply for ply in room._thoughts if ply >= room.live.ply]:
             del room._thoughts[ply]
         self.store.keep_moves(room.saved)

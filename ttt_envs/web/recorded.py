@@ -132,7 +132,7 @@ def frame(opened: Opened, k: int) -> dict[str, Any]:
         "frames": len(frames),
         "ply": shown.ply,
         "ended_round": shown.ended_round,
-        "game": {"id": game.id, "title": game.title, "rules": game.rules_text},
+        "game": {"id": game.id, "title": game.title, "rules": game.faces.rules_text},
         "agents": seats,
         "number": played.record.number,
         "players": game.player_names,

@@ -17,7 +17,8 @@ from ttt_envs.web.hall import Hall, Room
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
     """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption."""
     text = game.format_state(state, viewer)
-    return {"svg": game.draw(state, viewer), "text": text, "caption": text.splitlines()[0]}
+    tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
+    return {"svg": game.draw(state, viewer), "text": text, "caption": text.splitlines()[0], "tips": tips}
 
 
 def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
@@ -75,6 +76,12 @@ def _present(room: Room, viewer: int | None) -> dict[str, Any]:
     return found
 
 
+def _asides(room: Room) -> list[str]:
+    """What the log says beside each ply, worked out once."""
+    room.asides.extend(room.live.aside(ply) for ply in range(len(room.asides) + 1, room.live.ply + 1))
+    return room.asides
+
+
 def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
     """A game as seen by a browser, which holds some of its seats or none; `player` is the seat that it asks for."""
     live, game, saved = room.live, room.game, room.saved
@@ -110,6 +117,7 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
         "you": you,
         "chosen": None if waiting is None else game.action_names[waiting],
         "moves": moves(game, live.actions),
+        "asides": _asides(room),
         "rounds": live.rounds,
         "result": result(game, state) if live.over else None,
         "trouble": room.trouble,

@@ -84,10 +84,10 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts.append(line(left + at, top + 3, left + at, top + size * side - 3, GRID, 2))
         parts.append(line(left + 3, top + at, left + size * side - 3, top + at, GRID, 2))
     if state["last_action"] != NONE:
-        box = _box(int(state["last_action"]) // SIZES, size)
+        box = cell_box(int(state["last_action"]) // SIZES, size)
         parts.append(framed(Box(box.x + 3, box.y + 3, box.width - 6, box.height - 6)))
     for row in winning_rows(state):
-        first, last = _box(row[0], size), _box(row[-1], size)
+        first, last = cell_box(row[0], size), cell_box(row[-1], size)
         x, y = side / 2, (_BASE - 0.5 * _HEIGHTS[size_of(state["piece"][row[0]]) - 1]) * side
         parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     parts.append(_stashes(state))
@@ -98,10 +98,10 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
     size = int(state["size"])
-    found = {f"cell {name}": _box(cell, size) for cell, name in enumerate(cell_names(size))}
+    found = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
         for kind, name in enumerate(SIZE_NAMES):
-            found[f"stash {name}"] = _stash_box(state, int(state["to_move"]), kind)
+            found[f"stash {name}"] = stash_box(state, int(state["to_move"]), kind)
     return found
 
 
@@ -161,14 +161,14 @@ def _corner(size: int) -> tuple[float, float]:
     return max((WIDTH - size * _side(size)) / 2, MARGIN + NUMBERS), TOP + LETTERS
 
 
-def _box(cell: int, size: int) -> Box:
+def cell_box(cell: int, size: int) -> Box:
     (left, top), side = _corner(size), _side(size)
     return Box(left + cell % size * side, top + cell // size * side, side, side)
 
 
 def _cell(state: Any, cell: int) -> str:
     """The piece in a cell, and the sizes that may be put there now."""
-    box, piece, parts = _box(cell, int(state["size"])), int(state["piece"][cell]), []
+    box, piece, parts = cell_box(cell, int(state["size"])), int(state["piece"][cell]), []
     mover = int(state["to_move"])
     sizes = 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))
     if sizes:
@@ -207,7 +207,7 @@ def _stash_top(size: int) -> float:
     return _corner(size)[1] + size * _side(size) + 10
 
 
-def _stash_box(state: Any, player: int, kind: int) -> Box:
+def stash_box(state: Any, player: int, kind: int) -> Box:
     top = _stash_top(int(state["size"])) + STASH_HEAD + player * STASH_ROW
     return Box(MARGIN + _NAME_WIDTH + kind * _SPOT_WIDTH, top + 2, _SPOT_WIDTH - 4, STASH_ROW - 4)
 
@@ -225,13 +225,13 @@ def _stashes(state: Any) -> str:
     usable = int(np.bitwise_or.reduce([held & int(sizes_allowed(state, mover, cell)) for cell in cells])) if held else 0
     for player in range(len(state["stash"])):
         for kind in range(SIZES):
-            box = _stash_box(state, player, kind)
+            box = stash_box(state, player, kind)
             chosen = player == mover and usable >> (kind + 1) & 1
             parts.append(rect(box, OPEN if chosen else PANEL))
             low = box.y + box.height - 5
             parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 48))
             number = f"× {int(state['stash'][player, kind])}"
             parts.append(text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK))
-        words, y = NAMES[player], _stash_box(state, player, 0).y + 30
+        words, y = NAMES[player], stash_box(state, player, 0).y + 30
         parts.append(text(words, MARGIN, y, NOTE + 2, INK if player == mover else SOFT))
     return "".join(parts)

@@ -6,6 +6,9 @@ from ttt_envs.games.martian_tic_tac_toe.rules import usual_plies
 COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
+#: How to read the positions as text.
+LEGEND = "In a position as text R, B, Y and G are the colours, and R2 is red's medium pyramid."
+
 #: What it is about, for people who choose a game.
 PITCH = "Put pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row win."
 
@@ -14,7 +17,6 @@ def rules_text(size: int, players: int, repetition_limit: int | None, max_plies:
     """The rules with these options; see `Faces.rules_text` for the form."""
     line = pieces = min(size, 5)
     colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
-    letters = ", ".join(colour[0].upper() for colour in COLOURS[:players])
     last = f"{chr(ord('a') + size - 1)}{size}"
     same = ", of the same size," if same_size_swap else ""
     draws = [f"after {max_plies} moves"]
@@ -41,8 +43,7 @@ def rules_text(size: int, players: int, repetition_limit: int | None, max_plies:
         ),
         "At their first turn each player must place. A player who can move must move; one who cannot is passed over "
         "automatically.",
-        f"A move is written cell=size: b2=3 puts a large pyramid on b2. On the screen the colours are {letters}, and "
-        "R2 is red's medium pyramid.",
+        "A move is written cell=size: b2=3 puts a large pyramid on b2.",
         f"The first player with {line} pyramids of the same size and their colour in a row, without a gap, wins: "
         f"horizontally, vertically or diagonally{'' if size == line else ', anywhere on the board'}. The winner gets "
         f"+1, {loss}. The game is a draw, which pays 0, {', '.join(draws[:-1])}, or {draws[-1]}.",

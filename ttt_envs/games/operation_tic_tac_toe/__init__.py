@@ -48,6 +48,7 @@ from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.operation_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
+from ttt_envs.games.operation_tic_tac_toe.tips import tips
 
 ID = "operation_tic_tac_toe"
 
@@ -136,6 +137,7 @@ def make(
             draw=draw,
             action_format="what is submitted, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
             rules_text=manual.rules_text(**options),
+            legend=manual.LEGEND,
             pitch=manual.PITCH,
             ending=manual.ending,
             player_names=tuple(text.MARKS),
@@ -144,6 +146,7 @@ def make(
             fillers=("room",),
             spots=spots,
             clicks=clicks,
+            tips=tips,
             finished_round=text.finished_round,
         ),
         extras=Extras(

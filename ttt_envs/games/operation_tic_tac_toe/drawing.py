@@ -118,7 +118,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     cross-hairs.
     """
     lit = _lit(state, viewer)
-    if _is_pick(state):
+    if is_pick(state):
         parts = [_candidate(state, specialist, lit) for specialist in range(SPECIALISTS)]
     else:
         ground = Box(LEFT, TOP, HOUSE, HOUSE)
@@ -137,14 +137,14 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
     See `Faces.spots`.
     """
-    if _is_pick(state):
-        found = {f"choose {name}": _room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
+    if is_pick(state):
+        found = {f"choose {name}": room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
     else:
-        found = {f"room {name}": _room_box(room) for room, name in enumerate(ROOM_NAMES)}
+        found = {f"room {name}": room_box(room) for room, name in enumerate(ROOM_NAMES)}
     if _is_turn(state):
         placer = int(state["placer"])
         for specialist in np.flatnonzero(state["standing"][placer] == IN_HAND):
-            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = _tile(placer, int(specialist))
+            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = tile(placer, int(specialist))
     return found | dict(_buttons(state))
 
 
@@ -182,7 +182,7 @@ def _rooms_of(state: Any, action: int) -> list[int]:
     return [action - rules.PREDICT]
 
 
-def _is_pick(state: Any) -> bool:
+def is_pick(state: Any) -> bool:
     """Tell whether the specialists to choose from stand in the place of the rooms, which are empty."""
     return bool(state["phase"] == PICK and not state["done"])
 
@@ -264,7 +264,7 @@ def _centre(room: int) -> tuple[float, float]:
     return LEFT + WALL + (ROOM + WALL) * column + ROOM / 2, TOP + WALL + (ROOM + WALL) * row + ROOM / 2
 
 
-def _room_box(room: int) -> Box:
+def room_box(room: int) -> Box:
     x, y = _centre(room)
     return Box(x - ROOM / 2, y - ROOM / 2, ROOM, ROOM)
 
@@ -281,7 +281,7 @@ def _lit(state: Any, viewer: int | None) -> set[str]:
 
 
 def _room(state: Any, room: int, lit: set[str]) -> str:
-    (x, y), box, piece = _centre(room), _room_box(room), int(state["board"][room])
+    (x, y), box, piece = _centre(room), room_box(room), int(state["board"][room])
     parts = [
         rect(box, OPEN if f"room {ROOM_NAMES[room]}" in lit else PANEL, corner=3),
         text(ROOM_NAMES[room], box.x + 8, box.y + 22, NOTE, INK),
@@ -310,7 +310,7 @@ def _sign(kind: int, colour: str, ground: str) -> str:
 
 def _candidate(state: Any, specialist: int, lit: set[str]) -> str:
     """A specialist to choose from, with the markers of those who may."""
-    (x, y), box = _centre(specialist), _room_box(specialist)
+    (x, y), box = _centre(specialist), room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
         rect(box, OPEN if f"choose {SPECIALIST_NAMES[specialist]}" in lit else PANEL, corner=6),
@@ -345,7 +345,7 @@ def _last_turn(state: Any) -> str:
 
 
 def _cross_hairs(room: int, colour: str) -> str:
-    box = _room_box(room)
+    box = room_box(room)
     x, y = box.x + ROOM - 19, box.y + 19
     return disc(x, y, 15, PAPER) + (
         f'<path d="M{x - 13:g} {y:g}h8m10 0h8M{x:g} {y - 13:g}v8m0 10v8M{x - 8:g} {y:g}a8 8 0 0 0 16 0a8 8 0 0 0-16 0" '
@@ -426,7 +426,7 @@ def _idle(state: Any) -> str:
     return "".join(parts)
 
 
-def _tile(player: int, specialist: int) -> Box:
+def tile(player: int, specialist: int) -> Box:
     row, column = divmod(specialist, 4)
     top = BANDS + player * BAND + BAND_HEAD + row * TILE_HEIGHT
     return Box(MARGIN + column * TILE_WIDTH, top, TILE_WIDTH - 4, TILE_HEIGHT - 4)
@@ -471,7 +471,7 @@ def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: s
 
     Yellow if it can be placed now; framed while it stands in a room.
     """
-    box, standing = _tile(player, specialist), int(state["standing"][player, specialist])
+    box, standing = tile(player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]
     own = standing in (IN_HAND, OFFERED) or on_board
     chosen = player == state["placer"] and f"specialist {SPECIALIST_NAMES[specialist]}" in lit

@@ -5,7 +5,8 @@ from typing import Any
 from ttt_envs.games.operation_tic_tac_toe import text
 from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS
 
-_SPECIALISTS = (
+#: What each specialist does, in the order of `rules`.
+SPECIALISTS = (
     "Sniper, into an empty room: may remove one enemy spy in the same row or column, at any distance ('remove B').",
     "Ninja, into an empty room: may remove one enemy spy in an adjacent room, also diagonally ('remove B').",
     "Assassin, into a room with an enemy spy: that spy is removed.",
@@ -21,6 +22,9 @@ _SPECIALISTS = (
     "Hacker, into an empty room: from their next prediction on, its owner predicts two rooms instead of one ('predict "
     "A+I'), until a prediction of theirs blocks.",
 )
+
+#: How to read the positions as text.
+LEGEND = "In a position as text x is a spy of X, o a spy of O, and X:mole the mole of X."
 
 #: What it is about, for people who choose a game.
 PITCH = "One player places a piece in secret while the other predicts the room: a piece that is expected is lost."
@@ -55,8 +59,7 @@ def rules_text(
         drawn.append("both players offer a draw in the same turn")
     paragraphs = (
         "Two players, X and O, place pieces in a house of nine rooms, A to I, row by row from the top left. Three own "
-        "pieces in a row (a row, column or diagonal) win a round. On the screen x is a spy of X, o a spy of O, and "
-        "X:mole the mole of X.",
+        "pieces in a row (a row, column or diagonal) win a round.",
         *setting,
         "In each turn one player is the Placer and the other the Predictor. They choose at the same moment, in secret. "
         "The Placer chooses a room and a piece to place there: a spy, into an empty room ('spy to E'), or a specialist "
@@ -67,7 +70,7 @@ def rules_text(
         "the Placer decides on its ability if there is something to decide; an ability that 'may' be used can be left "
         f"with 'no ability'. {passing}",
         "Specialists, of which each player has one of each kind:",
-        "\n".join(f"- {each}" for each in _SPECIALISTS),
+        "\n".join(f"- {each}" for each in SPECIALISTS),
         "An ability works once, when the specialist is placed. It never affects another specialist: specialists on the "
         "board are not removed, swapped, grappled or pushed, only spies are.",
         "After each turn, a player with three own pieces in a row, spies and specialists alike, wins the round, no "

@@ -44,7 +44,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     parts = [_board(state, board) for board in range(9)]
     if state["done"]:
         for row in winning_rows(state):
-            (x1, y1), (x2, y2) = _corner(row[0]), _corner(row[-1])
+            (x1, y1), (x2, y2) = corner(row[0]), corner(row[-1])
             parts.append(struck(x1 + BOARD / 2, y1 + BOARD / 2, x2 + BOARD / 2, y2 + BOARD / 2))
     return picture(_caption(state), HEIGHT, parts)
 
@@ -74,18 +74,18 @@ def _caption(state: Any) -> Caption:
     return Caption(title, f"{'XO'[winner]} wins", note=how, last=last, **turn_chips([winner + 1]))
 
 
-def _corner(board: int) -> tuple[float, float]:
+def corner(board: int) -> tuple[float, float]:
     """Left and top of a small board."""
     return MARGIN + (board % 3) * (BOARD + GAP), TOP + NAME + (board // 3) * (BOARD + NAME + 6)
 
 
 def _cell(action: int) -> Box:
-    (left, top), cell = _corner(action // 9), action % 9
+    (left, top), cell = corner(action // 9), action % 9
     return Box(left + (cell % 3) * CELL, top + (cell // 3) * CELL, CELL, CELL)
 
 
 def _board(state: Any, board: int) -> str:
-    left, top = _corner(board)
+    left, top = corner(board)
     owner, open_here = int(state["owner"][board]), not state["done"] and is_target(state, board)
     parts = [text(str(board), left + 4, top - 8, LABEL, INK if open_here or owner else SOFT)]
     parts.append(rect(Box(left, top, BOARD, BOARD), TINTS[owner] if owner else PANEL))

@@ -1,5 +1,8 @@
 """The rules of Super Tic-Tac-Toe for a player."""
 
+#: How to read the positions as text.
+LEGEND = "In a position as text the line 'boards' shows who owns each small board."
+
 #: What it is about, for people who choose a game.
 PITCH = "Nine boards in one: the cell you take decides the board in which your opponent must play next."
 
@@ -32,7 +35,7 @@ def rules_text(first_move: str, won_boards: str, random_opening_plies: int) -> s
             sent,
             "The first player with three marks in a row (a row, column or diagonal) in a small board owns it for the "
             "rest of the game; later rows of three in that board change nothing. A small board that fills up without "
-            "a row of three belongs to nobody. On the screen the line 'boards' shows who owns each.",
+            "a row of three belongs to nobody.",
             "A player who owns three small boards in a row wins at once. If no move is left and nobody has won, the "
             "game is a draw. The winner gets +1 and the loser -1; a draw pays 0.",
         )

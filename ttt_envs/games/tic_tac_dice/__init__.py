@@ -29,6 +29,7 @@ from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots
+from ttt_envs.games.tic_tac_dice.tips import tips
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
 
@@ -98,6 +99,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             draw=draw,
             action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
             rules_text=manual.rules_text(**options),
+            legend=manual.LEGEND,
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=tuple(text.MARKS[1:]),
@@ -105,6 +107,8 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             verbs=("claim",),
             spots=spots,
             clicks=clicks,
+            tips=tips,
+            aside=text.aside,
             finished_round=text.finished_round,
         ),
         extras=Extras(

@@ -55,19 +55,19 @@ def draw(state: Any, viewer: int | None = None) -> str:
     parts = [] if ended else [_dice(state)]
     parts += [_card(state, cell, ended) for cell in range(size * size)]
     for row in winning_rows(state):
-        first, last = _box(row[0], size), _box(row[-1], size)
+        first, last = card_box(row[0], size), card_box(row[-1], size)
         x, y = first.width / 2, first.height / 2 + 6
         parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     if state["target"]:
         parts += [_points(state, player) for player in (0, 1)]
-    low = _box(size * size - 1, size)
+    low = card_box(size * size - 1, size)
     return picture(_caption(state), low.y + low.height + 10 + FOOT, parts)
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The cards, such as "card A"; see `Faces.spots`."""
     size = int(state["size"])
-    return {f"card {name}": _box(cell, size) for cell, name in enumerate(action_names(size))}
+    return {f"card {name}": card_box(cell, size) for cell, name in enumerate(action_names(size))}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _caption(state: Any) -> Caption:
     return Caption(title, f"round over: {words}", note=how, last=last, **turn_chips(winners))
 
 
-def _box(cell: int, size: int) -> Box:
+def card_box(cell: int, size: int) -> Box:
     """The place of a card."""
     width = min((INNER - (size - 1) * GAP) / size, 130.0)
     height, left = min(width, 106.0), (WIDTH - size * width - (size - 1) * GAP) / 2
@@ -142,7 +142,7 @@ def _points(state: Any, player: int) -> str:
 
 
 def _card(state: Any, cell: int, ended: bool) -> str:
-    box, rank, owner = _box(cell, int(state["size"])), int(state["rank"][cell]), int(state["owner"][cell])
+    box, rank, owner = card_box(cell, int(state["size"])), int(state["rank"][cell]), int(state["owner"][cell])
     open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
     x, y = box.x + box.width / 2, box.y + box.height / 2
     name = action_names(int(state["size"]))[cell]

@@ -2,6 +2,9 @@
 
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, MOST_DRAWN_ROUNDS, RANKS, ROW_POINTS
 
+#: How to read the positions as text.
+LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and * marks the cards that the dice allow."
+
 #: What it is about, for people who choose a game.
 PITCH = "Roll two dice and claim a card with one of them or their sum. Three in a row win a round, five points a match."
 
@@ -36,8 +39,7 @@ def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> s
         "claims nothing; such rolls are passed over automatically, so that a player is asked only when there is a card "
         "to claim. Then it is the other player's turn; but after doubles (two equal dice) the same player rolls "
         "again, whether or not there was a card to claim, as often as that happens. Claimed cards stay claimed.",
-        f"A move is the letter of a cell: A to {last}. On the screen 5X is a card of rank 5 with a marker of X, and * "
-        "marks the cards that the dice allow.",
+        f"A move is the letter of a cell: A to {last}.",
         f"The first player with {win_length} markers in a row (horizontally, vertically or diagonally{anywhere}) ends "
         f"the round and {row}. If all cards are claimed without such a row, the player with more markers {count}."
         f"{tie}{' ' if after else ''}{after}",

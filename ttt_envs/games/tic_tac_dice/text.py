@@ -102,6 +102,18 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
     return shown
 
 
+def aside(before: Any, actions: np.ndarray, after: Any) -> str:
+    """What was rolled for a claim, and who found no card after it; see `Faces.aside`."""
+    one, two = map(int, before["dice"])
+    said = f"rolled {one} and {two}"
+    if after["done"] or not (after["owner"] != EMPTY).any():
+        return said
+    again, mover = one == two, int(before["to_move"])
+    if (int(after["to_move"]) == mover) != again:
+        said += f"; then {MARKS[1 + (mover if again else 1 - mover)]} found no card"
+    return said
+
+
 def ending(state: Any) -> str:
     """How a finished game or round ended, for people; see `Faces.ending`."""
     size = int(state["size"])

@@ -28,6 +28,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
+from ttt_envs.games.tic_tac_match.tips import tips
 
 ID = "tic_tac_match"
 
@@ -112,6 +113,7 @@ def make(
             action_format="a card and where it goes: 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
             short_action_names=text.action_names(players, colours, short=True),
             rules_text=manual.rules_text(**options),
+            legend=manual.LEGEND,
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=tuple(f"seat {player}" for player in range(players)),
@@ -119,6 +121,7 @@ def make(
             verbs=("flip", "lay"),
             spots=spots,
             clicks=clicks,
+            tips=tips,
         ),
         extras=Extras(
             symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),

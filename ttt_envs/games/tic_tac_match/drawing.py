@@ -78,7 +78,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     parts = [_seat(state, player, viewer, playable) for player in range(len(state["identity"]))]
     parts += [_cell(state, cell, cell in cells) for cell in range(CELLS)]
     for row in winning_rows(state):
-        first, last = _cell_box(row[0]), _cell_box(row[-1])
+        first, last = cell_box(row[0]), cell_box(row[-1])
         x, y = CARD_WIDTH / 2, CARD_HEIGHT / 2
         parts.append(struck(first.x + x, first.y + y, last.x + x, last.y + y))
     parts.append(_heap("discards", state["discard"], HEAPS_TOP))
@@ -91,13 +91,13 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
     Cards of one kind are one spot, such as "hand red X"; see `Faces.spots`.
     """
-    found = {f"cell {name}": _cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
+    found = {f"cell {name}": cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
     mover = int(state["to_move"])
     if state["done"] or viewer not in (None, mover):
         return found
     names = kind_names(flip_of(state) // 2)
     for player in range(len(state["identity"])):
-        seat = _places(state, player, viewer)
+        seat = places(state, player, viewer)
         if player != mover:
             found[f"seat {player}"] = seat.identity
             continue
@@ -176,7 +176,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 # --- the hands ---
 
 
-def _places(state: Any, player: int, viewer: int | None) -> _Seat:
+def places(state: Any, player: int, viewer: int | None) -> _Seat:
     """The place of a player's cards: below for the viewer, and on clockwise."""
     players = len(state["identity"])
     turn = (player - max(viewer or 0, 0)) % players  # one who is no player sits behind seat 0
@@ -197,7 +197,7 @@ def _places(state: Any, player: int, viewer: int | None) -> _Seat:
 
 def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> str:
     """A player's ID card and their hand."""
-    seat, plays = _places(state, player, viewer), not state["done"] and state["to_move"] == player
+    seat, plays = places(state, player, viewer), not state["done"] and state["to_move"] == player
     box = seat.identity
     name = f"seat {player}"
     middle = box.x + box.width / 2
@@ -224,13 +224,13 @@ def _edged(box: Box) -> str:
 # --- the board and the heaps ---
 
 
-def _cell_box(cell: int) -> Box:
+def cell_box(cell: int) -> Box:
     left = BOARD_LEFT + (cell % 3) * (CARD_WIDTH + GAP)
     return Box(left, BOARD_TOP + (cell // 3) * (CARD_HEIGHT + GAP), CARD_WIDTH, CARD_HEIGHT)
 
 
 def _cell(state: Any, cell: int, open_here: bool) -> str:
-    box, kind, name = _cell_box(cell), int(state["top"][cell]), CELL_NAMES[cell]
+    box, kind, name = cell_box(cell), int(state["top"][cell]), CELL_NAMES[cell]
     last = state["last_action"]
     played_here = NONE < last < CELLS * flip_of(state) and last % CELLS == cell
     if kind == NOTHING:

@@ -5,6 +5,9 @@ from typing import Any
 from ttt_envs.games.tic_tac_match.rules import MOST_EXCHANGES
 from ttt_envs.games.tic_tac_match.text import COLOURS
 
+#: How to read the positions as text.
+LEGEND = "In a position as text rX is a red X, F a Flip, W a Wipe-Out, D a Double Play."
+
 #: What it is about, for people who choose a game.
 PITCH = "Play cards from a hidden hand for three of your symbol in one colour, until a Flip turns your symbol over."
 
@@ -33,7 +36,6 @@ def rules_text(
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if colours > 1 else names[0]
     specials = {"Flip": flips, "Wipe-Out": wipe_outs, "Double Play": double_plays}
     extra = "".join(f", {number} {name}" for name, number in specials.items() if number)
-    shorts = "".join(f", {name[0]} a {name}" for name, number in specials.items() if number)
     total = 2 * colours * copies + sum(specials.values())
     cards = [
         "- Symbol: onto an empty cell, or onto a top card with which it shares exactly one of colour and symbol (the "
@@ -67,7 +69,6 @@ def rules_text(
         f"A player who has no legal play discards the whole hand and draws {hand_size} new cards, automatically and as "
         "often as needed, and then plays. As soon as the draw pile is empty, the discards and the covered cards are "
         "shuffled into a new one; the top cards stay.",
-        f"On the screen {names[0][0]}X is a {names[0]} X{shorts}.",
         "Everybody sees the board with its covered cards, the discards, the ID cards and how many cards each player "
         f"holds. Other players' hands{mates} and the draw pile are hidden. The game is a draw, which pays 0, after "
         f"{max_turns:,} turns, or if a hand is exchanged {MOST_EXCHANGES:,} times in a row.",

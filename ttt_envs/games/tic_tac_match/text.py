@@ -122,7 +122,8 @@ def ending(state: Any) -> str:
     rows = [f"three {names[state['top'][row[0]]]} {where(row, 3)}" for row in winning_rows(state)]
     if state["rewards"].any():
         return " and ".join(rows) or "the other side made no legal choice"
-    return headline(state).removeprefix("over: draw, ")
+    why = headline(state).removeprefix("over: draw, ")
+    return f"nobody won in {why}" if why.endswith(" turns") else why
 
 
 def winning_rows(state: Any) -> list[list[int]]:

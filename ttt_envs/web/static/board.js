@@ -15,7 +15,11 @@ export class Board {
     this.picture = el("img", { alt: "", draggable: "false" });
     this.layer = el("div", { class: "spots", role: "group", "aria-label": "What you can click" });
     this.inner = el("div", { class: "board-inner" }, this.picture, this.layer);
+    this.about = el("div");
+    this.inner.insertBefore(this.about, this.layer);
+    this.told = el("p", { class: "told", "aria-live": "polite" });
     this.element = el("div", { class: "board" }, this.inner);
+    this.tips = [];
     this.layer.addEventListener("keydown", (event) => this.steer(event));
     this.actions = [];
     this.path = []; // the spots clicked so far, in any order
@@ -33,6 +37,13 @@ export class Board {
     this.inner.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);
     this.spots = spots;
+    this.tips = position.tips ?? [];
+    this.tell("");
+    this.about.replaceChildren(...this.tips.map(([x1, y1, across, down, said]) => {
+      const part = el("span", { class: "tip", ...this.telling(said), onclick: () => this.tell(said) });
+      this.place(part, [x1, y1, across, down]);
+      return part;
+    }));
     this.element.classList.remove("sent");
     this.actions = actions.filter((action) => action.clicks.length);
     this.path = [];
@@ -97,10 +108,10 @@ export class Board {
         ? el("button", {
           type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
           "aria-label": said, "aria-pressed": chosen ? "true" : null,
-          onclick: () => this.click(name),
+          onclick: () => this.click(name), ...this.telling(this.tipOf(name)),
         }, ...shown)
         : el("span", { class: classes.join(" "), "data-spot": name }, ...shown);
-      this.place(spot, name);
+      this.place(spot, this.spots[name]);
       return spot;
     }));
     const buttons = this.buttons();
@@ -112,8 +123,24 @@ export class Board {
     }
   }
 
-  place(spot, name) {
-    const [x, y, width, height] = this.spots[name];
+  /** Say below the board what a part of it is. */
+  tell(said) {
+    this.told.textContent = said;
+  }
+
+  /** Listeners of an element that tell so while somebody points at it. */
+  telling(said) {
+    const [on, off] = [() => this.tell(said), () => this.tell("")];
+    return said ? { onpointerenter: on, onfocus: on, onpointerleave: off, onblur: off } : {};
+  }
+
+  /** What is said of the place of a spot: of its corner, as a spot may lie over several cards of a kind. */
+  tipOf(name) {
+    const [across, down] = [this.spots[name][0] + 2, this.spots[name][1] + 2];
+    return this.tips.findLast(([left, top, wide, high]) => left <= across && across < left + wide && top <= down && down < top + high)?.[4];
+  }
+
+  place(spot, [x, y, width, height]) {
     spot.style.left = `${100 * (x - this.box.x) / this.box.width}%`;
     spot.style.top = `${100 * (y - this.box.y) / this.box.height}%`;
     spot.style.width = `${100 * width / this.box.width}%`;

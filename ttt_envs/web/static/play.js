@@ -107,7 +107,7 @@ class GamePage {
     this.log = el("ol", { class: "log", start: 1 });
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
-      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.curtain, this.board.element, this.history),
+      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.curtain, this.board.element, this.board.told, this.history),
       el("section", { class: "right", "aria-label": "Game" },
         el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.opinions, this.namesBox, this.review,
@@ -196,7 +196,7 @@ class GamePage {
     this.status.textContent = this.headline();
     const turn = now.actions.length > 0 && !covered;
     show(this.curtain, covered);
-    for (const each of [this.board.element, this.history, this.textBox]) show(each, !covered);
+    for (const each of [this.board.element, this.board.told, this.history, this.textBox]) show(each, !covered);
     if (covered) {
       this.drawCurtain();
       this.opinions.hidden = true;
@@ -268,6 +268,7 @@ class GamePage {
       const round = now.rounds.length && (k === 0 ? 1 : now.rounds.indexOf(k) + 2);
       return el("li", { class: k + 1 === shown ? "here" : "" }, (k === 0 || round > 1) && round > 0 && el("b", { class: "round" }, `Round ${round}`),
         el("button", { type: "button", class: "plain", "aria-current": k + 1 === shown ? "step" : null, onclick: guarded(() => this.look(k + 1)) }, this.moveText(k + 1)),
+        now.asides[k] && el("span", { class: "aside" }, now.asides[k]),
         ...judged.map((each) => el("span", { class: `lost ${each.grade}` }, `${each.grade}, ${about(each)}${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
     }));
     this.log.querySelector(".here")?.scrollIntoView({ block: "nearest" });

@@ -1,0 +1,41 @@
+"""What the pieces on the picture of Operation Tic-Tac-Toe do."""
+
+import re
+from typing import Any
+
+from ttt_envs.core.spots import Box
+from ttt_envs.games.operation_tic_tac_toe.drawing import is_pick, room_box, tile
+from ttt_envs.games.operation_tic_tac_toe.manual import SPECIALISTS
+from ttt_envs.games.operation_tic_tac_toe.rules import EMPTY, IN_HAND, OFFERED, SPY, USED, kind_of, owner_of
+from ttt_envs.games.operation_tic_tac_toe.text import MARKS, ROOM_NAMES, SPECIALIST_NAMES
+
+# The rules without the names of actions, which nobody types who clicks.
+_ABILITIES = tuple(re.sub(r" \('.*?'\)", "", each) for each in SPECIALISTS)
+
+_STANDING = {IN_HAND: "in hand", OFFERED: "on offer", USED: "used up"}
+
+
+def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
+    """What each piece is and each specialist does; see `Faces.tips`."""
+    found = []
+    if is_pick(state):
+        found += [(room_box(k), each) for k, each in enumerate(_ABILITIES)]
+    else:
+        for room, name in enumerate(ROOM_NAMES):
+            piece = int(state["board"][room])
+            if piece != EMPTY:
+                found.append((room_box(room), f"Room {name}, {_piece(piece)}"))
+    for player in (0, 1):
+        for k, ability in enumerate(_ABILITIES):
+            standing = int(state["standing"][player, k])
+            if state["is_match"] or standing != USED:
+                whose = f"{MARKS[player]}'s {SPECIALIST_NAMES[k]} ({_STANDING.get(standing, 'not yet used')}),"
+                found.append((tile(player, k), f"{whose}{ability.partition(',')[2]}"))
+    return found
+
+
+def _piece(piece: int) -> str:
+    owner, kind = MARKS[int(owner_of(piece))], int(kind_of(piece))
+    if kind == SPY:
+        return f"a spy of {owner}: three pieces of {owner} in a row win the round."
+    return f"{owner}'s {SPECIALIST_NAMES[kind - 1]}: no ability affects it. Three pieces of {owner} in a row win."

@@ -1,0 +1,22 @@
+"""What the cards on the picture of the Tic-Tac-Dice family are."""
+
+from itertools import product
+from typing import Any
+
+from ttt_envs.core.spots import Box
+from ttt_envs.games.tic_tac_dice.drawing import card_box
+from ttt_envs.games.tic_tac_dice.rules import EMPTY
+from ttt_envs.games.tic_tac_dice.text import MARKS, action_names
+
+_DIE = range(1, 7)
+
+
+def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
+    """Whose each card is, or how many rolls allow it to be claimed; see `Faces.tips`."""
+    size, found = int(state["size"]), []
+    for cell, name in enumerate(action_names(size)):
+        rank, owner = int(state["rank"][cell]), int(state["owner"][cell])
+        rolls = sum(rank in (one, two, one + two) for one, two in product(_DIE, _DIE))
+        what = f"claimed by {MARKS[owner]}" if owner != EMPTY else f"free. {rolls} of 36 rolls allow it"
+        found.append((card_box(cell, size), f"Card {name}, rank {rank}, {what}."))
+    return found
