@@ -33,15 +33,16 @@ class Net(torch.nn.Module):
     def forward(self, observations: torch.Tensor) -> dict[str, torch.Tensor]:
         """float32 (n, inputs) -> the outputs by head, as `ttt_envs.agents.networks.Network` gives them."""
         if self.info.separate:
-            hidden = {head: self._through(self.bodies[head], observations) for head in self.info.heads}
+            hidden = {head: self.through(self.bodies[head], observations) for head in self.info.heads}
         else:
-            hidden = dict.fromkeys(self.info.heads, self._through(self.body, observations))
+            hidden = dict.fromkeys(self.info.heads, self.through(self.body, observations))
         found = {head: self.heads[head](x) for head, x in hidden.items()}
         if self.info.squash and "value" in found:
             found["value"] = torch.tanh(found["value"])
         return found
 
-    def _through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    def through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+        """Through a stack of hidden layers: float32 (n, inputs) -> (n, the last size)."""
         assert isinstance(layers, torch.nn.ModuleList)
         for layer in layers:
             y: torch.Tensor = self.activate(layer(x))

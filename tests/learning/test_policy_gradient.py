@@ -1,0 +1,270 @@
+"""The loop of the policy gradient methods, checked against MaskablePPO, and the methods on it, on Kuhn poker."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import toy_coin
+import toy_kuhn
+
+import ttt_envs
+from ttt_envs import agents, evaluation
+from ttt_envs.agents.networks import load_network
+from ttt_envs.learning import mmd, policy_gradient, ppg, ppo, rnad
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.whole_games import Decisions, WholeGames
+
+KUHN = "toy_kuhn"
+TINY: dict[str, Any] = {
+    "game": KUHN,
+    "num_envs": 64,
+    "steps": 600,
+    "hidden": (16,),
+    "eval_every": 300,
+    "eval_games": 4,
+    "eval_agents": ("random",),
+    "save_every": 300,
+    "quiet": True,
+}
+METHODS = ("mmd", "ppg", "rnad")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kuhn():
+    ttt_envs.register(KUHN, toy_kuhn.make)
+    yield
+    ttt_envs.unregister(KUHN)
+
+
+def uniform(observations, masks):
+    """Random legal actions, and values that tell the decisions apart."""
+    drawn = np.random.default_rng(len(masks)).random(masks.shape)
+    with np.errstate(divide="ignore"):
+        log_probs = np.where(masks, -np.log(np.maximum(masks.sum(axis=1, keepdims=True), 1)), -1e8)
+    values = observations @ np.linspace(-1, 1, observations.shape[1])
+    return np.where(masks, drawn, -1).argmax(axis=1), log_probs.astype(np.float32), values.astype(np.float32)
+
+
+@pytest.mark.parametrize("game", [toy_kuhn.make(), toy_coin.make(players=2, tosses=2)], ids=["in turn", "at once"])
+def test_each_players_decisions_are_followed(game):
+    found = WholeGames(game, 40, seed=1).play(uniform)
+    assert found.plies[-1].stop == len(found)
+    gamma, lam = 0.9, 0.8
+    advantages, others = found.advantages(gamma, lam), found.of_others(found.values)
+    for number in range(40):
+        for player in (0, 1):
+            rows = np.flatnonzero((found.games == number) & (found.players == player))
+            assert np.array_equal(found.following[rows], [*rows[1:], -1][: len(rows)])
+            assert not found.rewards[rows[:-1]].any()
+            ply = np.array([next(k for k, each in enumerate(found.plies) if each.start <= r < each.stop) for r in rows])
+            theirs = np.flatnonzero((found.games == number) & (found.players != player))
+            their_ply = np.array(
+                [next(k for k, each in enumerate(found.plies) if each.start <= r < each.stop) for r in theirs]
+            )
+            total = 0.0
+            for k in reversed(range(len(rows))):
+                after = found.values[rows[k + 1]] if k + 1 < len(rows) else 0.0
+                total = found.rewards[rows[k]] + gamma * after - found.values[rows[k]] + gamma * lam * total
+                assert advantages[rows[k]] == pytest.approx(total, abs=1e-5)
+                until = ply[k + 1] if k + 1 < len(rows) else np.inf
+                mine = theirs[(their_ply >= ply[k]) & (their_ply < until)]
+                assert others[rows[k]] == pytest.approx(found.values[mine].sum(), abs=1e-5)
+    last = found.following == -1
+    assert found.rewards[last].sum() == pytest.approx(0, abs=1e-4), "what one wins the other loses"
+    assert found.rewards.any()
+
+
+class Plain(policy_gradient.PolicyGradient[policy_gradient.Config]):
+    """PPO on the loop."""
+
+    def policy_loss(self, log_probs, sample, done):
+        entropy = policy_gradient.entropy_of(log_probs).mean()
+        return policy_gradient.clipped(log_probs, sample, 0.2) - 0.01 * entropy
+
+
+def test_an_update_is_that_of_maskable_ppo(tmp_path):
+    """From the same weights and decisions both make the same step, with the advantages of a first pass and a second."""
+    game = toy_kuhn.make()
+    shared = {"game": KUHN, "out": tmp_path, "num_envs": 32, "hidden": (16, 16), "learning_rate": 3e-3, "epochs": 2}
+    theirs = ppo.make_model(ppo.Config(**shared, rollout=4, batch=128, entropy=0.01), game)
+    ours = Plain(policy_gradient.Config(**shared, minibatches=1, clip=0.2, steps=100), game)
+    found = ppo.network_of(theirs, ppo.Config(**shared), game)[1]
+    weights = {name: each.copy() for name, each in found.items()}
+    ours.net.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
+    weights = {name: each.copy() for name, each in weights.items()}
+
+    rng = np.random.default_rng(0)
+    found = WholeGames(game, 500, seed=0).play(ours.act)
+    rows = np.arange(128)
+    found = Decisions(
+        *(getattr(found, name)[rows] for name in ("observations", "masks", "actions", "log_probs", "values")),
+        *(found.games[rows], found.players[rows], np.full(128, -1), rng.normal(size=128).astype(np.float32)),
+        (slice(0, 128),),
+    )
+    buffer = theirs.rollout_buffer
+    buffer.reset()
+    sample = ours.sample_of(found)
+
+    def rounds(values):
+        return np.asarray(values).reshape(4, 32, *np.shape(values)[1:])
+
+    buffer.observations[:] = rounds(found.observations)
+    buffer.actions[:] = rounds(found.actions)[..., None]
+    buffer.action_masks[:] = rounds(found.masks)
+    buffer.log_probs[:] = rounds(found.log_probs[rows, found.actions])
+    buffer.values[:] = rounds(found.values)
+    buffer.advantages[:], buffer.returns[:] = rounds(sample.advantages), rounds(sample.returns)
+    buffer.pos, buffer.full = 4, True
+    theirs.set_logger(ppo.Logger(None, []))
+    theirs.train()
+    ours.learn(found, 0.0)
+    changed = ppo.network_of(theirs, ppo.Config(**shared), game)[1]
+    moved = max(np.abs(changed[name] - weights[name]).max() for name in weights)
+    assert moved > 1e-3
+    for name, each in ours.net.tensors().items():
+        assert each == pytest.approx(changed[name], abs=2e-5), name
+
+
+def of(method: str, **changes: Any) -> Any:
+    """A finished run of a method."""
+    module = import_module(f"ttt_envs.learning.{method}")
+    return module.train(module.Config(**{**TINY, **changes}))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_as_all_runs_are(method, tmp_path):
+    first = of(method, out=tmp_path / "x", exploitability_every=300)
+    assert first.finished
+    assert first.steps >= 600
+    files = {f"{name}.{end}" for name in ("curve", "exploitability") for end in ("csv", "png")}
+    files |= {"config.json", "log.jsonl", "network.safetensors", "resume.safetensors", "tensorboard"}
+    assert {path.name for path in (tmp_path / "x").iterdir()} == files
+    info = load_network(tmp_path / "x").info
+    assert (info.kind, info.steps, info.hidden) == ("policy+value", first.steps, (16,))
+    assert {"train/policy_loss", "train/value_loss", "train/learning_rate"} < set(read_log(tmp_path / "x/log.jsonl")[1])
+    # What is measured on the way is what the folder plays.
+    game = toy_kuhn.make()
+    (kept,) = evaluation.exploitability(game, [f"network:{tmp_path / 'x'}"], quiet=True).measurements
+    assert kept.exploitability == pytest.approx(first.rows["exploitability"][-1].policy, abs=1e-6)
+    # The same seed learns the same, and a resumed run goes on.
+    of(method, out=tmp_path / "y")
+    eye = np.eye(game.observation_size, dtype=np.int8)
+    one, two = (load_network(tmp_path / name)(eye)["policy"] for name in "xy")
+    assert np.array_equal(one, two)
+    again = of(method, out=tmp_path / "y", steps=1200, resume=True)
+    assert again.steps >= 1200
+    assert 0 < np.abs(load_network(tmp_path / "y")(eye)["policy"] - two).max() < 1
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("mmd", {"learning_rate": 1e-3}),
+        ("mmd", {"learning_rate": 1e-3, "magnet_rate": 0.02, "magnet_final": None}),
+        ("ppg", {"auxiliary_epochs": 2}),
+        ("rnad", {"learning_rate": 5e-3, "target_share": 0.1, "iterations": 5}),
+    ],
+)
+def test_it_comes_near_an_equilibrium(method, changes, tmp_path):
+    """Of 0.23 that is lost by random play little is left after some seconds."""
+    more = {"steps": 60_000, "num_envs": 512, "hidden": (32,), "eval_every": 60_000, "exploitability_every": 60_000}
+    rates = {"learning_rate": 3e-3, **changes}
+    found = of(method, out=tmp_path / "x", **{**more, **rates}).rows["exploitability"]
+    assert found[0].policy > 0.2
+    assert found[-1].policy < 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_games_that_it_is_not_for_are_refused(method, tmp_path):
+    with pytest.raises(ValueError, match=f"{method} is for games of two players; .* has 3"):
+        of(method, game="martian_tic_tac_toe", options={"players": 3, "size": 5}, out=tmp_path / "x")
+    assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
+
+
+def rnad_of(**changes: Any) -> rnad.RNaD:
+    return rnad.RNaD(rnad.Config(**{**TINY, "gamma": 1.0, **changes}), toy_kuhn.make())
+
+
+def test_rnad_values_what_was_not_tried():
+    """With no regularisation the mean of many estimates is the value of an action against random play."""
+    found = WholeGames(toy_kuhn.make(), 20_000, seed=3).play(rnad_of().act)
+    zeros = np.zeros(len(found), np.float32)
+    values, targets = rnad_of(eta=0.0).estimates(found, np.zeros_like(found.log_probs), zeros)
+    king_after_a_bet = (
+        (found.observations[:, 2] == 1) & (found.observations[:, 7] == 1) & (found.observations[:, 12] == 0)
+    )
+    assert values.numpy()[king_after_a_bet].mean(axis=0) == pytest.approx([-0.5, 1.0], abs=0.05)
+    assert np.array_equal(targets.numpy()[found.following == -1], found.rewards[found.following == -1])
+
+
+def test_rnad_lets_each_player_pay_the_other():
+    found = WholeGames(toy_kuhn.make(), 50, seed=3).play(uniform)
+    ratio = np.random.default_rng(0).normal(size=found.log_probs.shape).astype(np.float32)
+    _, targets = rnad_of(eta=0.3).estimates(found, ratio, np.zeros(len(found), np.float32))
+    paid = 0.3 * (np.exp(found.log_probs) * ratio).sum(axis=1)
+    for number in range(50):
+        mine = np.flatnonzero((found.games == number) & (found.players == 0))
+        first, rows = mine[0], np.flatnonzero(found.games == number)
+        signs = np.where(found.players[rows] == 0, -1, 1)
+        assert targets[first] == pytest.approx(found.rewards[mine[-1]] + (signs * paid[rows]).sum(), abs=1e-5)
+
+
+def test_neurd_moves_logits_but_not_beyond_the_threshold():
+    logits = torch.tensor([[3.0, -3.0, 9.0]], requires_grad=True)
+    masks = torch.tensor([[True, True, False]])
+    for advantages, moves in (([1.0, 1.0, 0.0], [0.5, -0.5]), ([-1.0, 0.0, 0.0], [0.5, -0.5])):
+        (gradient,) = torch.autograd.grad(rnad.neurd_loss(logits, masks, torch.tensor([advantages]), 2.0), logits)
+        assert gradient[0].tolist() == pytest.approx([*moves, 0.0])
+
+
+def test_the_magnet_follows(tmp_path):
+    game = toy_kuhn.make()
+    method = mmd.MMD(mmd.Config(**{**TINY, "out": tmp_path, "magnet_rate": 0.5}), game)
+    before = method.magnet.tensors()["heads.policy.bias"]
+    method.learn(WholeGames(game, 64, seed=0).play(method.act), 0.0)
+    now = method.net.tensors()["heads.policy.bias"]
+    assert method.magnet.tensors()["heads.policy.bias"] == pytest.approx((before + now) / 2, abs=1e-7)
+    assert np.abs(now - before).max() > 0
+
+
+def test_the_auxiliary_phase_teaches_values_and_keeps_the_policy(tmp_path):
+    game = toy_kuhn.make()
+    changes = {"out": tmp_path, "num_envs": 512, "learning_rate": 3e-3, "epochs": 1, "entropy": 0.0, "phase": 1}
+    method = ppg.PPG(ppg.Config(**{**TINY, **changes, "auxiliary_epochs": 0}), game)
+    found = WholeGames(game, 512, seed=0).play(method.act)
+    observations = torch.from_numpy(found.observations.astype(np.float32))
+
+    def state():
+        with torch.no_grad():
+            policy = method.net(observations)["policy"].softmax(dim=1)
+            head = method.head(method.net.through(method.net.bodies["policy"], observations))[:, 0]
+        return policy, float((head - method.sample_of(found).returns).square().mean())
+
+    method.rounds = [method.sample_of(found)]
+    object.__setattr__(method.config, "auxiliary_epochs", 40)
+    before, error = state()
+    method._auxiliary_phase(0.0)
+    after, less = state()
+    assert less < 0.9 * error
+    assert float((after - before).abs().mean()) < 0.02
+
+
+def test_open_spiel_measures_the_same_exploitability(tmp_path):
+    pytest.importorskip("pyspiel")
+    from open_spiel.python.algorithms import exploitability as theirs
+    from open_spiel_policy import OpenSpielPolicy
+
+    from ttt_envs.integrations.open_spiel import SpielGame
+    from ttt_envs.solvers import tree
+
+    of("mmd", out=tmp_path / "x")
+    game = toy_kuhn.make()
+    walked, agent = tree.walk(game), agents.load(f"network:{tmp_path / 'x'}")
+    tables = [np.concatenate([agent.policy(view) for view in walked.views(player)]) for player in (0, 1)]
+    spiel = SpielGame(game)
+    (ours,) = evaluation.exploitability(game, [agent], quiet=True).measurements
+    assert ours.exploitability == pytest.approx(
+        theirs.exploitability(spiel, OpenSpielPolicy(spiel, walked, walked.policy(tables))), abs=1e-6
+    )

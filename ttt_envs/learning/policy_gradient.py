@@ -1,0 +1,277 @@
+"""The loop that methods of policy gradient share: whole games by self-play, and steps of a policy and a value network.
+
+A method is a subclass of `PolicyGradient` that says what its loss is. The loss of PPO is here, and the test holds one
+update by it to one update of MaskablePPO (sb3-contrib) from the same decisions.
+
+Source: Schulman et al., "Proximal policy optimization algorithms", 2017; the initial weights are those of
+Stable-Baselines3.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar
+
+import numpy as np
+import torch
+
+from ttt_envs.agents import Agent
+from ttt_envs.agents.networks import NetworkInfo, save_network
+from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.loop import Learner, train_rounds
+from ttt_envs.learning.nets import ACTIVATIONS, Logits, Net
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.whole_games import Decisions, WholeGames
+
+# The logit of an illegal action; finite, so that 0 times it is 0.
+_NEVER = -1e8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of a policy gradient method."""
+
+    num_envs: Annotated[int, Within(1, 2**20)] = 1024
+    """Games that are played to their end between two updates."""
+    epochs: Annotated[int, Within(1, 10**6)] = 2
+    """Passes over the decisions of these games."""
+    minibatches: Annotated[int, Within(1, 10**6)] = 4
+    """Gradient steps in a pass."""
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 3e-4
+    """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
+    clip: Annotated[float, Within(0.0, 1e6)] = 0.2
+    """Change of an action's probability, as a share, beyond which PPO's loss gives no gradient."""
+    gamma: Share = 1.0
+    """Discount factor for each decision of a player."""
+    gae_lambda: Share = 0.95
+    """Lambda of generalised advantage estimation."""
+    value_weight: Annotated[float, Within(0.0, 1e6)] = 0.5
+    """Weight of the value network's squared error."""
+    gradient_norm: Annotated[float, Within(0.0, 1e6)] = 0.5
+    """Largest norm of a gradient."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Sizes of the hidden layers, of the policy and of the value network alike."""
+    activation: str = "relu"
+    """Activation function, relu or tanh."""
+    save_every: Steps = 100_000
+    """Decisions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        check_sizes(hidden=self.hidden)
+        choice("activation", self.activation, tuple(ACTIVATIONS))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Decisions to learn from, as tensors; all (b,) or (b, ...).
+
+    Attributes:
+        observations: float32 (b, size).
+        masks: bool (b, num_actions).
+        actions: int64 (b,).
+        log_probs: float32 (b, num_actions), those that the actions were drawn by.
+        advantages: float32 (b,).
+        returns: float32 (b,), what the value network should say.
+    """
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    actions: torch.Tensor
+    log_probs: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+
+    def take(self, rows: torch.Tensor) -> "Sample":
+        """Some of the rows."""
+        return Sample(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+
+Settled = TypeVar("Settled", bound=Config)
+
+
+class PolicyGradient(Generic[Settled]):
+    """A policy and a value network that learn by self-play; a subclass defines `policy_loss`.
+
+    Attributes:
+        config, game: the settings, and the game that is played.
+        net: the networks.
+        optimizer: Adam, of all their parameters.
+        numbers: numbers by name for the log.
+    """
+
+    #: Heads with hidden layers of their own.
+    separate = True
+
+    def __init__(self, config: Settled, game: Game) -> None:
+        """New weights, by torch's random numbers."""
+        self.config, self.game = config, game
+        size, actions = game.observation_size, game.num_actions
+        self.info = NetworkInfo(game.id, dict(game.options), "policy+value", size, actions, config.hidden, 0)
+        self.info = replace(self.info, separate=self.separate, activation=config.activation)
+        self.net = orthogonal(Net(self.info))
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=config.learning_rate, eps=1e-5)
+        self.numbers: dict[str, float] = {}
+
+    @property
+    def parts(self) -> checkpoint.Parts:
+        """What a resumed run needs."""
+        return {"net": self.net, "optimizer": self.optimizer}
+
+    @property
+    def playing(self) -> Net:
+        """The network that is measured and kept."""
+        return self.net
+
+    def act(self, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `whole_games.Act`: actions drawn from the policy."""
+        with torch.inference_mode():
+            found = self.net(torch.from_numpy(observations.astype(np.float32)))
+            log_probs = masked(found["policy"], torch.from_numpy(masks))
+            # The largest of log-probabilities with Gumbel noise is a draw from them.
+            actions = (log_probs - torch.empty_like(log_probs).exponential_().log_()).argmax(dim=1)
+        return actions.numpy(), log_probs.numpy(), found["value"][:, 0].numpy()
+
+    def sample_of(self, found: Decisions) -> Sample:
+        """The decisions with their advantages and returns."""
+        advantages = found.advantages(self.config.gamma, self.config.gae_lambda)
+        return Sample(
+            torch.from_numpy(found.observations.astype(np.float32)),
+            torch.from_numpy(found.masks),
+            torch.from_numpy(found.actions),
+            torch.from_numpy(found.log_probs),
+            torch.from_numpy(advantages),
+            torch.from_numpy(advantages + found.values),
+        )
+
+    def learn(self, found: Decisions, done: float) -> None:
+        """Learn from the decisions of a round; `done`: share of the training that is over."""
+        sample = self.sample_of(found)
+        for part in self.parts_of(len(found)):
+            some = sample.take(part)
+            heads = self.net(some.observations)
+            log_probs = masked(heads["policy"], some.masks)
+            of_policy = self.policy_loss(log_probs, some, done)
+            of_value = (heads["value"][:, 0] - some.returns).square().mean()
+            self.descend(of_policy + self.config.value_weight * of_value, done)
+            self.numbers.update(
+                {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
+            )
+
+    def parts_of(self, n: int) -> Iterator[torch.Tensor]:
+        """Numbers of the decisions of each gradient step, in every pass in another order."""
+        for _ in range(self.config.epochs):
+            yield from torch.randperm(n).chunk(self.config.minibatches)
+
+    def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
+        """What the policy descends from: one number.
+
+        Args:
+            log_probs: float32 (b, num_actions), by the network as it is now.
+            sample: the decisions.
+            done: share of the training that is over.
+        """
+        raise NotImplementedError
+
+    def descend(self, loss: torch.Tensor, done: float) -> None:
+        """A gradient step."""
+        self.net.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.config.gradient_norm)
+        rate = self.config.learning_rate * max(1 - done, 0.01)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.numbers["train/learning_rate"] = rate
+
+
+def orthogonal(net: Net) -> Net:
+    """The network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of 0."""
+    for name, each in net.named_modules():
+        if isinstance(each, torch.nn.Linear):
+            gain = {"heads.policy": 0.01, "heads.value": 1.0}.get(name, 2**0.5)
+            torch.nn.init.orthogonal_(each.weight, gain)
+            torch.nn.init.zeros_(each.bias)
+    return net
+
+
+def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities float32 (n, num_actions) among legal actions; about -1e8 where illegal."""
+    return torch.log_softmax(logits.masked_fill(~masks, _NEVER), dim=1)
+
+
+def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:
+    """The entropy of each row, float32 (n,)."""
+    return -(log_probs.exp() * log_probs).sum(dim=1)
+
+
+def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tensor:
+    """PPO's clipped surrogate, as a loss; advantages are normalised over the sample."""
+    chosen = sample.actions[:, None]
+    ratio = (log_probs.gather(1, chosen) - sample.log_probs.gather(1, chosen))[:, 0].exp()
+    advantages = sample.advantages
+    if len(advantages) > 1:
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    return -torch.min(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip)).mean()
+
+
+def between(first: float, last: float | None, done: float) -> float:
+    """A setting that goes linearly from one value to another; None keeps it."""
+    return first if last is None else first + min(done, 1.0) * (last - first)
+
+
+def two_players(game: Game, name: str) -> None:
+    """Raise ValueError unless the game is one of two players."""
+    if game.num_players != 2:
+        raise ValueError(f"{name} is for games of two players; {game!r} has {game.num_players}")
+
+
+def train(config: Settled, name: str, make: Callable[[Settled, Game], PolicyGradient[Settled]]) -> Result:
+    """Train by a method, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Args:
+        config: the settings.
+        name: the method, as `ttt train` takes it.
+        make: the method's class.
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
+    """
+    with checkpoint.opened(config, name) as this:
+        game = config.load()
+        two_players(game, name)
+        torch.set_num_threads(1)  # small networks get slower with more
+        torch.manual_seed(config.seed)
+        method = make(config, game)
+        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
+        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+        generator = np.random.default_rng([config.seed, start])
+        torch.manual_seed(int(generator.integers(2**63)))
+        games = WholeGames(game, config.num_envs, int(generator.integers(2**63)))
+
+        def one_round(steps: int) -> int:
+            """Whole games, and what they teach."""
+            found = games.play(method.act)
+            method.learn(found, steps / config.steps)
+            return len(found)
+
+        def write(path: Path, steps: int) -> None:
+            """The network that plays."""
+            save_network(path, replace(method.info, steps=steps), method.playing.tensors())
+
+        def agent(steps: int) -> Agent:
+            """The policy that is measured."""
+            return PolicyAgent(Logits(method.playing))
+
+        learner = Learner(
+            one_round=one_round,
+            write=write,
+            agent=agent,
+            parts=method.parts,
+            plays_as=f"network:{config.out}",
+            numbers=method.numbers,
+        )
+        return train_rounds(this, game, start, learner)

@@ -1,0 +1,159 @@
+"""Learn an equilibrium by regularised Nash dynamics, the method of DeepNash.
+
+    ttt train rnad GAME --steps 3000000 --out runs/x
+
+Rewards are transformed: a player pays for the divergence of their policy from a regularisation policy, and gets what
+the other one pays. The game that this makes has one equilibrium, to which the policy converges; then that becomes the
+new regularisation policy, --iterations times in a run, and the series of them converges to an equilibrium of the game
+itself. The policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage,
+however seldom the action is played. The policy that plays is a slow average of the networks. All seats are played by
+the learner, games are played to their end, and each game is learned from once, so that v-trace's corrections, which are
+for older games, are 1 and left out. It is for two players, who may move at once and have hidden information. The run
+folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the policy and its value network: agents.load("network:runs/x")
+    resume.safetensors     what --resume needs
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+
+Sources: Perolat et al., "Mastering the game of Stratego with model-free multiagent reinforcement learning", Science
+2022; Hennes et al., "Neural replicator dynamics", AAMAS 2020.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from ttt_envs.core.game import Game
+from ttt_envs.learning import checkpoint, policy_gradient
+from ttt_envs.learning.nets import Net
+from ttt_envs.learning.policy_gradient import PolicyGradient, masked
+from ttt_envs.learning.settings import Result, Share, Within
+from ttt_envs.learning.whole_games import Decisions
+
+NAME = "rnad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(policy_gradient.Config):
+    """Settings of regularised Nash dynamics; --epochs and --clip do nothing here."""
+
+    out: Path = Path("runs/rnad")
+    """Run folder."""
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
+    """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
+    gae_lambda: Share = 1.0
+    """Lambda of the returns."""
+    eta: Annotated[float, Within(0.0, 1e6)] = 0.2
+    """Weight of the divergence from the regularisation policy, in units of reward."""
+    iterations: Annotated[int, Within(1, 10**6)] = 20
+    """Regularisation policies in a run."""
+    beta: Annotated[float, Within(0.0, 1e6)] = 2.0
+    """Logits, less their mean, that are pushed no further out."""
+    largest: Annotated[float, Within(0.0, 1e9)] = 10_000.0
+    """Largest advantage that counts."""
+    target_share: Share = 0.02
+    """Share by which the slow average moves to the network after each round."""
+
+
+class RNaD(PolicyGradient[Config]):
+    """The transformed rewards, NeuRD, and the series of regularisation policies."""
+
+    def __init__(self, config: Config, game: Game) -> None:
+        """The first regularisation policy is the untrained one, which is nearly uniform."""
+        super().__init__(config, game)
+        self.target, self.regular, self.former = (deepcopy(self.net).requires_grad_(False) for _ in range(3))
+        self._iteration: int | None = None
+
+    @property
+    def parts(self) -> checkpoint.Parts:
+        """The average and the regularisation policies as well."""
+        return {**super().parts, "target": self.target, "regular": self.regular, "former": self.former}
+
+    @property
+    def playing(self) -> Net:
+        """The slow average."""
+        return self.target
+
+    def learn(self, found: Decisions, done: float) -> None:
+        """One gradient step in each part of the decisions of a round, once."""
+        share = self._next_iteration(done)
+        observations = torch.from_numpy(found.observations.astype(np.float32))
+        masks = torch.from_numpy(found.masks)
+        with torch.no_grad():
+            log_probs = torch.from_numpy(found.log_probs)
+            # The new regularisation policy takes over from the former one little by little.
+            latest, former = (masked(net(observations)["policy"], masks) for net in (self.regular, self.former))
+            log_ratio = log_probs - (share * latest + (1 - share) * former)
+            values = self.target(observations)["value"][:, 0]
+            action_values, returns = self.estimates(found, log_ratio.numpy(), values.numpy())
+            probs = log_probs.exp()
+            advantages = action_values - (probs * action_values).sum(dim=1, keepdim=True)
+            advantages = advantages.clamp(-self.config.largest, self.config.largest) * masks
+        for part in torch.randperm(len(found)).chunk(self.config.minibatches):
+            heads = self.net(observations[part])
+            of_policy = neurd_loss(heads["policy"], masks[part], advantages[part], self.config.beta)
+            of_value = (heads["value"][:, 0] - returns[part]).square().mean()
+            self.descend(of_policy + self.config.value_weight * of_value, done)
+        self.numbers.update(
+            {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
+        )
+        with torch.no_grad():
+            for own, current in zip(self.target.parameters(), self.net.parameters(), strict=True):
+                own.lerp_(current, self.config.target_share)
+
+    def estimates(
+        self, found: Decisions, log_ratio: np.ndarray, values: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The values of actions float32 (d, num_actions), and of positions (d,), in the transformed game.
+
+        Args:
+            found: decisions by the policy that is learned.
+            log_ratio: float32 (d, num_actions), log-probabilities less those of the regularisation policy.
+            values: float32 (d,), of the slow average.
+        """
+        eta, probs = self.config.eta, np.exp(found.log_probs)
+        divergence = eta * (probs * log_ratio).sum(axis=1)
+        others = found.rewards + found.of_others(divergence)
+        known = np.append(values, np.float32(0))
+        targets = np.zeros(len(found) + 1, np.float32)  # the last row is that after a game
+        following = np.zeros(len(found), np.float32)
+        for ply in reversed(found.plies):
+            after = found.following[ply]
+            mixed = (1 - self.config.gae_lambda) * known[after] + self.config.gae_lambda * targets[after]
+            following[ply] = others[ply] + self.config.gamma * mixed
+            targets[ply] = following[ply] - divergence[ply]
+        # What each action costs is known; what follows, of the action that was taken, with its probability as weight.
+        base, rows = values + divergence, np.arange(len(found))
+        action_values = base[:, None] - eta * log_ratio
+        action_values[rows, found.actions] += (following - base) / probs[rows, found.actions]
+        return torch.from_numpy(action_values), torch.from_numpy(targets[:-1])
+
+    def _next_iteration(self, done: float) -> float:
+        """Replace the regularisation policy if it is time; the share of the latest one in what is paid for."""
+        at = done * self.config.iterations
+        if self._iteration is not None and int(at) > self._iteration:
+            self.former.load_state_dict(self.regular.state_dict())
+            self.regular.load_state_dict(self.target.state_dict())
+        self._iteration = int(at)
+        return min(1.0, 2 * (at - int(at)))
+
+
+def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tensor, beta: float) -> torch.Tensor:
+    """Moves each legal logit by its advantage, unless it is further out than `beta` and would go on outwards."""
+    legal = masks.float()
+    centred = logits - (logits * legal).sum(dim=1, keepdim=True) / legal.sum(dim=1, keepdim=True)
+    free = ((advantages > 0) & (centred < beta)) | ((advantages < 0) & (centred > -beta))
+    return -(centred * (advantages * free * legal).detach()).sum(dim=1).mean()
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `policy_gradient.train`."""
+    return policy_gradient.train(config, NAME, RNaD)
