@@ -1,5 +1,8 @@
 """Thoughts and reviews: one judge, which never compares a proved value with an estimate."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,9 +15,9 @@ from ttt_envs.evaluation.thoughts import GRADES, ORACLE, grade_of, review, think
 SIMULATIONS = 300
 
 
-def view_after(game_id: str, *actions: str) -> View:
+def view_after(game_id: str, *actions: str, **options: Any) -> View:
     """What the player to move is given after these actions."""
-    live = LiveGame.begin(ttt_envs.load(game_id), 0)
+    live = LiveGame.begin(ttt_envs.load(game_id, **options), 0)
     for action in actions:
         live.choose(live.asked()[0], live.game.parse_action(action))
     return live.view(live.asked()[0])
@@ -42,6 +45,19 @@ def test_what_is_shown_for_an_action_is_what_the_review_says(actions: tuple[str,
         values = [found.values[b] - found.values[a] for a in found.estimated for b in found.estimated]
         assert gaps == pytest.approx(values, abs=1e-3)
         assert min(found.losses[a] for a in found.estimated) < 0.5
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
+def test_without_a_table_a_search_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Martian's oracle looks for its table when it is first asked, not when it is made."""
+    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
+    view = view_after("martian_tic_tac_toe", repetition_limit=9, max_plies=202)  # not one that a test has solved
+    found = think(view, simulations=20)
+    assert found.silence == "The oracle's table is not built yet: `ttt solve` builds it."
+    assert found.source != ORACLE
+    (judged,) = review([(0, view, found.best[0])], simulations=20)
+    assert judged.source != ORACLE
+    assert not (tmp_path / "empty").exists()
 
 
 def test_grades_begin_at_their_limits() -> None:

@@ -13,10 +13,11 @@ pytest.importorskip("httpx2")
 
 from web_games import COIN, TURNS
 
+import ttt_envs
 from tools import serve_soak
 from ttt_envs.core import jit, machine_code
 from ttt_envs.core.machine_code import NotCompiled
-from ttt_envs.web import guard, hall, workers
+from ttt_envs.web import guard, hall, layouts, workers
 from ttt_envs.web.errands import Errand, Messenger, NotDone
 from ttt_envs.web.guard import ASKER
 from ttt_envs.web.refusals import Refused
@@ -245,6 +246,45 @@ def test_games_that_nobody_looks_at_leave_memory_and_go_on_later(server, monkeyp
     assert me.look(ident) | {"version": 0} == before | {"version": 0}
 
 
+def test_so_many_layouts_are_taken(monkeypatch):
+    """Numba gives no machine code back: the server takes so many layouts of one address, and so many of all."""
+    monkeypatch.setattr(layouts, "OF_ONE", 2)
+    monkeypatch.setattr(layouts, "OF_ALL", 3)
+    found = layouts.Layouts()
+
+    def take(asker, **options):
+        ASKER.set(asker)
+        found.take(ttt_envs.load("martian_tic_tac_toe", **options))
+
+    take("a")
+    take("a", max_plies=200)  # a number of plies is no layout
+    take("a", size=4)
+    take("a", size=5)
+    with pytest.raises(Refused, match=r"^your address has begun .* 2 unusual .* Martian Tic-Tac-Toe is always played"):
+        take("a", size=6)
+    take("a", size=5, max_plies=77)
+    take("b", size=6)
+    for asker in "bc":
+        with pytest.raises(Refused, match=r"^all visitors together have begun games with 3 unusual"):
+            take(asker, size=7)
+    take("c")
+
+
+def test_a_game_with_one_layout_too_many_is_neither_begun_nor_gone_on_with(server, monkeypatch):
+    me = server.browser()
+    ident = me.begin(COIN, "me", "random")
+
+    def full(game):
+        raise Refused(503, "full")
+
+    monkeypatch.setattr(server.hall.layouts, "take", full)
+    assert me.look(ident)["ply"] == 0  # it is in memory
+    server.hall._rooms.clear()
+    assert me.ask(f"/api/tables/{ident}", status=503)["error"] == "full"
+    me.begin(COIN, "me", "random", status=503)
+    assert not server.hall._rooms
+
+
 @pytest.mark.parametrize(
     ("address", "counted"),
     [
@@ -266,4 +306,5 @@ def test_somebody_plays_while_another_address_is_hostile():
     found = serve_soak.soak(serve_soak.Config(requests=40, seconds=15, rest=20))
     assert found.waits[0][0] < serve_soak.MOST
     assert found.answers["413"] > 0
+    assert found.after[0] <= found.before[0] + serve_soak.MORE
     assert found.after[1] == 0  # no process is left

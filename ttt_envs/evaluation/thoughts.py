@@ -13,8 +13,6 @@ import numpy as np
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.core.game import Game
-from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.asking import probabilities
 from ttt_envs.storage.tables import TableMissing, without_building
@@ -125,32 +123,29 @@ def loaded(spec: str) -> AbstractContextManager[Agent]:
 
 
 def by_oracle(view: View) -> BestPlay:
-    """Best play in the one decision of a view by the oracle; raises NoAnswer where it says nothing."""
-    with without_building():
-        oracle = oracle_at_hand(view.game)
-        # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
-        world = view.sample_worlds()
-        if not oracle.covers(world)[0]:
-            raise NoAnswer("The oracle does not cover this position.")
-        return BestPlay(
-            ORACLE,
-            oracle.action_values(world, view.players)[0],
-            oracle.policy(world, view.players)[0],
-            float(oracle.value(world, view.players)[0]),
-            oracle.error,
-        )
+    """Best play in the one decision of a view by the oracle.
 
-
-def oracle_at_hand(game: Game) -> Oracle:
-    """The oracle that judges decisions. Raises NoAnswer if there is none, or if its table would have to be built."""
-    if game.hidden_information:
+    Raises NoAnswer where there is none, where it says nothing, and where its table would have to be built.
+    """
+    if view.game.hidden_information:
         raise NoAnswer("There is no oracle for players who do not know the whole position.")
     try:
         with without_building():
-            return game.oracle()
+            oracle = view.game.oracle()
+            # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
+            world = view.sample_worlds()
+            if not oracle.covers(world)[0]:
+                raise NoAnswer("The oracle does not cover this position.")
+            return BestPlay(
+                ORACLE,
+                oracle.action_values(world, view.players)[0],
+                oracle.policy(world, view.players)[0],
+                float(oracle.value(world, view.players)[0]),
+                oracle.error,
+            )
     except NotImplementedError:
         raise NoAnswer("There is no oracle for this game with these options.") from None
-    except TableMissing:
+    except TableMissing:  # an oracle may read it when the first question is asked
         raise NoAnswer("The oracle's table is not built yet: `ttt solve` builds it.") from None
 
 

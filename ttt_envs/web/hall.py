@@ -29,6 +29,7 @@ from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review
 from ttt_envs.web import errands
 from ttt_envs.web.catalog import Agents, game_of
 from ttt_envs.web.errands import Errand
+from ttt_envs.web.layouts import Layouts
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.shelf import Shelf
 from ttt_envs.web.store import Saved, Seat, Store
@@ -157,6 +158,7 @@ class Hall:
         self.store = Store(path)
         self.shelf = Shelf()
         self.workers = Workers()
+        self.layouts = Layouts()
         self._rooms: OrderedDict[str, Room] = OrderedDict()
         self._ready: WeakSet[Game] = WeakSet()
         self.closing = False
@@ -173,6 +175,7 @@ class Hall:
         for seat in seats:
             if seat.agent is not None:
                 await self.workers.run(self.agents.check, game, seat.agent)
+        self.layouts.take(game)
         if not self.store.make_room(MOST_GAMES, IDLE):
             raise Refused(503, "the server holds as many games as it can; try again later")
         saved = Saved(
@@ -205,6 +208,7 @@ class Hall:
                         f"the agent {seat.agent[:60]!r} of this game is none that this server runs: it goes on with "
                         "the game if it is started with --agents that name it",
                     )
+            self.layouts.take(game)
             try:
                 live = await self._live(game, saved)
             except ValueError as error:
