@@ -26,7 +26,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all code-coverage test-range test-range-oldest test-range-newest mutants mutants-sample fuzz coverage check format docs examples \
+.PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest mutants mutants-sample fuzz coverage check format docs examples \
 	test-frameworks bench dist clean
 
 help: ## show this list
@@ -35,6 +35,10 @@ help: ## show this list
 
 demo: $(READY) ## train an agent, show its distance to best play, rate it, save the results under runs/demo; GAME=tic_tac_match
 	$(VPYTHON) -m training.demo $(GAME)
+
+shell: $(READY) ## a shell in which `ttt` and `python` are those of .venv; `exit` leaves it
+	@echo "ttt and python are those of $(VENV) here; exit leaves it."
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $${SHELL:-/bin/sh}
 
 test: check ## check, then all tests but the long proofs
 	$(VPYTHON) -m pytest $(WORKERS)

@@ -8,7 +8,7 @@ What each agent is stands in training/recipes.toml. Training runs go to RUNS/GAM
 already are continued, or taken as they are if they are finished; figures that were measured of the same weights before
 an interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With
 --measure nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone,
-only docs/results.md, the tables in README.md and training/README.md, and the cards' pages are written anew.
+only docs/results.md, the table in training/README.md, and the cards' pages are written anew.
 """
 
 import hashlib
@@ -288,7 +288,7 @@ _MEANING = {
     "exploitability": "what a best response wins against it in a game",
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
-#: What README's table calls a measure.
+#: What the overview calls a measure.
 _NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 
@@ -299,7 +299,7 @@ def _value(outcome: Outcome) -> str:
 
 
 def _short(outcome: Outcome) -> str:
-    """What README's table calls a figure."""
+    """What the overview calls a figure."""
     if outcome.measure == "score":
         return outcome.against
     name = _NAMES.get(outcome.measure, outcome.measure)
@@ -362,6 +362,15 @@ def results(found: list[Card]) -> str:
         "`python -m training.ship --render` writes this page; `python -m training.ship GAME/NAME` trains and measures",
         "an agent anew.",
         "",
+        "## Overview",
+        "",
+        "Shares of the points against the agent that is named (a draw is half), regret or exploitability, with 95 %",
+        "intervals over games; below are all figures, with the command of each.",
+        "",
+        _BEGIN,
+        table(found),
+        _END,
+        "",
     ]
     for game_id in ttt_envs.GAMES:
         of_game = [card for card in found if card.game == game_id]
@@ -374,17 +383,23 @@ def results(found: list[Card]) -> str:
 
 
 def table(found: list[Card]) -> str:
-    """README's table: the agents and their figures, without the networks of plain PPO."""
-    lines = ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
-    for card in found:
-        if card.name.startswith("ppo"):
-            continue
-        shown = [each for each in card.outcomes if each.measure != "milliseconds"]
-        figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
-        times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
-        name = f"`trained:{card.game}/{card.name}`"
-        lines.append(f"| {name} | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |")
-    return "\n".join(lines)
+    """The overview: the agents of each game and their figures, without the networks of plain PPO."""
+    lines = []
+    for game_id in ttt_envs.GAMES:
+        of_game = [card for card in found if card.game == game_id and not card.name.startswith("ppo")]
+        if of_game:
+            lines += [f"**{ttt_envs.load(game_id).title}**", ""]
+            lines += ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
+            lines += [*map(_row, of_game), ""]
+    return "\n".join(lines[:-1])
+
+
+def _row(card: Card) -> str:
+    """A card's row of the overview."""
+    shown = [each for each in card.outcomes if each.measure != "milliseconds"]
+    figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
+    times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
+    return f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |"
 
 
 def commands() -> str:
@@ -397,15 +412,14 @@ def commands() -> str:
 
 
 def render() -> None:
-    """Write the cards' pages, docs/results.md, and the tables of README.md and training/README.md."""
+    """Write the cards' pages, docs/results.md, and the table of training/README.md."""
     found = cards()
     for card in found:
         write_whole(TRAINED / card.game / card.name / "README.md", page(card))
     write_whole(RESULTS, results(found))
-    for path, text in ((ROOT / "README.md", table(found)), (COMMANDS, commands())):
-        before, rest = path.read_text().split(_BEGIN)
-        _, after = rest.split(_END)
-        write_whole(path, f"{before}{_BEGIN}\n{text}\n{_END}{after}")
+    before, rest = COMMANDS.read_text().split(_BEGIN)
+    _, after = rest.split(_END)
+    write_whole(COMMANDS, f"{before}{_BEGIN}\n{commands()}\n{_END}{after}")
 
 
 def main() -> None:

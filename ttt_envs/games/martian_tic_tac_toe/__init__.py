@@ -9,8 +9,9 @@
   `max_plies`, are draws.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
 - **Options**: see `make`.
-- **Larger boards** fill up: unless players fight for a line the game is a draw, by `max_plies`, or because nobody can
-  move once all pieces stand on the board. Random play on 6x6 and more hardly ever wins.
+- **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
+  a draw, by `max_plies`, or because nobody can move once all pieces stand on the board. Random play there hardly ever
+  wins.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
 """
 

@@ -135,7 +135,9 @@ def make(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),
             draw=draw,
-            action_format="what is submitted, such as 'spy to E', 'mole to E', 'predict A', 'remove B' or 'push north'",
+            action_format="what is submitted, such as 'spy to E' or only 'E', 'mole to E', 'predict A', 'remove B' or "
+            "'push north'",
+            short_action_names=text.SHORT_ACTIONS,
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
             pitch=manual.PITCH,

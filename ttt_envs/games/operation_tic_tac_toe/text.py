@@ -73,6 +73,9 @@ def action_names() -> tuple[str, ...]:
 
 
 ACTIONS = action_names()
+
+#: "Not stating which you use is a spy by default": a room alone is a spy placed there.
+SHORT_ACTIONS = (*ROOM_NAMES, *ACTIONS[len(ROOM_NAMES) :])
 _NUMBERS = {name: action for action, name in enumerate(ACTIONS)}
 
 
