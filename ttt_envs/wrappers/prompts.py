@@ -186,7 +186,7 @@ def _names_by_words(game: Game) -> dict[tuple[str, ...], list[tuple[int, str]]]:
     """The actions by the words of their names and of their short names."""
     found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     fillers = (*_FILLERS, *game.faces.fillers)
-    # "E" for "spy to E" is an action as a whole answer only: within a sentence it is a cell.
+    # A letter of the full name, such as its cell, is an action as a whole answer only: in a sentence it is a cell.
     short = enumerate(game.faces.short_action_names)
     kept = [(k, name) for k, name in short if len(name) > 1 or name not in game.action_names[k].split()]
     for action, name in [*enumerate(game.action_names), *kept]:

@@ -62,9 +62,9 @@ def rules_text(
         "pieces in a row (a row, column or diagonal) win a round.",
         *setting,
         "In each turn one player is the Placer and the other the Predictor. They choose at the same moment, in secret. "
-        "The Placer chooses a room and a piece to place there: a spy, into an empty room ('spy to E', or only 'E'), or a "
-        "specialist in hand, into a room that it may enter ('mole to E'). The Predictor names a room, empty or occupied "
-        "('predict E'). Both choices are then shown. Spies never run out.",
+        "The Placer chooses a room and a piece to place there: a spy, into an empty room ('spy to E', or only 'E'), or "
+        "a specialist in hand, into a room that it may enter ('mole to E'). The Predictor names a room, empty or "
+        "occupied ('predict E'). Both choices are then shown. Spies never run out.",
         "If the Predictor named the Placer's room, the placement is blocked: a spy returns to the supply, a specialist "
         "is used up without effect, and a hacker of the Predictor is switched off. Otherwise the piece is placed, and "
         "the Placer decides on its ability if there is something to decide; an ability that 'may' be used can be left "
