@@ -413,6 +413,18 @@ def test_expectimax_forced_actions_are_not_searched() -> None:
 # --- playouts ---
 
 
+@pytest.mark.parametrize("options", [{}, {"won_boards": "closed", "first_move": "anywhere"}])
+def test_playouts_without_masks_are_the_same_playouts(options: dict[str, str]) -> None:
+    game = ttt_envs.load("super_tic_tac_toe", **options)
+    assert game.kernels.random_action is not None
+    by_masks = game.replace(random_action=None)
+    for spec in ("mcts:simulations=300", "ismcts:simulations=300"):
+        search = agents.load(spec).search
+        visits, other = (search(some_view(each, 4, 3))[0] for each in (game, by_masks))
+        assert visits.sum() >= 300
+        assert np.array_equal(visits, other)
+
+
 def test_a_playout_that_is_cut_off_counts_as_a_draw() -> None:
     game = dice()
     view = view_of(game, choices(game, 4, (9, 8)))  # nobody can have a row within the next ply

@@ -24,7 +24,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.search.mcts import TO_THE_END, playout
 from ttt_envs.core import jit, rng
-from ttt_envs.core.loops import Kernels, advance_for
+from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
@@ -108,10 +108,10 @@ def weigh(search, ahead, samples, seed, out):
 @cache
 def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
     """`weigh` for one game's rules and that many actions ahead; `guess` for none."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
+    bound = kernels_of(kernels)
     if depth == 0:
-        return jit.specialise(guess, resample=kernels.resample, playout=jit.specialise(playout, **moves))
-    return jit.specialise(weigh, **moves, resample=kernels.resample, deeper=kernel_for(kernels, depth - 1))
+        return jit.specialise(guess, **bound, playout=jit.specialise(playout, **bound))
+    return jit.specialise(weigh, **bound, deeper=kernel_for(kernels, depth - 1))
 
 
 class Expectimax(Agent):

@@ -36,7 +36,10 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 # What makes kernels faster, or sooner compiled, and is no documented part of Numba.
 _OPTIONS = "numba.core.options:DefaultOptions"
 _CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
-_WANTED = (*(f"{_OPTIONS}.{name}" for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper")), *_CALLS)
+_WANTED = (
+    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
+    *_CALLS,
+)
 
 
 _MISSING = set() if DISABLED else missing_names((*_WANTED, *NEEDED))
@@ -69,6 +72,7 @@ if _KEPT_ON_DISK and not DISABLED:
 _ALLOCATES_NOTHING = "_allocates_nothing"
 
 # Likewise.
+_INLINED = "_inlined"
 _KEEPS_GIL = "_keeps_gil"
 _EACH_CONSTANT = "_each_constant"
 
@@ -147,7 +151,11 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     if name is not None:
         function.__qualname__ = f"{function.__qualname__}_{name}"
     # Nothing calls a kernel from C, and the code for that takes time to compile.
-    options = {"no_cfunc_wrapper": True, "_nrt": not getattr(function, _ALLOCATES_NOTHING, False)}
+    options = {
+        "no_cfunc_wrapper": True,
+        "_nrt": not getattr(function, _ALLOCATES_NOTHING, False),
+        "forceinline": getattr(function, _INLINED, False),
+    }
     nogil = not getattr(function, _KEEPS_GIL, False)
     known: dict[str, Any] = {
         option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
@@ -187,6 +195,15 @@ def allocates_nothing(function: Function) -> Function:
     template is compiled so if all kernels that it names are of this kind.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
+    return function
+
+
+def inlined(function: Function) -> Function:
+    """Decorator, below `kernel` or on a template: its code stands in each caller, in the place of a call.
+
+    For what is short and called all the time: a call hands over each array as seven numbers.
+    """
+    setattr(function, _INLINED, True)
     return function
 
 
@@ -241,8 +258,9 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
     sources = [getattr(function, "py_func", function) for function in (template, *kernels.values())]
     if all(getattr(source, _ALLOCATES_NOTHING, False) for source in sources):
         allocates_nothing(copy)
-    if getattr(template, _KEEPS_GIL, False):
-        keeps_gil(copy)
+    for mark in (_KEEPS_GIL, _INLINED):
+        if getattr(template, mark, False):
+            setattr(copy, mark, True)
     digests = [_digest_for(template)]
     bound = hashlib.sha256()
     for name, function in sorted(kernels.items()):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.rng import Purpose, derive
+from ttt_envs.core.rng import Purpose, choose, derive
 from ttt_envs.core.state import SIMULTANEOUS
 
 _GAME = int(Purpose.GAME)
@@ -42,6 +42,8 @@ class Kernels(NamedTuple):
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
         is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no
             player's or no action's, and in a finished game. None: looked up in the mask, which takes longer.
+        random_action: (state, x uint64): the action that `rng.choose` draws by `x` from the mover's legal mask, without
+            the mask; where one player acts and the game is not over. None: by the mask, which takes longer.
     """
 
     reset: Callable[..., Any]
@@ -50,6 +52,7 @@ class Kernels(NamedTuple):
     observe: Callable[..., Any]
     resample: Callable[..., Any]
     is_legal: Callable[..., Any] | None = None
+    random_action: Callable[..., Any] | None = None
 
 
 class Loops(NamedTuple):
@@ -88,6 +91,7 @@ def observe_one(states, i, player, out):
     observe(states[i], player, out)
 
 
+@jit.inlined
 @jit.allocates_nothing
 def advance(state, actions):
     """Play, and count the ply. Loops and searches have this in the place of a game's `step`."""
@@ -134,12 +138,14 @@ def observe_rows(states, players, out):
             observe(states[i], players[i], out[i])
 
 
+@jit.inlined
 @jit.allocates_nothing
 def by_rule(state, player, action, mask):
     """Whether the action is legal, by the game's own `is_legal`."""
     return is_legal(state, player, action)
 
 
+@jit.inlined
 @jit.allocates_nothing
 def by_mask(state, player, action, mask):
     """Whether the action is legal, by the whole mask, which is written to `mask` bool (num_actions,)."""
@@ -147,6 +153,21 @@ def by_mask(state, player, action, mask):
         return False
     legal_mask(state, player, mask)
     return mask[action]
+
+
+@jit.inlined
+@jit.allocates_nothing
+def drawn_by_rule(state, x, mask):
+    """A random legal action of the player to move, by the game's own `random_action`."""
+    return random_action(state, x)
+
+
+@jit.inlined
+@jit.allocates_nothing
+def drawn_by_mask(state, x, mask):
+    """A random legal action of the player to move, by the mask, which is written to `mask` bool (num_actions,)."""
+    legal_mask(state, state["to_move"], mask)
+    return choose(mask, x)
 
 
 @jit.allocates_nothing
@@ -209,10 +230,15 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """What the names mean that stand for a game's kernels in templates."""
+    """What the names mean that stand for a game's kernels in templates.
+
+    These are the names of `Kernels`, of which `step` counts the ply, and two more: `allowed`, see `by_mask`, and
+    `drawn`, see `drawn_by_mask`.
+    """
     bound = {name: kernel for name, kernel in kernels._asdict().items() if kernel is not None}
     allowed = jit.specialise(by_mask if kernels.is_legal is None else by_rule, **bound)
-    return MappingProxyType({**bound, "allowed": allowed, "step": advance_for(kernels)})
+    drawn = jit.specialise(drawn_by_mask if kernels.random_action is None else drawn_by_rule, **bound)
+    return MappingProxyType({**bound, "allowed": allowed, "drawn": drawn, "step": advance_for(kernels)})
 
 
 @cache

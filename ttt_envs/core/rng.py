@@ -118,6 +118,7 @@ def pick(state, mask):  # type: ignore[no-untyped-def]
 
 
 @jit.kernel
+@jit.inlined
 @jit.allocates_nothing
 def choose(mask, x):  # type: ignore[no-untyped-def]
     """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by the random uint64 `x`; -1 if there is none."""
@@ -129,12 +130,21 @@ def choose(mask, x):  # type: ignore[no-untyped-def]
 _BYTES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _HIGHEST, _IN_BYTES = np.uint64(56), np.uint64(3)
 
+# A shorter mask is read an entry after the other. Words that were just written byte by byte have to be waited for.
+_FEW = 32
+
 
 @jit.wrapping_kernel
+@jit.inlined
 @jit.allocates_nothing
 def count(mask):  # type: ignore[no-untyped-def]
     """Number of True entries of `mask` (bool, 1-d)."""
-    found, at = np.int64(0), 0
+    found = np.int64(0)
+    if mask.shape[0] < _FEW:
+        for i in range(mask.shape[0]):
+            found += mask[i]
+        return found
+    at = 0
     for _ in range(words(mask)):
         found += np.int64((word(mask, at) * _BYTES) >> _HIGHEST)
         at += 8
@@ -144,9 +154,16 @@ def count(mask):  # type: ignore[no-untyped-def]
 
 
 @jit.wrapping_kernel
+@jit.inlined
 @jit.allocates_nothing
 def entry(mask, skip):  # type: ignore[no-untyped-def]
     """Index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
+    if mask.shape[0] < _FEW:
+        for i in range(mask.shape[0]):
+            skip -= mask[i]  # no branch on what is random
+            if skip < 0:
+                return i
+        return -1
     at = 0
     for _ in range(words(mask)):
         sums = word(mask, at) * _BYTES
@@ -157,7 +174,7 @@ def entry(mask, skip):  # type: ignore[no-untyped-def]
         skip -= here
         at += 8
     for i in range(at, mask.shape[0]):
-        skip -= mask[i]  # no branch on what is random
+        skip -= mask[i]
         if skip < 0:
             return i
     return -1

@@ -37,7 +37,7 @@ import numpy as np
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels, advance_for
+from ttt_envs.core.loops import Kernels, kernels_of
 
 #: `available`: how often the action was legal when its position was visited, since the visit that added it.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
@@ -94,12 +94,11 @@ def arrive(state, tree, index, node, seen):
 @cache
 def kernel_for(kernels: Kernels) -> Callable[..., Any]:
     """`mcts.simulate` for one game's rules, with positions as here."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
+    bound = kernels_of(kernels)
     return jit.specialise(
         mcts.simulate,
-        **moves,
-        resample=kernels.resample,
-        playout=jit.specialise(mcts.playout, **moves),
+        **bound,
+        playout=jit.specialise(mcts.playout, **bound),
         best_child=best_child,
         arrive=jit.specialise(arrive, observe=kernels.observe),
     )

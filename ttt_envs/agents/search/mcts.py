@@ -10,9 +10,9 @@ from the root through the tree, adds one node, and plays on at random to the end
   digest of its record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
   in Monte Carlo tree search", IEEE CIG 2008.
 
-`playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
-`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise`. Another search may have another
-`best_child` and another `arrive`.
+`playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step`, `resample` and
+`drawn` stand for what `core.loops.kernels_of` names, and `arrive` for `follow` or `recognise`. Another search may have
+another `best_child` and another `arrive`.
 """
 
 # ruff: noqa: F821
@@ -30,7 +30,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels, advance_for
+from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
@@ -156,8 +156,7 @@ def playout(state, joint, legal, plies):
     while plies > 0 and not state["done"]:
         plies -= 1
         mover = state["to_move"]
-        legal_mask(state, mover, legal)
-        joint[mover] = rng.choose(legal, rng.draw(state))
+        joint[mover] = drawn(state, rng.draw(state), legal)
         step(state, joint)
 
 
@@ -245,12 +244,11 @@ def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> n
 @cache
 def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
     """`simulate` for one game's rules, with or without chance."""
-    moves: dict[str, Callable[..., Any]] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
+    bound = kernels_of(kernels)
     return jit.specialise(
         simulate,
-        **moves,
-        resample=kernels.resample,
-        playout=jit.specialise(playout, **moves),
+        **bound,
+        playout=jit.specialise(playout, **bound),
         arrive=recognise if chance else follow,
     )
 

@@ -35,6 +35,19 @@ _ALLOWED = np.array(
     [[0b0010, 0b0100, 0b1010, 0b0110, 0b0100, 0b1000, 0], [0b0010, 0b0110, 0b1110, 0b1110, 0b0100, 0b1000, 0]]
 )
 
+#: The most players of a game.
+MOST_PLAYERS = 4
+
+
+def _by_piece() -> np.ndarray:
+    """The same by the piece itself, with no division on the way: int8 [same_size_swap, player, piece]."""
+    sizes, owners = np.arange(SIZES * MOST_PLAYERS) % SIZES + 1, np.arange(SIZES * MOST_PLAYERS) // SIZES
+    related = sizes + SIZES * (owners != np.arange(MOST_PLAYERS)[:, None])
+    return np.ascontiguousarray(_ALLOWED[:, np.insert(related, 0, 0, axis=1)], np.int8)
+
+
+_ALLOWED_ON = _by_piece()
+
 # Steps of (row, column) along a line; the other way is the opposite.
 _WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
@@ -95,7 +108,10 @@ def reset(state, seed):
 @allocates_nothing
 def legal_mask(state, player, out):
     """The legal moves with the pieces in the mover's stash."""
-    in_hand = sizes_in_stash(state, player) if player == state["to_move"] else 0
+    if player != state["to_move"]:
+        out[:] = False
+        return
+    in_hand = sizes_in_stash(state, player)
     for cell in range(state["piece"].shape[0]):
         sizes = in_hand & sizes_allowed(state, player, cell)
         for size in range(1, SIZES + 1):
@@ -113,6 +129,25 @@ def is_legal(state, player, action):
 
 
 @kernel
+@allocates_nothing
+def random_action(state, x):
+    """The action that `x` chooses among the legal ones, each equally likely."""
+    player, free = np.int64(state["to_move"]), 0
+    in_hand = sizes_in_stash(state, player)
+    for cell in range(state["piece"].shape[0]):
+        sizes = in_hand & sizes_allowed(state, player, cell)
+        free += (sizes >> 1 & 1) + (sizes >> 2 & 1) + (sizes >> 3 & 1)
+    skip = rng.scale(x, free)
+    for cell in range(state["piece"].shape[0]):
+        sizes = in_hand & sizes_allowed(state, player, cell)
+        for size in range(1, SIZES + 1):
+            skip -= sizes >> size & 1
+            if skip < 0:
+                return SIZES * cell + size - 1
+    return -1
+
+
+@kernel
 def sizes_in_stash(state, player):
     """The sizes of which the player has a piece left, as a set: bit s stands for size s."""
     sizes = 0
@@ -127,7 +162,7 @@ def sizes_allowed(state, player, cell):
     piece = state["piece"][cell]
     if is_first_turn(state) and piece != EMPTY:
         return 0
-    return _ALLOWED[np.int64(state["same_size_swap"]), relation(piece, player)]
+    return np.int64(_ALLOWED_ON[np.int64(state["same_size_swap"]), player, piece])
 
 
 @kernel

@@ -77,6 +77,44 @@ def is_legal(state, player, action):
 
 
 @kernel
+@allocates_nothing
+def random_action(state, x):
+    """The action that `x` chooses among the legal ones, each equally likely."""
+    board = np.int64(state["target"])
+    if board == ANYWHERE:
+        board, skip = nth_free(state, rng.scale(x, free_cells(state)))
+    else:
+        skip = rng.scale(x, 9 - state["filled"][board])
+    for cell in range(9):
+        skip -= state["cells"][board, cell] == EMPTY
+        if skip < 0:
+            return 9 * board + cell
+    return -1
+
+
+@kernel
+@allocates_nothing
+def free_cells(state):
+    """The number of cells in which a mark may be put at all."""
+    free = 0
+    for board in range(9):
+        free += (9 - state["filled"][board]) * playable(state, board)
+    return free
+
+
+@kernel
+@allocates_nothing
+def nth_free(state, skip):
+    """The small board that holds the free cell after `skip` others, and how many of its own come before it."""
+    for board in range(9):
+        here = (9 - state["filled"][board]) * playable(state, board)
+        if skip < here:
+            return board, skip
+        skip -= here
+    return 0, skip
+
+
+@kernel
 def is_target(state, board):
     """Whether the next mark may be put into this small board."""
     return state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
@@ -101,8 +139,9 @@ def step(state, actions):
             state["done"] = True
             state["rewards"][player] = 1
             state["rewards"][1 - player] = -1
-    state["done"] = state["done"] or not any_playable(state)
-    state["target"] = cell if playable(state, cell) and not state["done"] else ANYWHERE
+    sent = playable(state, cell)
+    state["done"] = state["done"] or not (sent or any_playable(state))
+    state["target"] = cell if sent and not state["done"] else ANYWHERE
 
 
 @kernel

@@ -92,7 +92,15 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
         teams=((0,), (1,)),
         native="aec",
         rotate_players=symmetry.rotate_players,
-        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        kernels=Kernels(
+            rules.reset,
+            rules.legal_mask,
+            rules.step,
+            encoding.observe,
+            rules.resample,
+            rules.is_legal,
+            rules.random_action,
+        ),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

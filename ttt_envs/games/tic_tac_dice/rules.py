@@ -198,6 +198,21 @@ def allowed_ranks(state):
 
 
 @kernel
+@allocates_nothing
+def random_action(state, x):
+    """The card that `x` chooses among those that may be claimed now, each equally likely."""
+    cells, ranks, free = state["rank"].shape[0], allowed_ranks(state), 0
+    for cell in range(cells):
+        free += is_claimable(state, cell, ranks)
+    skip = rng.scale(x, free)
+    for cell in range(cells):
+        skip -= is_claimable(state, cell, ranks)
+        if skip < 0:
+            return cell
+    return -1
+
+
+@kernel
 def is_claimable(state, cell, ranks):
     """Whether the card is unclaimed and of one of these ranks."""
     return state["owner"][cell] == EMPTY and ranks >> state["rank"][cell] & 1 == 1
