@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+import ttt_envs
 from tools.site import versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +29,22 @@ def variable(name: str) -> str:
     """A variable of the Makefile, as it is written."""
     (text,) = re.findall(rf"^{name} = ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
     return text.replace("\\\n", " ")
+
+
+def test_the_tasks_of_a_contributor_touch_six_files_each_that_exist():
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## What a change touches")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == 6
+    for row in rows:
+        paths, folder = [], ""
+        for name in re.findall(r"`([^`]+)`", row):
+            paths.append(name if "/" in name else f"{folder}/{name}")
+            folder = paths[-1].rpartition("/")[0]
+        assert len(paths) <= 6, row
+        for path in paths:
+            for game in ttt_envs.GAMES.values():
+                there = path.replace("<game>", game.partition(":")[0].rpartition(".")[2])
+                assert (ROOT / there).exists(), there
 
 
 # --- Python ---
