@@ -284,6 +284,7 @@ def test_a_game_s_folder_is_like_the_others(game_id):
         "symmetry.py",
         "text.py",
         "drawing.py",
+        "lessons.py",
         "tips.py",
         "manual.py",
         "validity.py",

@@ -14,7 +14,10 @@ from ttt_envs.core.options import Parameter, options_then, parameters, parse_val
 from ttt_envs.storage.outside import brief
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
+    import numpy as np
+
     from ttt_envs.core.game import Game
+    from ttt_envs.core.lessons import Lesson
 
 #: id -> "module:function", or the function itself. It takes the options and gives the Game.
 GAMES: dict[str, "str | Callable[..., Game]"] = {
@@ -267,3 +270,18 @@ def register_built_in() -> None:
     """Enter all games of `GAMES` into these registries. `import ttt_envs` does it."""
     for game_id in GAMES:
         _register_environments(game_id)
+
+
+def shown(game_id: str, lesson: "Lesson") -> "tuple[Game, np.ndarray]":
+    """The game of a lesson with its options, and the lesson's position after its plies: structured (1,).
+
+    Raises ValueError for what is no position or no legal action.
+    """
+    game = load(game_id, **parse_options(game_id, [f"{name}={value}" for name, value in lesson.options.items()]))
+    states = game.parse_state(lesson.position)
+    for ply in filter(None, map(str.strip, lesson.play.split(";"))):
+        # Elsewhere an action's own name may hold a slash.
+        names = ply.split("/") if game.simultaneous else [ply]
+        chosen = [game.parse_action(name) for name in names]
+        states = game.step(states, [chosen] if len(chosen) > 1 else chosen)
+    return game, states

@@ -5,12 +5,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ttt_envs
 from tools.site import agents, commands, games, pictures, reference
+from ttt_envs.core.lessons import Lesson
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import options_of
@@ -127,26 +129,27 @@ def test_every_game_has_a_page_of_the_one_template() -> None:
         for part in MADE:
             ((argument, _, _),) = directives(page, part)
             assert set(argument.split()) <= set(ids), f"{page.name}: {part} of another game"
-        assert len(directives(page, "position")) >= 3
+        ((game_id, _, _),) = directives(page, "lessons")
+        assert len(ttt_envs.load(game_id).faces.lessons) >= 3
         assert len(directives(page, "film")) == 1
     assert sorted(named) == sorted(ttt_envs.GAMES)
 
 
-@pytest.mark.parametrize("page", GAMES, ids=lambda page: page.stem)
-def test_positions_of_the_rules_are_positions(page: Path, tmp_path: Path) -> None:
-    for argument, given, text in directives(page, "position"):
-        viewer = int(given["viewer"]) if "viewer" in given else None
-        picture = pictures.position(tmp_path, argument, text, play=given.get("play", ""), viewer=viewer)
+def lessons() -> list[tuple[str, Lesson]]:
+    return [(game_id, lesson) for game_id in ttt_envs.GAMES for lesson in ttt_envs.load(game_id).faces.lessons]
+
+
+def test_lessons_are_positions_and_are_drawn(tmp_path: Path) -> None:
+    for game_id, lesson in lessons():
+        picture = pictures.lesson(tmp_path, game_id, lesson)
         assert picture.path.read_text().startswith("<svg")
-        assert given["caption"].endswith(".")
+        assert lesson.said.endswith(".")
 
 
 def test_what_a_caption_says_of_a_result_is_so(tmp_path: Path) -> None:
-    said = {}
-    for page in GAMES:
-        for argument, given, text in directives(page, "position"):
-            picture = pictures.position(tmp_path, argument, text, play=given.get("play", ""))
-            said[given["caption"]] = picture.said
+    said = {
+        each.said: pictures.lesson(tmp_path, game_id, replace(each, viewer=None)).said for game_id, each in lessons()
+    }
     over = {caption: text for caption, text in said.items() if "over:" in text}
     assert len(over) == 6
     for caption, text in over.items():
@@ -156,7 +159,7 @@ def test_what_a_caption_says_of_a_result_is_so(tmp_path: Path) -> None:
 
 def test_a_wrong_position_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a position needs 3 numbered rows"):
-        pictures.position(tmp_path, "martian_tic_tac_toe", "R to move")
+        pictures.lesson(tmp_path, "martian_tic_tac_toe", Lesson(said="", position="R to move"))
 
 
 @pytest.mark.parametrize("path", sorted((DOCS / "films").glob("*.jsonl")), ids=lambda path: path.stem)

@@ -298,6 +298,9 @@ def test_what_is_pointed_at_explains_itself(people):
     dice.page.locator("button.spot").first.click()
     dice.page.locator(".log .aside", has_text=re.compile(r"^rolled \d and \d")).first.wait_for()
     assert "In a position as text" not in dice.page.locator("main").text_content()
+    dice.page.locator("summary", has_text="Rules").click()
+    dice.page.locator(".lessons img").nth(3).wait_for()
+    assert dice.page.locator(".lessons img").nth(3).evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
 
 
 def test_the_overlay_shows_the_values_of_the_oracle(people):

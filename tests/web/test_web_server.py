@@ -17,6 +17,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.live import LiveGame
 from ttt_envs.core.options import before
 from ttt_envs.core.state import SPECTATOR
+from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.records import replaying
@@ -351,6 +352,17 @@ def test_a_long_game_has_no_film_but_a_record(server, monkeypatch):
 
 
 # --- options and agents ---
+
+
+def test_lessons_are_drawn_without_what_reacts(server):
+    me = server.browser()
+    for game_id in set(ttt_envs.GAMES) - {COIN, KUHN}:
+        found = me.ask(f"/api/games/{game_id}/lessons")
+        assert len(found) == len(ttt_envs.load(game_id).faces.lessons)
+        for each in found:
+            assert each["svg"].startswith("<svg")
+            assert each["svg"] == unlit(each["svg"])
+    me.ask("/api/games/go/lessons", status=404)
 
 
 def test_forms_have_what_games_allow():

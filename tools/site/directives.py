@@ -1,7 +1,7 @@
 """Directives of Sphinx for pages in Markdown, and the notebooks as pages.
 
 - `{facts}`, `{rules}`, `{actions}`, `{observation}`, `{options}` and `{rewards}` of games, by their ids;
-- `{position}`, a position given as text, and `{film}`, a recorded game, drawn;
+- `{lessons}`, the positions that show a game's rules, and `{film}`, a recorded game, drawn;
 - `{agents}`, all agents that have a name; `{commands}`, the reference of the command `ttt`; `{modules}`, that of the
   library.
 """
@@ -39,56 +39,52 @@ class Part(SphinxDirective):
 
 
 class Figure(SphinxDirective):
-    """A picture that is made for the page."""
+    """Pictures that are made for the page."""
 
     required_arguments = 1
     final_argument_whitespace = True
     option_spec: ClassVar[dict[str, Any]] = {"caption": directives.unchanged}
 
-    def make(self, folder: Path) -> pictures.Picture:
-        """The picture; raises ValueError, TypeError or OSError."""
+    def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
+        """The pictures with their captions; raises ValueError, TypeError or OSError."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        """The figure; a picture that cannot be made is an error of the page."""
+        """The figures; a picture that cannot be made is an error of the page."""
         folder = Path(self.env.srcdir) / GENERATED
         folder.mkdir(exist_ok=True)
+        shown: list[nodes.Node] = []
         try:
-            picture = self.make(folder)
+            for picture, caption in self.make(folder):
+                found = nodes.figure(classes=[type(self).__name__.lower()])
+                found += nodes.image(uri=f"/{GENERATED}/{picture.path.name}", alt=picture.said)
+                parsed, messages = self.parse_inline(caption)
+                found += nodes.caption("", "", *parsed)
+                self.set_source_info(found)
+                shown += [found, *messages]
         except (ValueError, TypeError, OSError) as error:
             raise self.error(str(error)) from None
-        found = nodes.figure(classes=[type(self).__name__.lower()])
-        found += nodes.image(uri=f"/{GENERATED}/{picture.path.name}", alt=picture.said)
-        parsed, messages = self.parse_inline(self.options.get("caption", f"{picture.said}."))
-        found += nodes.caption("", "", *parsed)
-        self.set_source_info(found)
-        return [found, *messages]
-
-
-class Position(Figure):
-    """A position, drawn: a game's id and options, the position as text, and a caption."""
-
-    has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {
-        **Figure.option_spec,
-        "play": directives.unchanged,
-        "viewer": directives.nonnegative_int,
-    }
-
-    def make(self, folder: Path) -> pictures.Picture:
-        """The picture."""
-        play, viewer = self.options.get("play", ""), self.options.get("viewer")
-        return pictures.position(folder, self.arguments[0], "\n".join(self.content), play=play, viewer=viewer)
+        return shown
 
 
 class Film(Figure):
     """A recorded game as an animated picture: the first of a file of records, named from the folder of the pages."""
 
-    def make(self, folder: Path) -> pictures.Picture:
+    def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
         """The picture."""
         record = Path(self.env.srcdir) / self.arguments[0]
         self.env.note_dependency(str(record))
-        return pictures.film(folder, record)
+        film = pictures.film(folder, record)
+        return [(film, self.options.get("caption", f"{film.said}."))]
+
+
+class Lessons(Figure):
+    """The positions that show a game's rules, drawn: the game's id."""
+
+    def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
+        """The pictures."""
+        game = ttt_envs.load(self.arguments[0])
+        return [(pictures.lesson(folder, game.id, each), each.said) for each in game.faces.lessons]
 
 
 class Sections(SphinxDirective):
@@ -135,7 +131,7 @@ def setup(app: Any) -> dict[str, Any]:
         app.add_directive(part.__name__, type(part.__name__.title(), (Part,), {"make": staticmethod(part)}))
     for name, sections in (("agents", agents.listed), ("commands", commands.reference)):
         app.add_directive(name, type(name.title(), (Sections,), {"make": staticmethod(sections)}))
-    for directive in (Position, Film, Modules):
+    for directive in (Lessons, Film, Modules):
         app.add_directive(directive.__name__.lower(), directive)
     app.connect("builder-inited", copy_notebooks)
     return {"parallel_read_safe": True}

@@ -2,20 +2,17 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 import ttt_envs
 from ttt_envs import cli
-from ttt_envs.core.game import Game
+from ttt_envs.core.lessons import Lesson
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
-from ttt_envs.registry import parse_options
+from ttt_envs.registry import shown
 from ttt_envs.storage.files import write_whole
 
 
@@ -31,40 +28,13 @@ class Picture(NamedTuple):
     said: str
 
 
-def played(game: Game, text: str, plies: Sequence[str]) -> np.ndarray:
-    """The position of a text after some plies: structured (1,).
-
-    A ply is an action's name; in a game in which players act at once the names of their actions with "/" between them.
-    Raises ValueError for what is no position, or no legal action.
-    """
-    states = game.parse_state(text)
-    for ply in plies:
-        # Elsewhere an action's own name may hold a slash.
-        names = ply.split("/") if game.simultaneous else [ply]
-        chosen = [game.parse_action(name) for name in names]
-        states = game.step(states, [chosen] if len(chosen) > 1 else chosen)
-    return states
-
-
-def position(folder: Path, words: str, text: str, *, play: str = "", viewer: int | None = None) -> Picture:
-    """Draw a position into a folder.
-
-    Args:
-        folder: where the picture is put; its name follows from what it shows.
-        words: id and options of the game, such as "tic_tac_dice rounds=single".
-        text: the position.
-        play: the plies that follow it, with ";" between them.
-        viewer: the player through whose eyes it is drawn; None shows everything.
-
-    Raises ValueError or TypeError for an unknown game or option, and for what is no position or no legal action.
-    """
-    game_id, *given = words.split()
-    game = ttt_envs.load(game_id, **parse_options(game_id, given))
-    state = played(game, text, [ply.strip() for ply in play.split(";") if ply.strip()])[0]
-    drawing = game.draw(state, viewer) + "\n"
+def lesson(folder: Path, game_id: str, given: Lesson) -> Picture:
+    """Draw a lesson of a game into a folder; its name follows from what it shows."""
+    game, states = shown(game_id, given)
+    drawing = game.draw(states[0], given.viewer) + "\n"
     path = folder / f"{hashlib.sha256(drawing.encode()).hexdigest()[:16]}.svg"
     write_whole(path, drawing)
-    return Picture(path, f"{game.title}: {game.format_state(state, viewer).splitlines()[0]}")
+    return Picture(path, f"{game.title}: {game.format_state(states[0], given.viewer).splitlines()[0]}")
 
 
 def film(folder: Path, record: Path) -> Picture:

@@ -13,6 +13,7 @@ import numpy as np
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.lessons import Lesson
 from ttt_envs.core.loops import Kernels, Loops, loops_for
 from ttt_envs.core.options import options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -74,6 +75,7 @@ class Faces:
         legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
         ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
             or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
+        lessons: positions that show the rules, with the options that each names.
         pitch: what it is about, in a sentence or two, for people who choose a game.
         player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
         text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
@@ -102,6 +104,7 @@ class Faces:
     short_action_names: tuple[str, ...] = ()
     rules_text: str = ""
     legend: str = ""
+    lessons: tuple[Lesson, ...] = ()
     pitch: str = ""
     ending: Callable[[Any], str] | None = None
     player_names: tuple[str, ...] = ()

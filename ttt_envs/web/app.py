@@ -24,7 +24,7 @@ from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.thoughts import GRADES
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
-from ttt_envs.web.catalog import fields_of, game_of, levels_of, picture_of
+from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, picture_of
 from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, Room
 from ttt_envs.web.presence import Presence
@@ -73,6 +73,7 @@ class App:
             Route("/static/{name}", self.file),
             Route("/pictures/{game}", self.picture),
             Route("/api/games", self.games),
+            Route("/api/games/{game}/lessons", self.lessons),
             Route("/api/setup", self.setup, methods=["POST"]),
             Route("/api/tables", self.open, methods=["POST"]),
             Route("/api/tables/{id}", self.table),
@@ -114,6 +115,14 @@ class App:
         if found is None:
             raise Refused(404, "there is no such picture")
         return Response(found, media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})
+
+    async def lessons(self, request: Request) -> Response:
+        """The positions that show a game's rules."""
+        game_id = request.path_params["game"]
+        if game_id not in GAMES:
+            raise Refused(404, "there is no such game")
+        found = await self.hall.workers.run(lessons_of, game_id)
+        return Response(found, media_type="application/json", headers={"cache-control": "max-age=3600"})
 
     # --- choosing a game ---
 

@@ -1,6 +1,7 @@
 """Catalog: the games, the options of each as a form shows them, and the agents that may be asked for."""
 
 import inspect
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,8 +15,9 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
+from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.placements.ladder import find
-from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options
+from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options, shown
 from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused
 
@@ -165,6 +167,16 @@ def picture_of(game_id: str) -> bytes | None:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
     return next((path.read_bytes() for path in found if path.is_file()), None)
+
+
+@cache
+def lessons_of(game_id: str) -> bytes:
+    """The positions that show a registered game's rules, as JSON: of each what it shows, and its picture."""
+    found = []
+    for lesson in load(game_id).faces.lessons:
+        game, states = shown(game_id, lesson)
+        found.append({"said": lesson.said, "svg": unlit(game.draw(states[0], lesson.viewer))})
+    return json.dumps(found).encode()
 
 
 def title_of(agent: str) -> str:

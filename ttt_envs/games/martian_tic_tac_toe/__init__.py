@@ -29,6 +29,7 @@ from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.martian_tic_tac_toe.drawing import clicks, draw, spots
+from ttt_envs.games.martian_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.martian_tic_tac_toe.tips import tips
 
 ID = "martian_tic_tac_toe"
@@ -115,6 +116,7 @@ def make(
             action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
+            lessons=LESSONS,
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=manual.COLOURS[:players],

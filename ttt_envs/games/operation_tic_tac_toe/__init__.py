@@ -47,6 +47,7 @@ from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.operation_tic_tac_toe.drawing import clicks, draw, spots
+from ttt_envs.games.operation_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
 from ttt_envs.games.operation_tic_tac_toe.tips import tips
 
@@ -140,6 +141,7 @@ def make(
             short_action_names=text.SHORT_ACTIONS,
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
+            lessons=LESSONS,
             pitch=manual.PITCH,
             ending=manual.ending,
             player_names=tuple(text.MARKS),

@@ -23,6 +23,7 @@ from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots
+from ttt_envs.games.super_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.super_tic_tac_toe.tips import tips
 
 ID = "super_tic_tac_toe"
@@ -86,6 +87,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
             action_format="board/cell, each from 0 to 8, row by row from the top left",
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
+            lessons=LESSONS,
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=tuple(text.MARKS[1:]),

@@ -29,6 +29,7 @@ from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots
+from ttt_envs.games.tic_tac_dice.lessons import LESSONS
 from ttt_envs.games.tic_tac_dice.tips import tips
 
 env, raw_env, parallel_env = environments("tic_tac_dice")
@@ -108,6 +109,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
+            lessons=LESSONS if factory is make else (),
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=tuple(text.MARKS[1:]),

@@ -28,6 +28,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
+from ttt_envs.games.tic_tac_match.lessons import LESSONS
 from ttt_envs.games.tic_tac_match.tips import tips
 
 ID = "tic_tac_match"
@@ -114,6 +115,7 @@ def make(
             short_action_names=text.action_names(players, colours, short=True),
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
+            lessons=LESSONS,
             pitch=manual.PITCH,
             ending=text.ending,
             player_names=tuple(f"seat {player}" for player in range(players)),

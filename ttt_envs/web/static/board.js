@@ -1,6 +1,6 @@
 // The board: the server's picture, and on it a button for each spot that can be clicked.
 
-import { el } from "./tools.js";
+import { el, picture } from "./tools.js";
 
 // A spot is at least so many pixels wide and high, for fingers; for that the picture grows so many times at most.
 const FINGER = 44;
@@ -32,7 +32,7 @@ export class Board {
   show(position, actions, spots) {
     const [x, y, width, height] = viewBox(position.svg);
     this.box = { x, y, width, height };
-    this.picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(position.svg)}`;
+    this.picture.src = picture(position.svg);
     this.picture.alt = titleOf(position.svg) ?? position.caption;
     this.inner.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);

@@ -2,7 +2,7 @@
 
 import { Board } from "./board.js";
 import { chart } from "./chart.js";
-import { ask, complain, el, guarded, keep, patiently, prose, Refusal, say, sentence, signed } from "./tools.js";
+import { ask, complain, el, guarded, keep, patiently, Refusal, rulesOf, say, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -113,7 +113,7 @@ class GamePage {
         this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.opinions, this.namesBox, this.review,
         el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         this.textBox = el("details", {}, el("summary", {}, "The position as text"), this.text),
-        el("details", {}, el("summary", {}, "Rules"), ...prose(now.about.rules)))));
+        rulesOf(now.game.id, now.about.rules))));
   }
 
   // --- what is new ---

@@ -1,7 +1,7 @@
 // Recorded games: files, the games of a file, and one game position by position.
 
 import { Board } from "./board.js";
-import { ask, el, guarded, prose, say, sentence } from "./tools.js";
+import { ask, el, guarded, rulesOf, say, sentence } from "./tools.js";
 
 export async function recordsPage(main, file, game) {
   document.title = "Recorded games";
@@ -89,7 +89,7 @@ async function replayPage(main, file, game) {
       el("ul", { class: "seats" }, ...first.agents.map((each) => el("li", {}, each))), el("div", { class: "buttons" }, run),
       el("p", {}, el("a", { href: address(file) }, "All games of this file")),
       el("details", {}, el("summary", {}, "The position as text"), text),
-      el("details", {}, el("summary", {}, "Rules"), ...prose(first.game.rules)))));
+      rulesOf(first.game.id, first.game.rules))));
   await look(0);
   return () => { left = true; };
 }

@@ -1,6 +1,6 @@
 // Choosing a game: by its picture, or with its options and who sits where.
 
-import { ask, complain, drawn, el, guarded, prose, Refusal } from "./tools.js";
+import { ask, complain, drawn, el, guarded, Refusal, rulesOf } from "./tools.js";
 
 // Levels, with what their faces look like: the height of the brows, and the curve of the mouth.
 const LEVELS = { easy: [0, 6], medium: [0, 0], strong: [3, -3], perfect: [5, 3] };
@@ -125,13 +125,15 @@ function ownGames(own) {
 function showGame(place, setup, options, choose, seats) {
   const changed = () => choose(setup.id, optionsOf(place));
   const open = [...place.querySelectorAll("details")].map((each) => each.open);
+  const rules = rulesOf(setup.id, setup.rules);
+  rules.open = Boolean(open[1]);
   place.replaceChildren(
     el("fieldset", { "data-game": setup.id }, el("legend", {}, "Seats"),
       ...setup.players.map((_, player) => seatField(setup, player, seats?.[player]))),
     el("details", { open: open[0] }, el("summary", {}, "Options"),
       setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, changed)))
         : el("p", {}, "This game has no options.")),
-    el("details", { open: open[1] }, el("summary", {}, "Rules"), ...prose(setup.rules)),
+    rules,
     el("p", {}, el("button", { type: "button", class: "main", onclick: (event) => start(place, setup, event.target) }, "Start the game")),
     el("p", { role: "status", class: "note" }),
   );

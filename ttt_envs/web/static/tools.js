@@ -126,8 +126,25 @@ export function signed(value, digits = 2) {
   return (Number(text) === 0 ? "" : value < 0 ? "−" : "+") + text;
 }
 
+/** The rules of a game to unfold, with the pictures of positions that show them, which are fetched when they are seen. */
+export function rulesOf(game, text) {
+  const pictures = el("div", { class: "lessons" });
+  const box = el("details", { ontoggle: guarded(async () => {
+    if (!box.open || pictures.childElementCount) return;
+    const found = await ask(`/api/games/${game}/lessons`);
+    pictures.replaceChildren(...found.map((each) => el("figure", {},
+      el("img", { alt: "", src: picture(each.svg) }), el("figcaption", {}, ...emphasised(each.said)))));
+  }) }, el("summary", {}, "Rules"), ...prose(text), pictures);
+  return box;
+}
+
+/** A drawing as the address of a picture. */
+export function picture(svg) {
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+}
+
 /** Rules as elements: paragraphs, and list items that begin with "- ". */
-export function prose(text) {
+function prose(text) {
   const parts = [];
   let list = null;
   for (const line of text.split("\n").map((each) => each.trim()).filter(Boolean)) {
