@@ -20,7 +20,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import STYLE, Theme
-from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.storage.files import write_whole
 
 #: Width of a small picture in pixels, and the space between pictures.
@@ -43,7 +43,7 @@ class Config:
 
 def positions(game: Game, agent: str, seed: int) -> list[np.void]:
     """The opening, the position two thirds through a game, and its end."""
-    played = play_games(game, [agents.load(agent)], [0] * game.num_players, game_seeds(seed, 1), record=[0])
+    played = play_games(game, [agents.load(agent)], seats=[0] * game.num_players, games=1, seed=seed, record=[0])
     states = played.records[0].states
     return [states[0], states[2 * len(states) // 3], states[-1]]
 

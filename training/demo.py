@@ -25,7 +25,7 @@ from ttt_envs.cli import shell
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_film
-from ttt_envs.evaluation import game_seeds, play_games, tournament
+from ttt_envs.evaluation import play_games, tournament
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
 from ttt_envs.learning.probes import RegretRow
@@ -175,7 +175,9 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     console.rule("3/3  A game on film")
     strongest = next(rated.agents[i] for i in rated.order if rated.agents[i] != ours)
     seats = np.minimum(np.arange(game.num_players), 1)
-    film = play_games(game, [agents.load(ours), agents.load(strongest)], seats, game_seeds(config.seed, 1), record=[0])
+    film = play_games(
+        game, [agents.load(ours), agents.load(strongest)], seats=seats, games=1, seed=config.seed, record=[0]
+    )
     save_film(folder / FILM, game, film.records[0].states, film.records[0].actions)
     console.print(
         f"player_0 is {ours}, the others are {strongest}: "

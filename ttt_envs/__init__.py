@@ -11,7 +11,7 @@ package compiles nothing and registers the games with PettingZoo and Gymnasium.
 from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ttt_envs.core.version import __version__ as __version__
 from ttt_envs.registry import GAMES, check_arguments, load, options_of, register, register_built_in, resolve, unregister
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from ttt_envs.core.view import Actor
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
+    from ttt_envs.wrappers.common import Encoding, Illegal, MaskIn, RenderMode
     from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
+    from ttt_envs.wrappers.self_play import Autoreset
     from ttt_envs.wrappers.single import PlayerEnv
     from ttt_envs.wrappers.text import TextGame
     from ttt_envs.wrappers.vector import PlayerVectorEnv
@@ -112,10 +114,10 @@ def _opponents(game: "Game", opponent: Any, partner: Any) -> "Opponents":
 def make_aec(
     game: "str | Game",
     *,
-    render_mode: str | None = None,
-    encoding: str = "flat",
-    illegal: str = "lose",
-    mask: str = "both",
+    render_mode: "RenderMode | None" = None,
+    encoding: "Encoding" = "flat",
+    illegal: "Illegal" = "lose",
+    mask: "MaskIn" = "both",
     max_plies: int | None = None,
     **options: Any,
 ) -> "AECGame":
@@ -151,10 +153,10 @@ def make_aec(
 def make_parallel(
     game: "str | Game",
     *,
-    render_mode: str | None = None,
-    encoding: str = "flat",
-    illegal: str = "lose",
-    mask: str = "both",
+    render_mode: "RenderMode | None" = None,
+    encoding: "Encoding" = "flat",
+    illegal: "Illegal" = "lose",
+    mask: "MaskIn" = "both",
     max_plies: int | None = None,
     **options: Any,
 ) -> "ParallelGame":
@@ -176,11 +178,11 @@ def make_single(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    player: int | str = "alternate",
-    render_mode: str | None = None,
-    encoding: str = "flat",
-    illegal: str = "lose",
-    mask: str = "both",
+    player: int | Literal["alternate"] = "alternate",
+    render_mode: "RenderMode | None" = None,
+    encoding: "Encoding" = "flat",
+    illegal: "Illegal" = "lose",
+    mask: "MaskIn" = "both",
     max_plies: int | None = None,
     **options: Any,
 ) -> "PlayerEnv":
@@ -228,12 +230,12 @@ def make_vec(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    player: int | str = "alternate",
-    encoding: str = "flat",
-    illegal: str = "lose",
-    mask: str = "both",
+    player: int | Literal["alternate"] = "alternate",
+    encoding: "Encoding" = "flat",
+    illegal: "Illegal" = "lose",
+    mask: "MaskIn" = "both",
     threads: int = 1,
-    autoreset_mode: "AutoresetMode | str" = "same_step",
+    autoreset_mode: "AutoresetMode | Autoreset" = "same_step",
     render_mode: None = None,
     max_plies: int | None = None,
     **options: Any,
@@ -281,11 +283,11 @@ def make_sb3(
     *,
     opponent: "OpponentLike" = "random",
     partner: "OpponentLike | None" = None,
-    player: int | str = "alternate",
-    encoding: str = "flat",
-    illegal: str = "lose",
+    player: int | Literal["alternate"] = "alternate",
+    encoding: "Encoding" = "flat",
+    illegal: "Illegal" = "lose",
     threads: int = 1,
-    render_mode: str | None = None,
+    render_mode: Literal["rgb_array"] | None = None,
     max_plies: int | None = None,
     **options: Any,
 ) -> "SB3PlayerEnv":
@@ -318,9 +320,9 @@ def make_text(
     *,
     opponent: "OpponentLike | None" = None,
     partner: "OpponentLike | None" = None,
-    player: int | str = "alternate",
+    player: int | Literal["alternate"] = "alternate",
     retries: int = 2,
-    illegal: str = "lose",
+    illegal: Literal["lose", "random"] = "lose",
     rules: bool = True,
     max_plies: int | None = None,
     **options: Any,

@@ -77,7 +77,7 @@ def test_it_plays_as_it_does_here(spec: str, mine: Path) -> None:
         agents.load_isolated(spec),
     ):
         agent.check(GAME)
-        found.append(play_games(GAME, [agent, other], SEATS, game_seeds(0, 8)))
+        found.append(play_games(GAME, [agent, other], seats=SEATS, games=8, seed=0))
         agent.close()
     assert agent.name == spec
     assert (found[0].moves == found[1].moves).all()
@@ -110,13 +110,13 @@ def test_it_loses_only_the_games_in_which_it_fails(how: str, mine: Path) -> None
     seconds = 1 if how == "hangs" else 60
     agent = agents.load(f"isolated:seconds={seconds},memory=1024,mine.py:Mine:{how}")
     agent.check(GAME)
-    games = play_games(GAME, [agent, agents.load("random")], SEATS[:2], game_seeds(0, 2), strict=False)
+    games = play_games(GAME, [agent, agents.load("random")], seats=SEATS[:2], games=2, seed=0, strict=False)
     agent.close()
     assert [(each.game, each.player, each.ply) for each in games.failures] == [(1, 1, 0)]
     for failure in games.failures:
         assert FAULTS[how] in failure.reason
         assert "loaded" in failure.stderr
-    usual = play_games(GAME, [agents.load("mine.py:Mine"), agents.load("random")], SEATS[:2], game_seeds(0, 2))
+    usual = play_games(GAME, [agents.load("mine.py:Mine"), agents.load("random")], seats=SEATS[:2], games=2, seed=0)
     assert games.moves[0] == usual.moves[0]
 
 

@@ -43,7 +43,7 @@ def played(how: str, folder: Path, limits: str = "") -> Games:
     agent.name = how
     try:
         agent.check(GAME)
-        return play_games(GAME, [agent, Stubborn()], SEATS, game_seeds(0, 2), strict=False)
+        return play_games(GAME, [agent, Stubborn()], seats=SEATS, games=2, seed=0, strict=False)
     finally:
         agent.close()
 
@@ -125,7 +125,7 @@ def test_a_program_loses_only_the_games_in_which_it_fails(how: str, tmp_path: Pa
         assert {"raise": "ZeroDivisionError", "memory": "MemoryError"}[how] in games.failures[0].stderr
     assert games.rewards[1].tolist() == [1, -1]
     # The other game goes on as if nothing were.
-    assert games.moves[0] == play_games(GAME, [Stubborn()], [0, 0], game_seeds(0, 2)).moves[0]
+    assert games.moves[0] == play_games(GAME, [Stubborn()], seats=[0, 0], games=2, seed=0).moves[0]
     assert gone(pids(tmp_path), 0.5 if how != "hang with a child" else 5)
     assert len(pids(tmp_path)) >= 2, "it is started again"
 
@@ -135,7 +135,7 @@ def test_no_fault(how: str, tmp_path: Path) -> None:
     """An action by its name; more on the standard error than a pipe holds."""
     games = played(how, tmp_path)
     assert games.failures == []
-    assert (games.moves == play_games(GAME, [Stubborn()], [0, 0], game_seeds(0, 2)).moves).all()
+    assert (games.moves == play_games(GAME, [Stubborn()], seats=[0, 0], games=2, seed=0).moves).all()
     assert len(pids(tmp_path)) == 1
     assert gone(pids(tmp_path), 0.5)
     assert (tmp_path / "pids").read_text().endswith("\n\n"), "it ends by itself when it is told to quit"
@@ -260,7 +260,7 @@ def test_the_page_shows_a_true_conversation(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "programs.md").read_text()
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     agent = agents.load(spec("nothing", tmp_path))
-    play_games(game, [agent, agents.load("random")], [0, 1], game_seeds(0, 1))
+    play_games(game, [agent, agents.load("random")], seats=[0, 1], games=1, seed=0)
     agent.close()
     sent = (tmp_path / "lines").read_text().splitlines()
     shown = re.findall(r"^    > (.*)$", page, re.M)
@@ -326,7 +326,7 @@ def test_what_is_sent(tmp_path: Path) -> None:
 
 def test_each_player_of_a_game_has_a_number_of_its_own(tmp_path: Path) -> None:
     agent = agents.load(spec("nothing", tmp_path))
-    play_games(GAME, [agent], [0, 0], game_seeds(0, 3))
+    play_games(GAME, [agent], seats=[0, 0], games=3, seed=0)
     agent.close()
     starts = [(each["game"], each["player"]) for each in lines(tmp_path) if each["type"] == "start"]
     assert len({game for game, _ in starts}) == 6
@@ -365,7 +365,7 @@ def test_the_process_has_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_answers_do_not_depend_on_the_batch(tmp_path: Path) -> None:
     seats, seeds = [[0, 1], [1, 0]] * 6, game_seeds(1, 12)
     lineup = [agents.load(spec("nothing", tmp_path)), agents.load("random")]
-    whole, single = (play_games(GAME, lineup, seats, seeds, chunk=chunk) for chunk in (12, 1))
+    whole, single = (play_games(GAME, lineup, seats=seats, seeds=seeds, chunk=chunk) for chunk in (12, 1))
     assert (whole.moves == single.moves).all()
     assert len(pids(tmp_path)) == 1
     lineup[0].close()
@@ -497,10 +497,12 @@ def test_an_example_plays(name: str, tmp_path: Path) -> None:
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     agent = agents.load(example(name, tmp_path))
     agent.check(game)
-    games = play_games(game, [agent, agents.load("random")], [[0, 1], [1, 0]] * 20, game_seeds(0, 40))
+    games = play_games(game, [agent, agents.load("random")], seats=[[0, 1], [1, 0]] * 20, games=40, seed=0)
     assert games.failures == []
     if name == "last_move.c":
-        usual = play_games(game, [Stubborn(last=True), agents.load("random")], [[0, 1], [1, 0]] * 20, game_seeds(0, 40))
+        usual = play_games(
+            game, [Stubborn(last=True), agents.load("random")], seats=[[0, 1], [1, 0]] * 20, games=40, seed=0
+        )
         assert (games.moves == usual.moves).all()
     state = game.new_state(0)
     assert agent.act(View(game, state, state["to_move"], np.zeros(1, np.uint64))) >= 0  # outside of a game

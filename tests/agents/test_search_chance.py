@@ -84,8 +84,8 @@ def choices(game: Game, n: int, empty: tuple[int, ...], seed: int = 0) -> np.nda
 def reward(game: Game, first: str, second: str, pairs: int) -> tuple[float, float]:
     """Mean reward of the first agent, and its standard error; each game is played from both seats."""
     players, seeds = [agents.load(first), agents.load(second)], game_seeds(1, pairs)
-    there = play_games(game, players, (0, 1), seeds).rewards[:, 0]
-    back = play_games(game, players, (1, 0), seeds).rewards[:, 1]
+    there = play_games(game, players, seats=(0, 1), seeds=seeds).rewards[:, 0]
+    back = play_games(game, players, seats=(1, 0), seeds=seeds).rewards[:, 1]
     both = (there + back) / 2
     return float(both.mean()), float(both.std(ddof=1) / math.sqrt(pairs))
 

@@ -50,8 +50,8 @@ def points(game: Game, one: str, other: str, pairs: int) -> np.ndarray:
     """
     sides = np.array([player in game.teams[1] for player in range(game.num_players)], np.int64)
     lineup, seeds = [agents.load(one), agents.load(other)], game_seeds(0, pairs)
-    there = play_games(game, lineup, sides, seeds).rewards[:, game.teams[0][0]]
-    back = play_games(game, lineup, 1 - sides, seeds).rewards[:, game.teams[1][0]]
+    there = play_games(game, lineup, seats=sides, seeds=seeds).rewards[:, game.teams[0][0]]
+    back = play_games(game, lineup, seats=1 - sides, seeds=seeds).rewards[:, game.teams[1][0]]
     return 0.5 + (np.sign(there) + np.sign(back)) / 4
 
 

@@ -485,8 +485,8 @@ def points(one: str, other: str, pairs: int) -> np.ndarray:
     """Points in a round that one agent takes from another, each seed from both seats: float (pairs,), from 0 to 1."""
     game = ttt_envs.load(OPERATION, mode="round", specialists=(None, None))
     lineup, seeds = [agents.load(one), agents.load(other)], game_seeds(0, pairs)
-    there = play_games(game, lineup, (0, 1), seeds).rewards[:, 0]
-    back = play_games(game, lineup, (1, 0), seeds).rewards[:, 1]
+    there = play_games(game, lineup, seats=(0, 1), seeds=seeds).rewards[:, 0]
+    back = play_games(game, lineup, seats=(1, 0), seeds=seeds).rewards[:, 1]
     return 0.5 + (there + back) / 4
 
 

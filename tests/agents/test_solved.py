@@ -12,7 +12,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.solved import Solved
 from ttt_envs.core.live import LiveGame
-from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 KUHN = toy_kuhn.make()
@@ -64,9 +64,9 @@ def test_it_plays_whole_games_in_both_seats(solved, game):
             return super().act(view)
 
     watched = Watched(agent.path)
-    played = play_games(game, [watched, agents.load("random")], [0, 1], game_seeds(0, 50))
+    played = play_games(game, [watched, agents.load("random")], seats=[0, 1], games=50, seed=0)
     assert played.rewards.shape == (50, 2)
-    play_games(game, [agents.load("random"), watched], [0, 1], game_seeds(1, 50))
+    play_games(game, [agents.load("random"), watched], seats=[0, 1], games=50, seed=1)
     assert len(asked) > 100
     assert all((a == b).all() for a, b in asked)
 
@@ -144,4 +144,4 @@ def test_wrong_files_are_refused(solved, tmp_path):
     changed = {**arrays, "digests_0": arrays["digests_0"] + np.uint64(1)}
     write_tensors(path, "ttt-envs policy 1", facts, changed)
     with pytest.raises(BadTensorFile, match="it was made by other rules"):
-        play_games(KUHN, [Solved(path)], [0, 0], game_seeds(0, 1))
+        play_games(KUHN, [Solved(path)], seats=[0, 0], games=1, seed=0)

@@ -27,7 +27,7 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     game, seeds = load_game("tic_tac_dice", rounds="single"), game_seeds(2, 8)
     players = [agents.load("random"), agents.load("greedy")]
-    games = play_games(game, players, [0, 1], seeds, keep=range(8))
+    games = play_games(game, players, seats=[0, 1], seeds=seeds, keep=range(8))
     records.write("games.jsonl", records.of_games(game, games, ["random", "greedy"], [0, 1], seeds))
     return list(records.read("games.jsonl"))
 
@@ -102,7 +102,7 @@ def test_a_strip_draws_every_position_with_common_parts_once():
     from ttt_envs.drawing.raster import rasterise
 
     game = load_game("tic_tac_dice", rounds="single")
-    games = play_games(game, [agents.load("random")], [0, 0], game_seeds(5, 1), record=[0])
+    games = play_games(game, [agents.load("random")], seats=[0, 0], games=1, seed=5, record=[0])
     kept = games.records[0]
     svg = strip(game, kept.states, kept.actions, columns=3)
     drawn = sum(len(game.draw(state, None)) for state in kept.states)

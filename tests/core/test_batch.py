@@ -271,6 +271,33 @@ def test_states_are_replaced_as_a_whole_or_not_at_all() -> None:
     unchanged(batch, TypeError, "structured array", lambda: batch.set_states([1, 2, 3, 4, 5]))  # type: ignore[arg-type]
 
 
+def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
+    """All batches rolled the same dice, and so did all games of one."""
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    start = game.new_state(3)
+    position = game.parse_state(game.format_state(start[0]))
+    action = int(game.masks(start)[0].argmax())
+
+    def dice(batch: Batch) -> list[tuple[int, ...]]:
+        batch.set_states(np.repeat(position, batch.n))
+        batch.step(np.full(batch.n, action))
+        return [tuple(each) for each in batch.states["dice"].tolist()]
+
+    rolled = [dice(Batch(game, 1, seed=seed))[0] for seed in range(300)]
+    assert len(set(rolled)) > 15
+    assert max(rolled.count(each) for each in set(rolled)) < 40
+    assert dice(Batch(game, 1, seed=7)) == rolled[7:8]
+    batch = Batch(game, 40, seed=0)
+    once, again = dice(batch), dice(batch)
+    assert len(set(once)) > 10
+    assert once != again
+    batch.reset(0)
+    assert dice(batch) == once == dice(Batch(game, 40, seed=0))
+    batch.reset(0)
+    batch.set_states(start.repeat(40))  # a position that was played keeps its own
+    assert (batch.states["rng"] == start["rng"]).all()
+
+
 def test_a_batch_has_a_length_and_a_text() -> None:
     batch = Batch(SUPER, 5, seed=0, threads=2)
     assert len(batch) == batch.n == 5

@@ -26,7 +26,7 @@ def recorded(game: Game, n: int, lineup: tuple, strict: bool = True) -> list[rec
     """The records of n games."""
     players = [agents.load(each) for each in lineup]
     seats = np.random.default_rng(0).integers(0, len(players), (n, game.num_players))
-    games = play_games(game, players, seats, game_seeds(3, n), keep=range(n), strict=strict)
+    games = play_games(game, players, seats=seats, games=n, seed=3, keep=range(n), strict=strict)
     return list(records.of_games(game, games, [each.name for each in players], seats, game_seeds(3, n), first=5))
 
 

@@ -48,8 +48,9 @@ def test_arena_plays_as_a_slow_loop_does(which):
     games = play_games(
         game,
         lineup,
-        seats,
-        game_seeds(5, 30),
+        seats=seats,
+        games=30,
+        seed=5,
         chunk=7,
         record=[3, 29],
         progress=lambda k, n: seen.append((k, n)),
@@ -73,7 +74,7 @@ def test_arena_plays_as_a_slow_loop_does(which):
 @pytest.mark.parametrize("which", [SUPER, "toy 3"])
 def test_chunks_change_nothing(which):
     game, lineup, seats = some_game(which)
-    whole, *others = [play_games(game, lineup, seats, game_seeds(1, 30), chunk=c) for c in (None, 1, 11, 30)]
+    whole, *others = [play_games(game, lineup, seats=seats, games=30, seed=1, chunk=c) for c in (None, 1, 11, 30)]
     for other in others:
         for name in ("rewards", "lengths", "moves", "decisions"):
             np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
@@ -87,17 +88,17 @@ def test_game_seeds_are_those_of_a_batch():
 
 def test_digest_tells_games_apart():
     game = ttt_envs.load(SUPER)
-    same = play_games(game, [Stubborn(), Stubborn(last=True)], [0, 1], game_seeds(0, 20))
+    same = play_games(game, [Stubborn(), Stubborn(last=True)], seats=[0, 1], games=20, seed=0)
     assert len(np.unique(same.moves)) == 1
-    different = play_games(game, [agents.load("random")], [0, 0], game_seeds(0, 500))
+    different = play_games(game, [agents.load("random")], seats=[0, 0], games=500, seed=0)
     assert len(np.unique(different.moves)) == 500
-    coins = play_games(toy_coin.make(), [Stubborn()], [0, 0], game_seeds(0, 50))
+    coins = play_games(toy_coin.make(), [Stubborn()], seats=[0, 0], games=50, seed=0)
     assert len(np.unique(coins.moves)) == 2  # the same actions, but the coin shows otherwise
 
 
 def test_no_games():
     game = ttt_envs.load(SUPER)
-    games = play_games(game, [Stubborn()], [0, 0], game_seeds(0, 0))
+    games = play_games(game, [Stubborn()], seats=[0, 0], games=0, seed=0)
     assert len(games) == 0
     assert games.rewards.shape == (0, 2)
     assert join([], game, 3).seconds.shape == (3,)
@@ -116,7 +117,7 @@ def test_no_games():
 )
 def test_wrong_answers_name_the_agent(answer, error, words):
     with pytest.raises(error, match=words):
-        play_games(ttt_envs.load(SUPER), [Wrong(answer)], [0, 0], game_seeds(0, 1))
+        play_games(ttt_envs.load(SUPER), [Wrong(answer)], seats=[0, 0], games=1, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,9 @@ def test_numbers_of_games_are_new_in_each_chunk():
             for first in range(0, 30, size):
                 agent = Numbered()
                 lineup = [agent, agents.load("random")]
-                play_games(game, lineup, seats[first : first + size], game_seeds(3, 30)[first : first + size])
+                play_games(
+                    game, lineup, seats=seats[first : first + size], seeds=game_seeds(3, 30)[first : first + size]
+                )
                 chunks.append(set(np.concatenate(agent.numbers).tolist()))
     assert [len(numbers) for numbers in chunks] == [30, 10, 10, 10] * 2
     assert len(set.union(*chunks)) == 120
@@ -209,8 +212,8 @@ def test_only_the_games_are_lost_in_which_an_agent_fails(how):
     game = ttt_envs.load(SUPER, random_opening_plies=2)
     seats = np.array([[0, 1], [1, 0]] * 10)
     lineup = [Fails(how), agents.load("greedy")]
-    games = play_games(game, lineup, seats, game_seeds(3, 20), record=range(20), strict=False)
-    whole = play_games(game, [agents.load("random"), lineup[1]], seats, game_seeds(3, 20))
+    games = play_games(game, lineup, seats=seats, games=20, seed=3, record=range(20), strict=False)
+    whole = play_games(game, [agents.load("random"), lineup[1]], seats=seats, games=20, seed=3)
     as_first = np.arange(0, 20, 2)
     np.testing.assert_array_equal(games.rewards[as_first], whole.rewards[as_first])
     np.testing.assert_array_equal(games.moves[as_first], whole.moves[as_first])
@@ -226,27 +229,27 @@ def test_only_the_games_are_lost_in_which_an_agent_fails(how):
         assert len(record.states) == len(record.actions) + 1
         before = game.parse_state(failure.position)
         np.testing.assert_array_equal(before["cells"][0], record.states[-1]["cells"])
-    again = play_games(game, lineup, seats, game_seeds(3, 20), strict=False, chunk=3)
+    again = play_games(game, lineup, seats=seats, games=20, seed=3, strict=False, chunk=3)
     np.testing.assert_array_equal(again.rewards, games.rewards)
     assert again.failures == games.failures
     with pytest.raises((RuntimeError, TypeError, ValueError), match=re.escape(REASONS[how].split(": ", 1)[-1][:20])):
-        play_games(game, lineup, seats, game_seeds(3, 20))
+        play_games(game, lineup, seats=seats, games=20, seed=3)
 
 
 def test_an_agent_that_answers_one_position_only_is_asked_one_by_one():
     game = ttt_envs.load(SUPER)
     agent = Fails("short", after=1000, one_by_one=True)
-    games = play_games(game, [agent], [0, 0], game_seeds(0, 5), strict=False)
+    games = play_games(game, [agent], seats=[0, 0], games=5, seed=0, strict=False)
     assert games.failures == []
     np.testing.assert_array_equal(
-        games.moves, play_games(game, [agents.load("random")], [0, 0], game_seeds(0, 5)).moves
+        games.moves, play_games(game, [agents.load("random")], seats=[0, 0], games=5, seed=0).moves
     )
     assert set(agent.asked) >= {1, 5}
 
 
 def test_an_interrupt_is_no_failure():
     with pytest.raises(KeyboardInterrupt):
-        play_games(ttt_envs.load(SUPER), [Fails("interrupts")], [0, 0], game_seeds(0, 5), strict=False)
+        play_games(ttt_envs.load(SUPER), [Fails("interrupts")], seats=[0, 0], games=5, seed=0, strict=False)
 
 
 def test_choices_at_once_may_all_fail():
@@ -263,6 +266,28 @@ def test_choices_at_once_may_all_fail():
 
     game = toy_coin.make(players=3)
     for players, rewards in (([1], [0.5, -1, 0.5]), ([0, 1], [-0.5, -0.5, 1]), ([0, 1, 2], [0, 0, 0])):
-        games = play_games(game, [Raises(players)], [0, 0, 0], game_seeds(0, 4), strict=False)
+        games = play_games(game, [Raises(players)], seats=[0, 0, 0], games=4, seed=0, strict=False)
         assert games.rewards.tolist() == [rewards] * 4
         assert sorted(each.player for each in games.failures if each.game == 2) == players
+
+
+def test_games_and_agents_are_given_as_everywhere() -> None:
+    """`play_games(g, agents, [0, 0], 10)` was one game with the seed 10, and texts were refused."""
+    found = play_games("tic_tac_dice", ["greedy", "random"], games=20, seed=3, options={"rounds": "single"})
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    lineup = [agents.load("greedy"), agents.load("random")]
+    same = play_games(game, lineup, seats=[0, 1], seeds=game_seeds(3, 20))
+    assert np.array_equal(found.moves, same.moves)
+    assert len(play_games(game, "random")) == len(play_games(game, ["random"], seats=[0, 0])) == 1
+    for wrong, words in (
+        ({"agents": ["random"] * 3}, "takes 2 agents, one a player, or one for all, not 3"),
+        ({"games": -1}, "games must be"),
+        ({"games": 2, "seeds": [1, 2]}, "leave games out"),
+        ({"agents": "radnom"}, "did you mean 'random'"),
+        ({"agents": "mcts", "game": "tic_tac_match"}, "plays only games without hidden information"),
+        ({"game": "tic_tac_dise"}, "did you mean 'tic_tac_dice'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            play_games(**{"game": game, "agents": "random", **wrong})
+    with pytest.raises(TypeError, match="positional"):
+        play_games(game, lineup, [0, 1], 10)

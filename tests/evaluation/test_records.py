@@ -32,7 +32,9 @@ def played(game, n, lineup=("random", "greedy"), chunk=None, strict=True):
     players = [agents.load(each) for each in lineup]
     seats = np.random.default_rng(0).integers(0, len(players), (n, game.num_players))
     seeds = game_seeds(7, n)
-    games = play_games(game, players, seats, seeds, record=range(n), keep=range(n), chunk=chunk, strict=strict)
+    games = play_games(
+        game, players, seats=seats, seeds=seeds, record=range(n), keep=range(n), chunk=chunk, strict=strict
+    )
     return games, list(records.of_games(game, games, [each.name for each in players], seats, seeds, first=100))
 
 
@@ -84,10 +86,10 @@ def test_a_failed_game_replays_to_its_forfeit(tmp_path):
 def test_kept_actions_are_those_of_the_records():
     game = toy_coin.make(players=3, tosses=2)
     players = [agents.load("random")]
-    games = play_games(game, players, [0, 0, 0], game_seeds(1, 50), record=range(50), keep=range(50), chunk=11)
+    games = play_games(game, players, seats=[0, 0, 0], games=50, seed=1, record=range(50), keep=range(50), chunk=11)
     for k in range(50):
         np.testing.assert_array_equal(games.actions[k], games.records[k].actions)
-    some = play_games(game, players, [0, 0, 0], game_seeds(1, 50), keep=[3, 41])
+    some = play_games(game, players, seats=[0, 0, 0], games=50, seed=1, keep=[3, 41])
     assert set(some.actions) == {3, 41}
     np.testing.assert_array_equal(some.actions[41], games.actions[41])
     assert games.spent.shape == (50, 3)

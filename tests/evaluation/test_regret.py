@@ -47,7 +47,7 @@ RANDOM, ORACLE = agents.load("random"), agents.load("oracle")
 def decisions(game, agent, games, seed):
     """All decisions of an agent that plays itself: (stones, action, game), one after the other."""
     n = game.num_players
-    played = play_games(game, [agent], [0] * n, game_seeds(seed, games), record=range(games))
+    played = play_games(game, [agent], seats=[0] * n, games=games, seed=seed, record=range(games))
     for k, record in played.records.items():
         for state, joint in zip(record.states[:-1], record.actions, strict=True):
             yield int(state["left"]), int(joint[state["to_move"]]), k
@@ -151,7 +151,7 @@ def test_the_opponent_s_decisions_do_not_count():
     found = measure(pile(), Takes(5, 2), games=50, opponent=Takes())
     assert found.mistakes > 0
     seats = np.array([[0, 1], [1, 0]] * 25)
-    played = play_games(pile(), [Takes(5, 2), Takes()], seats, np.repeat(game_seeds(0, 25), 2))
+    played = play_games(pile(), [Takes(5, 2), Takes()], seats=seats, seeds=np.repeat(game_seeds(0, 25), 2))
     assert found.decisions == played.decisions[0]
 
 
@@ -163,7 +163,7 @@ def test_regret_is_value_lost(game, games):
     for opponent in (ORACLE, agents.load("greedy") if game is DICE else Takes(6, 3)):
         own = measure(game, RANDOM, games=games, seed=5, opponent=opponent)
         other = measure(game, opponent, games=games, seed=5, opponent=RANDOM)
-        played = play_games(game, [RANDOM, opponent], seats, seeds, record=range(games))
+        played = play_games(game, [RANDOM, opponent], seats=seats, seeds=seeds, record=range(games))
         starts = np.concatenate([played.records[k].states[:1] for k in range(games)])
         side = np.arange(games) % 2  # which seat the agent has
         result = played.rewards[np.arange(games), side]
@@ -186,7 +186,7 @@ def test_choices_at_once_count_for_all_who_choose():
             return np.arange(6) / np.where(player == 0, 10, 1)[:, None]
 
     game = toy_coin.make(players=3).replace(hidden_information=False, oracle=ByNumber)
-    played = play_games(game, [RANDOM], [0, 0, 0], game_seeds(0, 200), record=range(200))
+    played = play_games(game, [RANDOM], seats=[0, 0, 0], games=200, seed=0, record=range(200))
     found = measure(game, RANDOM, games=200)
     assert found.decisions == played.decisions.sum()
     total = 0.0

@@ -90,7 +90,7 @@ def test_seats_and_seeds_are_paired(tmp_path):
     seeds = load_file(tmp_path / "games.safetensors")["seed"]
     np.testing.assert_array_equal(seeds[::2], game_seeds(2, 5))
     np.testing.assert_array_equal(seeds[::2], seeds[1::2])
-    again = play_games(report.game, lineup, pairing.seats, seeds)
+    again = play_games(report.game, lineup, seats=pairing.seats, seeds=seeds)
     np.testing.assert_array_equal(pairing.games.moves, again.moves)
     assert "with objects, which the command cannot name: a, b." in report.markdown()
 

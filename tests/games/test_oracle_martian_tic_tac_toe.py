@@ -18,7 +18,7 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.rng import choose_rows
-from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver import command, positions, tables
@@ -89,7 +89,7 @@ def test_the_page_of_facts_is_what_the_command_prints():
 
 
 def test_best_play_takes_145_plies_whatever_the_seed():
-    played = play_games(GAME, [agents.load("oracle")], [0, 0], game_seeds(3, 20))
+    played = play_games(GAME, [agents.load("oracle")], seats=[0, 0], games=20, seed=3)
     assert (played.lengths == 145).all()
     assert (played.rewards[:, 0] == 1).all()
     assert len(set(played.moves.tolist())) > 1
@@ -360,7 +360,7 @@ def test_a_drawn_position_stays_drawn_whatever_has_occurred():
 
 
 def test_finished_games_are_worth_what_they_paid():
-    played = play_games(GAME, [agents.load("random")], [0, 0], game_seeds(1, 30), record=range(30))
+    played = play_games(GAME, [agents.load("random")], seats=[0, 0], games=30, seed=1, record=range(30))
     ends = np.array([played.records[k].states[-1] for k in range(30)])
     oracle = GAME.oracle()
     for player in (0, 1):
@@ -420,7 +420,7 @@ def test_greedy_and_search_win_and_prevent_a_win_among_more_players(players, spe
 def test_four_players_rewards_sum_to_zero(players):
     game = ttt_envs.load("martian_tic_tac_toe", size=5, players=players, max_plies=60)
     seats = np.arange(players) % 2
-    played = play_games(game, [agents.load("greedy"), agents.load("random")], seats, game_seeds(2, 30))
+    played = play_games(game, [agents.load("greedy"), agents.load("random")], seats=seats, games=30, seed=2)
     assert np.allclose(played.rewards.sum(axis=1), 0, atol=1e-6)
     assert played.rewards.any() or players == 4, "of four players, one seldom gets five in a row"
 
@@ -441,7 +441,7 @@ def opponents() -> list[str]:
 
 @pytest.mark.parametrize("spec", opponents())
 def test_as_first_player_it_beats_everybody(spec):
-    played = play_games(GAME, [agents.load("oracle"), agents.load(spec)], [0, 1], game_seeds(4, 60))
+    played = play_games(GAME, [agents.load("oracle"), agents.load(spec)], seats=[0, 1], games=60, seed=4)
     assert (played.rewards[:, 0] == 1).all()
     assert played.lengths.max() <= 145
 
@@ -449,7 +449,7 @@ def test_as_first_player_it_beats_everybody(spec):
 @pytest.mark.parametrize("spec", opponents())
 def test_as_second_player_it_wins_when_the_other_errs(spec):
     games = range(60)
-    played = play_games(GAME, [agents.load(spec), agents.load("oracle")], [0, 1], game_seeds(5, 60), record=games)
+    played = play_games(GAME, [agents.load(spec), agents.load("oracle")], seats=[0, 1], games=60, seed=5, record=games)
     oracle, erred = GAME.oracle(), 0
     for k in games:
         states = played.records[k].states[1:-1]  # after the opening

@@ -350,7 +350,7 @@ def test_no_agent_beats_it(game, spec):
     pairs = 400 if game is SINGLE else 100
     seats = np.repeat([[0, 1], [1, 0]], pairs, axis=0)
     seeds = np.tile(game_seeds(11, pairs), 2)
-    played = play_games(game, [agents.load("oracle"), agents.load(spec)], seats, seeds)
+    played = play_games(game, [agents.load("oracle"), agents.load(spec)], seats=seats, seeds=seeds)
     rewards = played.rewards.astype(float)
     paired = (rewards[:pairs, 0] + rewards[pairs:, 1]) / 2
     error = paired.std() / np.sqrt(pairs)

@@ -41,7 +41,7 @@ class Length(Probe):
     name, row, unit = "length", LengthRow, "plies"
 
     def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
-        played = play_games(self.game, [agent], [0] * self.game.num_players, game_seeds(0, 20))
+        played = play_games(self.game, [agent], seats=[0] * self.game.num_players, games=20, seed=0)
         return [LengthRow(steps, float(played.lengths.mean()))]
 
     def draw(self, axes: Any, rows: Sequence[LengthRow]) -> None:
@@ -230,7 +230,7 @@ def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch)
 
     def noted(game: Any, lineup: Any, seats: np.ndarray, seeds: np.ndarray, **_: Any) -> Any:
         given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
-        return replace(play_games(game, lineup, seats, seeds), rewards=rewards.astype(np.float32))
+        return replace(play_games(game, lineup, seats=seats, seeds=seeds), rewards=rewards.astype(np.float32))
 
     monkeypatch.setattr(probes, "play_games", noted)
     (row,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)

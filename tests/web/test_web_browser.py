@@ -54,7 +54,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serve")
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     names, seeds = ["random", "greedy"], game_seeds(0, 2)
-    games = play_games(game, [agents.load(name) for name in names], (0, 1), seeds, keep=range(2))
+    games = play_games(game, [agents.load(name) for name in names], seats=(0, 1), seeds=seeds, keep=range(2))
     (folder / "records").mkdir()
     records.write(folder / "records" / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
     return folder

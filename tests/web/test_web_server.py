@@ -402,7 +402,7 @@ def folder(tmp_path):
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     lineup = [agents.load("random"), agents.load("greedy")]
     seeds = game_seeds(0, 3)
-    games = play_games(game, lineup, (0, 1), seeds, keep=range(3))
+    games = play_games(game, lineup, seats=(0, 1), seeds=seeds, keep=range(3))
     found = list(records.of_games(game, games, ["random", "greedy"], (0, 1), seeds))
     records.write(place / "deep" / "games.jsonl.gz", found)
     (place / "bad.jsonl").write_text("{}\n")

@@ -393,7 +393,7 @@ def test_an_opponent_s_wrong_answer(answer, kind, words):
     text = TextGame(game, opponent=Answers(answer), player=0)
     text.reset(seed=0)
     fails(kind, lambda: text.step("0/8"), "the opponent 'answers'", words)
-    fails(kind, lambda: play_games(game, [RandomAgent(), Answers(answer)], [0, 1], [3]), "agent 'answers'")
+    fails(kind, lambda: play_games(game, [RandomAgent(), Answers(answer)], seats=[0, 1], seeds=[3]), "agent 'answers'")
 
 
 def test_copies_of_what_misbehaved_still_work():

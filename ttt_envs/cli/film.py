@@ -89,6 +89,6 @@ class Film(GameArguments):
         names = self.agents or ("greedy",)
         players = seated(game, names * game.num_players if len(names) == 1 else names)
         seats, seeds = range(len(players)), game_seeds(self.seed, 1)
-        games = play_games(game, players, list(seats), seeds, keep=[0], strict=False)
+        games = play_games(game, players, seats=list(seats), seeds=seeds, keep=[0], strict=False)
         (played,) = replay(of_games(game, games, [each.name for each in players], list(seats), seeds), game=game)
         return played

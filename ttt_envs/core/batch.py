@@ -14,7 +14,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game, refusal
 from ttt_envs.core.illegal import check_actions
-from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_rows
 from ttt_envs.core.view import View
@@ -219,6 +219,7 @@ class Batch:
         self.rewards = np.zeros((self.n, game.num_players), np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self._key = new_key(seed)
+        self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
 
@@ -259,6 +260,7 @@ class Batch:
         self._in_use.begin_anew()
         with self._in_use:
             numbers = self._episodes if seed is None else np.zeros(self.n, np.uint64)
+            self._placed = self._placed if seed is None else 0
             self._begin(self._rows, key, numbers, reward=0)
 
     def reset_rows(self, rows: Any) -> None:
@@ -318,15 +320,24 @@ class Batch:
     def set_states(self, states: np.ndarray) -> None:
         """Put positions into the place of all games, structured (n,); `rewards` and `done` become theirs.
 
-        The episodes and their seeds stay. Raises TypeError or ValueError for another number of states, or for one that
-        is no position of the game, see `Game.check_states`; then no game has changed.
+        The episodes and their seeds stay. A position from text has no generator: its chance is drawn from the seed of
+        the game's episode, and differently each time that positions are put here.
+
+        Raises TypeError or ValueError for another number of states, or for one that is no position of the game, see
+        `Game.check_states`; then no game has changed.
         """
         checked = self.game.check_states(states)
         if len(checked) != self.n:
             raise ValueError(f"states must have shape {(self.n,)}, not {checked.shape}")
-        checked = checked.copy()
+        checked, placed = checked.copy(), self._placed + 1
+        without = np.flatnonzero(checked["rng"] == 0)
+        if self.game.chance == "play" and len(without):
+            drawn = np.empty(len(without), np.uint64)
+            derive_rows(self._episode_seeds[without], int(Purpose.GAME), placed, drawn)
+            checked["rng"][without] = drawn
 
         def replace() -> None:
+            self._placed = placed
             self._states[:] = checked
             self.rewards[:], self.done[:] = checked["rewards"], checked["done"]
 

@@ -529,6 +529,9 @@ class Game:
     def parse_state(self, text: str) -> np.ndarray:
         """The position of a text by `format_state` without a viewer: structured (1,).
 
+        A text says nothing of the chance to come: the generator is 0, and whoever goes on with the position draws it,
+        see `Batch.set_states`, `start` and `View`. `step` takes 0 for a generator like any other.
+
         Raises ValueError naming the wrong part, or what `check_states` finds; TypeError for no text.
         """
         if not isinstance(text, str):

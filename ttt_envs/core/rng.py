@@ -252,7 +252,7 @@ def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarra
 class Purpose(IntEnum):
     """The purposes for which an episode's seed gives seeds, see `derive`."""
 
-    GAME = 0  # the generator of the state
+    GAME = 0  # the generator of the state; numbers above 0 are for positions that had none, see `Batch.set_states`
     OPPONENT = 1  # which opponent a learner meets
     LEARNER = 2  # which player a learner is first
     DECISION = 3  # a player's decisions: the last one, since players are counted up from it
@@ -273,10 +273,10 @@ def derive(episode, purpose, number):  # type: ignore[no-untyped-def]
 
 
 @jit.kernel
-def derive_rows(episodes, purpose, out):  # type: ignore[no-untyped-def]
-    """out[i] = derive(episodes[i], purpose, 0); both uint64 (n,)."""
+def derive_rows(episodes, purpose, number, out):  # type: ignore[no-untyped-def]
+    """out[i] = derive(episodes[i], purpose, number); both uint64 (n,)."""
     for i in range(episodes.shape[0]):
-        out[i] = derive(episodes[i], purpose, 0)
+        out[i] = derive(episodes[i], purpose, number)
 
 
 @jit.kernel

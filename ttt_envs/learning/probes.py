@@ -194,7 +194,7 @@ class Score(Probe):
         seeds = np.tile(game_seeds(self.seed, repeats), len(game.teams))
         for name, opponent in self.agents.items():
             lineup = np.repeat(seats, repeats, axis=0)
-            played = play_games(game, [agent, opponent], lineup, seeds, progress=lambda *_: check())
+            played = play_games(game, [agent, opponent], seats=lineup, seeds=seeds, progress=lambda *_: check())
             rewards = played.rewards[np.arange(len(first)), first]
             score = (1 + np.sign(rewards)) / 2
             # The games of a seed belong together.

@@ -3,7 +3,7 @@
 import hashlib
 import operator
 import zlib
-from typing import Any
+from typing import Any, Literal, get_args
 
 import gymnasium
 import numpy as np
@@ -14,10 +14,13 @@ from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 
-ENCODINGS = ("flat", "planes")
-MASKS = ("both", "info")
-ILLEGAL = ("lose", "raise")
-RENDER_MODES = ("human", "rgb_array", "ansi")
+#: The values of arguments that all environments have.
+Encoding = Literal["flat", "planes"]
+MaskIn = Literal["both", "info"]
+Illegal = Literal["lose", "raise"]
+RenderMode = Literal["human", "rgb_array", "ansi"]
+
+ENCODINGS, MASKS, ILLEGAL, RENDER_MODES = map(get_args, (Encoding, MaskIn, Illegal, RenderMode))
 RENDER_FPS = 4
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_envs.core.answers import name_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import Purpose, derive, derive_rows
+from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor
 
 #: An agent, as `ttt_envs.agents.load` takes it.
@@ -186,10 +186,7 @@ class Opponents:
         if isinstance(pool, tuple) and len(pool[0]) == 1:
             return np.full(len(seeds), pool[0][0])
         draws = np.empty(len(seeds), np.uint64)
-        if number:
-            draws[:] = [derive(seed, int(Purpose.OPPONENT), number) for seed in seeds]
-        else:
-            derive_rows(seeds, int(Purpose.OPPONENT), draws)
+        derive_rows(seeds, int(Purpose.OPPONENT), number, draws)
         if isinstance(pool, tuple):
             return pool[0][np.minimum(np.searchsorted(pool[1], draws / 2.0**64, side="right"), len(pool[0]) - 1)]
         return np.array([self._key(pool(np.random.default_rng(int(draw)))) for draw in draws], np.int64)

@@ -1,6 +1,6 @@
 """Games in which one player learns and agents play the others: what the Gymnasium and SB3 environments share."""
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ttt_envs.wrappers.common import ILLEGAL, check_max_plies, forfeit
 from ttt_envs.wrappers.opponents import Opponents
 
 RESET_OPTIONS = ("player", "opponent")
-AUTORESET = ("same_step", "next_step", "disabled")
+#: When a game that has ended starts anew.
+Autoreset = Literal["same_step", "next_step", "disabled"]
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
@@ -72,7 +73,7 @@ class PlayerGames:
         self.game = game
         self.player = self._checked_player(player)
         self.illegal = choice("illegal", illegal, ILLEGAL)
-        self.autoreset = choice("autoreset_mode", autoreset, AUTORESET)
+        self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         self.max_plies = check_max_plies(max_plies)
         self.batch = Batch(game, n, seed=seed, threads=threads)
         self.n = self.batch.n

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents import Agent, as_agent
+from ttt_envs.agents import Agent, as_agent, load
 from ttt_envs.agents.base import AgentFailed, Fault
 from ttt_envs.core.answers import illegal_answers, numbers_of
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.known import Known
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
+from ttt_envs.registry import resolve
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).
@@ -114,11 +116,14 @@ def game_seeds(seed: int, n: int) -> np.ndarray:
 
 
 def play_games(
-    game: Game,
-    agents: Sequence[Agent],
-    seats: Any,
-    seeds: Any,
+    game: str | Game,
+    agents: Any,
     *,
+    games: int | None = None,
+    seed: int = 0,
+    seats: Any = None,
+    seeds: Any = None,
+    options: Mapping[str, Any] | None = None,
     record: Collection[int] = (),
     keep: Collection[int] = (),
     chunk: int | None = None,
@@ -128,10 +133,15 @@ def play_games(
     """Play n games to the end.
 
     Args:
-        game: from `ttt_envs.load`; any number of players, simultaneous choices and teams included.
-        agents: the players; each is one object, asked for all of its seats at once.
+        game: an id, or a Game; any number of players, simultaneous choices and teams included.
+        agents: what `agents.load` takes, or a list of it, in the order of the players; or one for all of them. Each is
+            one object, asked for all of its seats at once.
+        games: how many games, by default 1. Game i is that of `Batch(game, games, seed=seed)`.
+        seed: fixes all games.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
-        seeds: uint64 (n,), one a game, such as `game_seeds(0, n)`.
+            With them there may be any number of agents.
+        seeds: uint64 (n,), in the place of `games` and `seed`: one a game, such as `game_seeds(0, n)`.
+        options: of the game, if `game` is an id.
         record: numbers of games to keep move by move, with their positions.
         keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
@@ -140,13 +150,30 @@ def play_games(
             strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
 
     Raises:
-        TypeError, ValueError: arguments of a wrong type or shape; an agent's answer that is no legal action
-            (the error names the agent).
+        TypeError, ValueError: arguments of a wrong type or shape; a game, an option or an agent that is not known; an
+            agent that cannot play the game; an agent's answer that is no legal action (the error names the agent).
     """
+    game = resolve(game, options)
+    given = agents if isinstance(agents, (list, tuple)) else [agents]
+    loaded = [load(each) for each in given]
+    for agent in loaded:
+        agent.check(game)
+    if seats is None:
+        if len(loaded) not in (1, game.num_players):
+            raise ValueError(
+                f"{game!r} takes {game.num_players} agents, one a player, or one for all, not {len(loaded)}; or seats="
+            )
+        seats = np.arange(game.num_players) % len(loaded)
+    if seeds is None:
+        games = 1 if games is None else games
+        within(0, MOST, games=games)
+        seeds = game_seeds(seed, games)
+    elif games is not None:
+        raise ValueError("seeds are one a game: leave games out")
     parts = iter_games(
-        game, agents, seats, seeds, record=record, keep=keep, chunk=chunk, progress=progress, strict=strict
+        game, loaded, seats, seeds, record=record, keep=keep, chunk=chunk, progress=progress, strict=strict
     )
-    return join(list(parts), game, len(agents))
+    return join(list(parts), game, len(loaded))
 
 
 def iter_games(
