@@ -1,4 +1,4 @@
-"""A plugin for mypy: options of games are checked, as in `ttt_envs.make_aec("tic_tac_dice", sise=4)`.
+"""A plugin for mypy: options of games are checked, as in `ttt_envs.make_aec("some_game", sise=4)`.
 
 ::
 
