@@ -169,6 +169,7 @@ EXTRAS = {
         "ttt_envs.learning.nets",
         "ttt_envs.learning.exploit",
         "ttt_envs.learning.mmd",
+        "ttt_envs.learning.nfsp",
         "ttt_envs.learning.optimizers",
         "ttt_envs.learning.policy_gradient",
         "ttt_envs.learning.ppg",

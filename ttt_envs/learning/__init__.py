@@ -17,7 +17,7 @@ __all__ = ["METHODS", "alphazero", "dqn", "exploit", "ntuple", "ppo", "tabular",
 #: Method -> the module that holds it, in the order of the help.
 METHODS: dict[str, str] = {
     name: f"{__name__}.{name}"
-    for name in ("ppo", "value_learning", "ntuple", "alphazero", "dqn", "tabular", "mmd", "rnad", "ppg")
+    for name in ("ppo", "value_learning", "ntuple", "alphazero", "dqn", "tabular", "mmd", "rnad", "ppg", "nfsp")
 }
 
 if not TYPE_CHECKING:

@@ -111,6 +111,11 @@ class Replay:
         self.rewards[row], self.done[row] = rewards, done
         self.added += 1
 
+    def latest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The round that was added last: observations, masks, actions."""
+        row = (self.added - 1) % self.rounds
+        return self.observations[row], self.masks[row], self.actions[row]
+
     def sample(self, n: int, n_step: int, gamma: float, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
         """n decisions with replacement, each with what came of it.
 

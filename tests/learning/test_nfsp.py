@@ -1,0 +1,92 @@
+"""Neural fictitious self-play on Kuhn poker: the reservoir, the run folder, what it learns."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import toy_kuhn
+
+import ttt_envs
+from ttt_envs.agents.networks import load_network
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.nfsp import Config, Reservoir, train
+from ttt_envs.storage.tensors import read_tensors
+
+KUHN = "toy_kuhn"
+TINY: dict[str, Any] = {
+    "game": KUHN,
+    "num_envs": 32,
+    "steps": 2048,
+    "buffer": 2000,
+    "reservoir": 1000,
+    "hidden": (16,),
+    "eval_every": 1024,
+    "eval_games": 4,
+    "eval_agents": ("random",),
+    "save_every": 1024,
+    "quiet": True,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kuhn():
+    ttt_envs.register(KUHN, toy_kuhn.make)
+    yield
+    ttt_envs.unregister(KUHN)
+
+
+def test_the_reservoir_keeps_an_even_sample():
+    game, generator, kept = toy_kuhn.make(), np.random.default_rng(0), np.zeros(40)
+    for _ in range(2000):
+        reservoir = Reservoir(game, 10)
+        for first in range(0, 40, 8):
+            numbers = np.arange(first, first + 8)
+            observations = np.repeat(numbers[:, None], game.observation_size, axis=1).astype(np.int8)
+            reservoir.add(observations, np.ones((8, 2), np.bool_), numbers % 2, generator)
+        found, masks, actions = reservoir.sample(50, generator)
+        assert (found[:, 0].long() % 2 == actions).all()
+        assert masks.all()
+        kept[reservoir.observations[:, 0].numpy()] += 1
+    # Each of the 40 rows is among the 10 in a quarter of the trials: 500 times, give or take 19.
+    assert np.abs(kept - 500).max() < 90
+
+
+def test_a_run_is_as_all_runs_are(tmp_path):
+    for name in "xy":
+        assert train(Config(**TINY, out=tmp_path / name)).steps == 2048
+    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
+    assert {path.name for path in (tmp_path / "x").iterdir()} == {*files, "tensorboard"}
+    info = load_network(tmp_path / "x").info
+    assert (info.kind, info.hidden, info.steps) == ("policy", (16,), 2048)
+    assert {"train/loss", "train/average_loss"} < set(read_log(tmp_path / "x" / "log.jsonl")[1])
+    eye = np.eye(toy_kuhn.make().observation_size, dtype=np.int8)
+    one, two = (load_network(tmp_path / name)(eye)["policy"] for name in "xy")
+    assert np.array_equal(one, two)
+    train(Config(**{**TINY, "steps": 4096}, out=tmp_path / "x", resume=True))
+    assert np.abs(load_network(tmp_path / "x")(eye)["policy"] - one).max() > 0
+    added = read_tensors(tmp_path / "x" / "resume.safetensors", "ttt-envs resume 1")[1]["reservoir.added"]
+    assert int(added) == 4096, "the reservoir is kept: the average is of the whole run"
+
+
+def test_it_comes_near_an_equilibrium(tmp_path):
+    torch.manual_seed(0)
+    more = {"steps": 80_000, "num_envs": 128, "buffer": 20_000, "reservoir": 80_000, "hidden": (64,)}
+    more |= {"eval_every": 80_000, "exploitability_every": 80_000, "save_every": 80_000}
+    found = train(Config(**{**TINY, **more}, out=tmp_path / "x")).rows["exploitability"]
+    assert found[0].policy > 0.2
+    assert found[-1].policy < 0.12
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "martian_tic_tac_toe", "options": {"players": 3, "size": 5}}, "nfsp is for games of two players"),
+        ({"buffer": 100}, "buffer must be at least"),
+        ({"anticipation": 1.5}, "anticipation must be"),
+        ({"hidden": ()}, "hidden must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
