@@ -253,6 +253,13 @@ def test_a_ladder_of_another_game_is_refused(table):
         evaluation.ladder("toy_coin", "random", options={"tosses": 2}, table=table)
 
 
+def test_a_ladder_with_options_that_the_game_does_not_have_is_named(table):
+    data = json.loads(table.read_text())
+    table.write_text(json.dumps({**data, "options": {"tosses": []}}))
+    with pytest.raises(ValueError, match=r"ladder\.json is damaged: toy_coin: option tosses"):
+        evaluation.ladder("toy_coin", "random", table=table)
+
+
 def test_a_game_without_a_ladder(toy):
     with pytest.raises(ValueError, match="comes with no ladder; `ttt calibrate toy_coin` makes one"):
         evaluation.ladder("toy_coin", "random")

@@ -287,6 +287,21 @@ def test_a_tournament_shows_what_was_measured_elsewhere(results: Path, game: Gam
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.parametrize(
+    ("rating", "interval", "words"),
+    [(1500.0, [1600, 1400], "an interval begins at 1600 and ends at 1400"), (1e300, [0, 1e301], "not 1e+301")],
+)
+def test_a_leaderboard_leaves_out_numbers_that_nothing_measures(
+    results: Path, rating: float, interval: list[float], words: str
+) -> None:
+    facts = {"verb": "ladder", "game": "super_tic_tac_toe", "options": {}, "agent": "me", "games_played": 9}
+    found = {**facts, "rating": rating, "interval": interval, "ladder": {"version": 1}}
+    (results / "forged.json").write_text(json.dumps(found))
+    board = evaluation.leaderboard(results)
+    assert words in dict(board.left_out)["forged.json"]
+    assert board.html()
+
+
 def test_a_leaderboard_of_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("1")
     with pytest.raises(ValueError, match=r"no results in .*: of 1 files none could be read"):

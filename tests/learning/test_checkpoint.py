@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from small_training import GAME, copy_files, tiny
@@ -22,7 +23,7 @@ from ttt_envs.learning.ppo import Config, train
 from ttt_envs.learning.probes import ScoreRow
 from ttt_envs.learning.settings import command_line
 from ttt_envs.storage.files import InUse, locked_folder
-from ttt_envs.storage.tensors import BadTensorFile, read_tensors
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 
 def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
@@ -164,6 +165,40 @@ def test_damaged_files(run: Path, tmp_path: Path) -> None:
     with pytest.raises(BadTensorFile, match="does not fit"):
         checkpoint.restore(folder, ppo.parts_of(other))
     assert load_network(folder).info.steps == 512
+
+
+def worked() -> dict:
+    """A module, and an optimiser that has worked."""
+    module = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(module.parameters())
+    module(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    return {"policy": module, "optimizer": optimizer}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"optimizer.0.exp_avg": None}, "of another kind, or of another shape"),
+        ({"optimizer.1.step": np.float32([1, 1])}, "of another kind, or of another shape"),
+        ({"optimizer.0.exp_avg": np.float32(0)}, "of another kind, or of another shape"),
+        ({"optimizer.0.step": np.array(True)}, "of other types of numbers"),
+        ({"optimizer.0.step": np.float32(-1)}, "numbers below 0"),
+        ({"optimizer.1.exp_avg_sq": np.full(2, -1, np.float32)}, "numbers below 0"),
+        ({"optimizer.1.exp_avg": np.full(2, 1e300)}, "numbers that are not finite"),
+        ({"optimizer.2.step": np.float32(1)}, "of more parameters than there are"),
+        ({"policy.bias": np.full(2, 1e300)}, "numbers that are not finite"),
+        ({"policy.bias": np.full(2, np.nan)}, "numbers that are not finite"),
+    ],
+)
+def test_a_file_with_numbers_that_no_training_leaves_is_refused(tmp_path: Path, changes: dict, words: str) -> None:
+    checkpoint.save(tmp_path, 128, worked())
+    path = tmp_path / checkpoint.RESUME
+    facts, arrays = read_tensors(path, checkpoint.RESUME_FORMAT)
+    arrays = {name: array for name, array in {**arrays, **changes}.items() if array is not None}
+    write_tensors(path, checkpoint.RESUME_FORMAT, facts, arrays)
+    with pytest.raises(BadTensorFile, match=words):
+        checkpoint.restore(tmp_path, worked())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.learning import probes
+from ttt_envs.learning import curves, probes
 from ttt_envs.learning.curves import read_rows, write_picture, write_rows
 from ttt_envs.learning.probes import (
     Exploitability,
@@ -275,3 +275,17 @@ def test_a_damaged_curve_is_named(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"curve\.csv is damaged"):
             read_rows(path, LengthRow)
     assert read_rows(tmp_path / "none.csv", RegretRow) == []
+
+
+@pytest.mark.parametrize("name", [r"program:./a $\frac$", "$A $B"])
+def test_a_name_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
+    """A curve that was kept may name any agent, and Matplotlib takes dollars for the ends of a formula."""
+
+    def draw(axes: Any) -> None:
+        curves.line(axes, [1, 2], np.array([0.5, 0.6]), np.array([0.1, 0.1]), f"against {name}")
+        (text,) = axes.legend().get_texts()
+        assert text.get_text().replace("\\$", "$") == f"against {name}"
+        assert "$" not in text.get_text().replace("\\$", "")
+
+    curves.write_picture(tmp_path / "curve.png", name, "steps", "score", draw)
+    assert (tmp_path / "curve.png").stat().st_size > 1000

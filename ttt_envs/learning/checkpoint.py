@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -205,16 +206,45 @@ def restore(folder: Path, parts: Parts) -> int:
             for key, tensor in mine.items():
                 index, _, name = key.partition(".")
                 state.setdefault(int(index), {})[name] = tensor
+            wanted = _kept_after_a_step(found)
+            if not state.keys() <= set(range(len(wanted))):
+                raise ValueError("the optimiser's state is of more parameters than there are")
             found.load_state_dict({**found.state_dict(), "state": state})
-            for parameter, kept in found.state.items():
-                if any(tensor.dim() and tensor.shape != parameter.shape for tensor in kept.values()):
-                    raise ValueError("the optimiser's state is of another shape than the parameters")
+            for index, kept in found.state_dict()["state"].items():
+                _check_kept(kept, wanted[index])
         within(0, 10**15, steps=facts["steps"])
-        if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+        # Also those that were finite before they became float32.
+        modules = [part for part in parts.values() if isinstance(part, torch.nn.Module)]
+        now = [tensor for module in modules for tensor in module.state_dict().values()]
+        if not all(torch.isfinite(tensor).all() for tensor in (*tensors.values(), *now)):
             raise ValueError("it holds numbers that are not finite")
         return int(facts["steps"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
+
+
+def _kept_after_a_step(optimizer: torch.optim.Optimizer) -> list[dict[str, torch.Tensor]]:
+    """What a fresh optimiser keeps of each of its parameters once it has worked."""
+    like = deepcopy(optimizer)
+    parameters = [each for group in like.param_groups for each in group["params"]]
+    for each in parameters:
+        each.grad = torch.zeros_like(each)
+    like.step()
+    return [like.state[each] for each in parameters]
+
+
+def _check_kept(kept: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> None:
+    """Raise ValueError for what no optimiser of this kind keeps of this parameter."""
+    shapes, dtypes = ({name: getattr(each, what) for name, each in wanted.items()} for what in ("shape", "dtype"))
+    if {name: each.shape for name, each in kept.items()} != shapes:
+        raise ValueError("the optimiser's state is of another kind, or of another shape than the parameters")
+    if {name: each.dtype for name, each in kept.items()} != dtypes:
+        raise ValueError("the optimiser's state is of other types of numbers")
+    # How often it has worked, and a mean of squares.
+    if any((kept[name] < 0).any() for name in {"step", "exp_avg_sq"} & set(kept)):
+        raise ValueError("the optimiser's state has numbers below 0")
+    if not all(torch.isfinite(each).all() for each in kept.values()):
+        raise ValueError("the optimiser's state has numbers that are not finite")
 
 
 def seconds_of(config: Mapping[str, Any], folder: Path) -> float:

@@ -57,13 +57,18 @@ def write_picture(path: Path, title: str, xlabel: str, ylabel: str, draw: Callab
 
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.set(title=plain(title), xlabel=plain(xlabel), ylabel=plain(ylabel))
     axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
     axes.grid(alpha=0.3, which="both")
     draw(axes)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     write_whole(path, picture.getvalue())
+
+
+def plain(text: str) -> str:
+    """A text for Matplotlib, which takes what stands between dollars for a formula, and fails at one that is wrong."""
+    return text.replace("$", r"\$")
 
 
 def line(
@@ -77,7 +82,7 @@ def line(
     high: float = np.inf,
 ) -> None:
     """A line with its interval as a band, which is cut off at `low` and `high`."""
-    axes.plot(steps, means, marker="o", markersize=4, label=label)
+    axes.plot(steps, means, marker="o", markersize=4, label=plain(label))
     axes.fill_between(
         steps, np.maximum(means - half_widths, low), np.minimum(means + half_widths, high), alpha=0.2, linewidth=0
     )

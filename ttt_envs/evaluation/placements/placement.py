@@ -279,7 +279,11 @@ def ladder(
     held = held_seats(arrangements(game))
     lineup = line_up(game, [agent])
     found = find(game) if table is None else read(table)
-    if not found.is_of(game):
+    try:
+        fits = found.is_of(game)
+    except ValueError as error:
+        raise ValueError(f"the ladder {table} is damaged: {error}") from None
+    if not fits:
         raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
     if table is not None:
         check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))

@@ -33,6 +33,9 @@ from ttt_envs.storage.outside import brief, printable, read_json, with_tuples
 # Bytes of a file of results: that of a tournament of a hundred agents has a tenth of it.
 _LARGEST = 1 << 26
 
+# No rating and no reward is farther from 0.
+_FARTHEST = 1e9
+
 
 @dataclass(frozen=True)
 class Result:
@@ -53,6 +56,10 @@ class Result:
     cells: tuple[str, ...]
     before: str = ""
     ranked: bool = True
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:  # False for nan
+            raise ValueError(f"an interval begins at {self.low:g} and ends at {self.high:g}")
 
 
 @dataclass(frozen=True)
@@ -336,4 +343,7 @@ def _number(value: Any) -> float:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"a number is expected, not {brief(repr(value))}")
-    return float(value)
+    found = float(value)
+    if abs(found) > _FARTHEST:  # nan is not
+        raise ValueError(f"a number from -{_FARTHEST:g} to {_FARTHEST:g} is expected, not {found:g}")
+    return found
