@@ -183,7 +183,9 @@ class Learner:
         steps = steps or self.steps
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "run"
-            config = self.module.Config(game=game_id, steps=steps, eval_games=2, eval_every=10**9, out=out, quiet=True)
+            config = self.module.Config(
+                game=game_id, steps=steps, eval_games=2, eval_every=10**9, regret_games=0, out=out, quiet=True
+            )
             return float(self.module.train(config).steps_per_second)
 
 

@@ -131,6 +131,13 @@ def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert with_it.read_bytes() == without.read_bytes()
 
 
+def test_what_is_measured_where_nothing_is_said() -> None:
+    for game, options, regret in (("super_tic_tac_toe", {}, False), ("tic_tac_dice", {"rounds": "single"}, True)):
+        settings = Config(game=game, options=options, steps=1000)
+        probes = settings.probes(settings.load())
+        assert {each.name: each.every for each in probes} == {"score": 100, **({"regret": 100} if regret else {})}
+
+
 def test_curve_of_exploitability(tmp_path: Path) -> None:
     folder = tmp_path / "x"
     before = train(tiny(folder, steps=256, **EXPLOITED)).rows["exploitability"]

@@ -194,7 +194,23 @@ def test_what_is_expected_is_what_random_games_pay():
     assert abs(rewards.mean() - expected) < 5 * rewards.std() / np.sqrt(len(rewards))
 
 
-def test_the_limit_is_kept_and_said():
+def test_a_tree_that_is_far_too_large_is_refused_at_once():
+    def tell(ply, positions):
+        raise AssertionError("it was walked through")
+
+    with pytest.raises(tree.TooLarge, match=r"more than 10000000 positions, by far: at least \d+e\+\d\d"):
+        tree.walk(ttt_envs.load("super_tic_tac_toe"), tell=tell)
+
+
+def test_the_estimate_of_a_trees_size():
+    game = ttt_envs.load("super_tic_tac_toe")
+    assert 1e8 < tree._estimate(game, 1e8) < 1e10
+    coin = toy_coin.make(tosses=2)
+    assert tree._estimate(coin, 1e9) <= tree.walk(coin).positions
+
+
+def test_the_limit_is_kept_and_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tree, "_FAR", np.inf)
     game = toy_coin.make(tosses=2)
     whole = tree.walk(game).positions
     assert tree.walk(game, limit=whole).positions == whole

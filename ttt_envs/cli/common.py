@@ -19,6 +19,14 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.evaluation.records import GameRecord
 
 
+def instead(game_id: str) -> str:
+    """What to ask of agents in a game whose tree is too large."""
+    return (
+        f"`ttt exploit {game_id} --agent A` trains a best response, a lower bound of what A can lose, and `ttt ladder "
+        f"{game_id} --agent A` rates it against fixed opponents"
+    )
+
+
 def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
     """The agents of one game, one a player, of whatever `ttt_envs.agents.load` takes, in the order of play.
 

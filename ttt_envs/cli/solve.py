@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ttt_envs import registry
-from ttt_envs.cli.common import GameArguments, GameOptions, Measuring
+from ttt_envs.cli.common import GameArguments, GameOptions, Measuring, instead
 from ttt_envs.cli.shell import parse
 from ttt_envs.evaluation.reports.progress import Work
 
@@ -40,10 +40,10 @@ class Solve(Measuring):
             return super().run()
         except TooLarge as error:
             commands = self.load().solve_commands
-            if not commands:
-                raise
             names = ", ".join(f"`ttt solve {self.game} {name}`" for name in commands)
-            raise ValueError(f"{error}; its own solver works out: {names}") from None
+            raise ValueError(
+                f"{error}; {f'its own solver works out: {names}' if names else instead(self.game)}"
+            ) from None
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
 
@@ -20,6 +21,27 @@ def oracle_of(game: Game) -> Oracle:
         return game.oracle()
     except NotImplementedError as error:
         raise ValueError(f"regret cannot be measured in {game!r}: {error}") from None
+
+
+def knows_most(game: Game) -> bool:
+    """Whether the oracle answers more than half of the positions of the first plies of random games.
+
+    False for a game that has no oracle, or hidden information.
+    """
+    try:
+        oracle = oracle_of(game)
+    except ValueError:
+        return False
+    batch, random = Batch(game, 16, seed=0), np.random.default_rng(0)
+    known = asked = 0
+    for _ in range(12):
+        states = batch.states[~batch.done]
+        if not len(states):
+            break
+        known, asked = known + int(oracle.covers(states).sum()), asked + len(states)
+        masks = np.stack([batch.masks(player) for player in range(game.num_players)], axis=1)
+        batch.step((masks * random.random(masks.shape)).argmax(axis=2))
+    return 2 * known > asked
 
 
 def judge(

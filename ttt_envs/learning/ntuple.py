@@ -59,8 +59,6 @@ class Config(Settings):
     """Run folder."""
     steps: Steps = 20_000_000
     """Plies to train on, those before --resume included."""
-    eval_every: Steps = 5_000_000
-    """Plies between two measurements of score and regret."""
     prior: bool = False
     """Begin with the weights that the game's patterns suggest, not with zeros: it is as if their sum shaped the rewards
     (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""

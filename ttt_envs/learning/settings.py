@@ -16,6 +16,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ttt_envs.agents import as_agent, stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, within
+from ttt_envs.evaluation.judging import knows_most
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
 from ttt_envs.registry import GAMES, parse_options, resolve
@@ -53,6 +54,9 @@ class Within(NamedTuple):
     high: float
 
 
+#: Games of a measurement of regret, where nothing else is said.
+REGRET_GAMES = 100
+
 Share = Annotated[float, Within(0.0, 1.0)]
 Steps = Annotated[int, Within(1, 10**15)]
 
@@ -82,14 +86,15 @@ class Settings:
     """Seed of all random numbers."""
     seeds: Annotated[int, Within(1, 1000)] = 1
     """Number of seeds to train with, from --seed on, one after the other, each in OUT/seed-K; ends with a summary."""
-    eval_every: Steps = 500_000
-    """Steps between two measurements of score and regret."""
+    eval_every: Annotated[int | None, Within(1, 10**15)] = None
+    """Steps between two measurements of score and regret; by default a tenth of --steps."""
     eval_agents: Agents = ("random", "greedy")
     """Agents that the score is measured against."""
     eval_games: Annotated[int, Within(2, 10**7)] = 200
     """Games played against each of them for a score, shared out over the seats."""
-    regret_games: Annotated[int, Within(0, 10**7)] = 0
-    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle."""
+    regret_games: Annotated[int | None, Within(0, 10**7)] = None
+    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
+    100 where the oracle knows most of the positions of random play, else none."""
     exploitability_every: Annotated[int, Within(0, 10**15)] = 0
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
@@ -138,11 +143,13 @@ class Settings:
 
         Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
         """
-        found: list[Probe] = [
-            Score(game, every=self.eval_every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)
-        ]
-        if self.regret_games:
-            found.append(Regret(game, every=self.eval_every, games=self.regret_games, seed=self.seed))
+        every = self.eval_every or max(self.steps // 10, 1)
+        found: list[Probe] = [Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)]
+        regret_games = self.regret_games
+        if regret_games is None:
+            regret_games = REGRET_GAMES if knows_most(game) else 0
+        if regret_games:
+            found.append(Regret(game, every=every, games=regret_games, seed=self.seed))
         if self.exploitability_every:
             found.append(
                 Exploitability(

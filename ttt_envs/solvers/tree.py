@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import jit, known
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
@@ -31,6 +32,10 @@ __all__ = ["LIMIT", "TooLarge", "walk"]
 
 #: Positions of the largest tree that is walked unless another limit is given.
 LIMIT = 10_000_000
+
+# Random games that estimate a tree's size, and how many times the limit the estimate must be for a refusal at once: the
+# true size is expected, so Markov's inequality refuses a tree within the limit at most once in so many.
+_PROBES, _FAR = 64, 1000
 
 # A pair of players' rewards that adds up to more is no rounding of float32.
 _ROUNDING = 1e-6
@@ -113,11 +118,17 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
 
     Raises:
         ValueError: the game is of another kind.
-        TooLarge: more positions than `limit`; a ValueError, raised before they are made.
+        TooLarge: more positions than `limit`; a ValueError, raised before they are made. Where random games show far
+            more, it is raised at once.
     """
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game!r} has {game.num_players}")
     within(1, MOST, limit=limit)
+    if (size := _estimate(game, _FAR * limit)) > _FAR * limit:
+        raise TooLarge(
+            f"the tree of {game!r} has more than {limit} positions, by far: at least {size:.0e}, as random games "
+            "estimate; give it options that make it smaller"
+        )
     probabilities, states = chance_of(game).starts()
     here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), known.begin(len(states), 2))
     players, ends = (_Sets(), _Sets()), _Ends(game)
@@ -149,6 +160,22 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
         here = _Ply.join(following)
         ply += 1
     return Tree(game, ends.settle(players), positions, ends.count, ply)
+
+
+def _estimate(game: Game, enough: float) -> float:
+    """A low estimate of the tree's positions: the number of ways on, multiplied along random games, up to `enough`.
+
+    Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). What chance draws
+    counts as one way, so that the expected estimate is at most the tree's size.
+    """
+    batch, random = Batch(game, _PROBES, seed=0), np.random.default_rng(0)
+    ways, positions = np.ones(_PROBES), np.ones(_PROBES)
+    while not batch.done.all() and positions.mean() <= enough:
+        masks = np.stack([batch.masks(player) for player in (0, 1)], axis=1)
+        ways *= np.where(batch.done, 0, np.maximum(masks.sum(axis=2), 1).prod(axis=1))
+        positions += ways
+        batch.step((masks * random.random(masks.shape)).argmax(axis=2))
+    return float(positions.mean())
 
 
 def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> Iterator[_Ply]:
