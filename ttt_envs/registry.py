@@ -231,6 +231,18 @@ def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
     _register_environments(game_id)
 
 
+def register_from(entry: str) -> str:
+    """Add the game of "module:function" by its own id, which is returned, also where its import has added it already.
+
+    Raises ValueError for an id of the library, and what `load` raises.
+    """
+    game_id = load(entry).id
+    if game_id in GAMES:  # the text is what other processes can be told
+        unregister(game_id)
+    register(game_id, entry)
+    return game_id
+
+
 def unregister(game_id: str) -> None:
     """Take back a `register`. ValueError for an id that is not known, or a game of the library itself."""
     if game_id not in GAMES:

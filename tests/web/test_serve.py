@@ -5,12 +5,14 @@ import queue
 import re
 import socket
 import sys
+import time
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tools.serving import Served
 from ttt_envs import cli
 from ttt_envs.storage.files import locked_file
 
@@ -18,6 +20,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("httpx2")
 
+import httpx2
 import uvicorn
 from starlette.testclient import TestClient
 
@@ -160,3 +163,27 @@ def test_who_can_play_beyond_this_machine_is_told_as_it_is_documented(
             ("10.0.0.1.evil.example", 403),
         ):
             assert client.get("/api/games", headers={"host": host}).status_code == status, host
+
+
+def test_a_game_of_ones_own_is_served(data: Path) -> None:
+    server = Served(data, "examples.connect_four:make")
+    try:
+        with httpx2.Client(base_url=server.address, timeout=180) as client:
+            games = client.get("/api/games").json()["games"]
+            assert [each["title"] for each in games if each["id"] == "connect_four"] == ["Connect Four"]
+            seats = [{"kind": "me"}, {"kind": "agent", "agent": "greedy"}]
+            made = client.post("/api/tables", json={"game": "connect_four", "options": {"line": "3"}, "seats": seats})
+            place = f"/api/tables/{made.json()['id']}"
+            move = {"player": 0, "ply": 0, "action": client.get(place).json()["actions"][0]["name"]}
+            assert client.post(f"{place}/move", json=move).status_code == 200
+            until = time.monotonic() + 120
+            while client.get(place).json()["ply"] < 2:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_game_to_be_served_is_none_of_the_library(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "ttt_envs.games.tic_tac_dice:make", "--data", data)
+    assert line.startswith("'tic_tac_dice' is a game of the library")

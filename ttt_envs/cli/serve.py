@@ -11,6 +11,10 @@ import tyro
 class Serve:
     """Open a page to play, watch and replay games in the browser, on this machine."""
 
+    games: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[GAME ...]", help_behavior_hint="")
+    ] = ()
+    """Games of your own that are offered beside the library's, as module:function."""
     host: str = "127.0.0.1"
     """Address to listen at; with 0.0.0.0 all who can reach this machine can play."""
     port: int = 8000
@@ -27,6 +31,9 @@ class Serve:
 
     def run(self) -> None:
         """Serve until interrupted."""
+        from ttt_envs.registry import register_from
         from ttt_envs.web.server import serve
 
+        for each in self.games:
+            register_from(each)
         serve(self.host, self.port, agents=self.agents, records=self.records, data=self.data, opening=self.open)
