@@ -91,8 +91,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.evaluation": (*_MAKERS, "ttt_envs.agents", "ttt_envs.solvers", "ttt_envs.registry"),
 }
 FLOORS["ttt_envs.learning"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation")
+FLOORS["ttt_envs.studies"] = (*FLOORS["ttt_envs.learning"], "ttt_envs.learning")
 FLOORS["ttt_envs.web"] = FLOORS["ttt_envs.learning"]
-FLOORS["ttt_envs.cli"] = (*FLOORS["ttt_envs.web"], "ttt_envs.learning", "ttt_envs.web", "ttt_envs.testing")
+FLOORS["ttt_envs.cli"] = (
+    *FLOORS["ttt_envs.web"],
+    "ttt_envs.learning",
+    "ttt_envs.studies",
+    "ttt_envs.web",
+    "ttt_envs.testing",
+)
 FLOORS["training"] = ("ttt_envs",)
 FLOORS["tools"] = ("ttt_envs", "training")
 
@@ -183,7 +190,7 @@ EXTRAS = {
     },
     "stable_baselines3": {"ttt_envs.learning.ppo", "ttt_envs.integrations.sb3", "ttt_envs.wrappers.sb3"},
     "sb3_contrib": {"ttt_envs.learning.both_sides", "ttt_envs.learning.magnets", "ttt_envs.learning.ppo"},
-    "matplotlib": {"training.compare", "ttt_envs.learning.curves", "ttt_envs.evaluation.reports.equilibrium"},
+    "matplotlib": {"ttt_envs.studies", "ttt_envs.learning.curves", "ttt_envs.evaluation.reports.equilibrium"},
     "pygame": {"ttt_envs.drawing"},
     "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},

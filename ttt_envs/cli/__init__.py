@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "play": "ttt_envs.cli.play:Play",
     "serve": "ttt_envs.cli.serve:Serve",
     "train": "ttt_envs.cli.train:Train",
+    "study": "ttt_envs.cli.study:Study",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
     "ladders": "ttt_envs.cli.ladders:Ladders",

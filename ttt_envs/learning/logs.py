@@ -31,6 +31,11 @@ class Log:
         self._writer: Any = None
         self._wandb: Any = None
 
+    def latest(self, name: str) -> float:
+        """A number as earlier calls wrote it last, up to the steps that this one begins with; 0 if there is none."""
+        earlier = read_log(self.path) if self.this.config.resume else []
+        return next((each[name] for each in reversed(earlier) if name in each and self.start >= each["steps"]), 0.0)
+
     def record(self, name: str, value: float) -> None:
         """Keep a number for the next `write`."""
         self._numbers[name] = float(value)

@@ -1,5 +1,6 @@
 """The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,10 @@ from ttt_envs.learning.probes import Probes, due
 from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import Result
 from ttt_envs.storage.files import reason_of
+
+#: In the log: the processor time of this process in training by then, without saving and measurements; a resumed run
+#: goes on from what was logged last.
+PROCESSOR = "time/processor_seconds"
 
 #: Arrays by name.
 Rows = dict[str, np.ndarray]
@@ -128,6 +133,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         check=interrupts.check,
     )
     steps, saved = start, start if config.resume else -1
+    processor = log.latest(PROCESSOR)
 
     def measure(last: bool = False) -> None:
         try:
@@ -155,13 +161,16 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
             while steps < config.steps:
                 measure()
                 until = min(probes.next(steps), saved + config.save_every, config.steps)
+                began = time.process_time()
                 with bar.training():
                     while steps < until:
                         interrupts.check()
                         steps += learner.one_round(steps)
                         bar.update(steps)
+                processor += time.process_time() - began
                 save()
-                for name, value in {**learner.numbers, "time/steps_per_second": bar.speed}.items():
+                times = {"time/steps_per_second": bar.speed, PROCESSOR: processor}
+                for name, value in {**learner.numbers, **times}.items():
                     log.record(name, value)
                 log.write(steps)
             measure(last=True)

@@ -1,6 +1,6 @@
 """Compare training runs: the curves of several learners, games and seeds on one page, with intervals over seeds.
 
-    python -m training.compare ppo=runs/ppo dqn=runs/dqn --out runs/compare
+    ttt study ppo=runs/ppo dqn=runs/dqn --out runs/compare
 
 A RUN is a run folder, or a folder of several seeds (`--seeds`); LABEL= before it names what is compared. Runs of one
 label in several games count together, each game as a task. For each metric that the runs have, there is a line for each
@@ -16,16 +16,13 @@ Only scores are on one scale in all games: regret of several games together is s
 
 import io
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 
-from ttt_envs.cli.shell import run
 from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
 from ttt_envs.learning.logs import FILE as LOG
@@ -39,12 +36,15 @@ from ttt_envs.storage.runs import CONFIG, read_config
 #: What the horizontal axis can be.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
+#: Settings that say how a run was measured: runs of one game are compared only where they agree.
+MEASURED = ("eval_games", "regret_games", "exploitability_starts")
+
 
 @dataclass(frozen=True)
 class Config:
     """Settings of a comparison."""
 
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[LABEL=]RUN ...")]
+    runs: tuple[str, ...]
     """Run folders, or folders of several seeds; a label before each, or its folder's name."""
     out: Path = Path("runs/compare")
     """Folder for the page."""
@@ -62,12 +62,14 @@ class Task:
 
     Attributes:
         game: the game with its options, as text.
+        measured: the settings that measurements depend on.
         folders: the run folders.
         metrics: those of each run.
         seconds: steps and wall time of each run, as its log has them, (k, 2) each.
     """
 
     game: str
+    measured: Mapping[str, Any]
     folders: tuple[Path, ...]
     metrics: tuple[Metrics, ...]
     seconds: tuple[np.ndarray, ...]
@@ -94,6 +96,7 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
         path = existing(place if equals else text, "run folder")
         folders = folders_of(path) or [path]
         by_game: dict[str, list[Path]] = {}
+        how: dict[str, dict[str, Any]] = {}
         for folder in folders:
             settings = read_config(folder)["settings"]
             options = settings.get("options")
@@ -103,12 +106,27 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
                 options = game_of_file(settings["game"], options).chosen
             game = " ".join([settings["game"], *(f"{name}={as_text(value)}" for name, value in options.items())])
             by_game.setdefault(game, []).append(folder)
+            measured = {name: settings[name] for name in MEASURED if name in settings}
+            if how.setdefault(game, measured) != measured:
+                words = _differing(measured, how[game])
+                raise ValueError(f"{folder} was measured otherwise than {by_game[game][0]}: {words}")
         for game, mine in by_game.items():
             logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]
             seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
-            task = Task(game, tuple(mine), tuple(read_metrics(folder) for folder in mine), seconds)
+            task = Task(game, how[game], tuple(mine), tuple(read_metrics(folder) for folder in mine), seconds)
             found.setdefault(label or path.name, []).append(task)
+    every = [task for tasks in found.values() for task in tasks]
+    for task in every:
+        first = next(other for other in every if other.game == task.game)
+        if task.measured != first.measured:
+            words = _differing(task.measured, first.measured)
+            raise ValueError(f"{task.folders[0]} was measured otherwise than {first.folders[0]}: {words}")
     return found
+
+
+def _differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    names = [name for name in MEASURED if here.get(name) != there.get(name)]
+    return "; ".join(f"{name} is {here.get(name)} and {there.get(name)}" for name in names)
 
 
 def metrics_of(labels: Mapping[str, Sequence[Task]]) -> list[str]:
@@ -231,18 +249,3 @@ def _as_json(found: Mapping[str, Mapping[str, Curve]]) -> dict[str, Any]:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(curve).items()}
 
     return {metric: {label: plain(curve) for label, curve in curves.items()} for metric, curves in found.items()}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    config = tyro.cli(Config, prog="python -m training.compare", description=__doc__, args=arguments)
-
-    def work() -> None:
-        folder = compare(config)
-        print((folder / "compare.md").read_text())
-
-    return run(work)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

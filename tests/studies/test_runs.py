@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from training import compare
-from training.compare import Config, curve_of, read_runs
+from ttt_envs import cli
 from ttt_envs.learning.curves import write_rows
 from ttt_envs.learning.probes import RegretRow, ScoreRow
+from ttt_envs.studies.runs import Config, compare, curve_of, read_runs
 
 
 def make_run(
@@ -36,7 +36,9 @@ def runs(tmp_path) -> Path:
 
 def test_a_page(runs, capsys):
     out = runs / "page"
-    assert compare.main([str(runs / "many"), f"single={runs / 'one'}", "--out", str(out), "--resamples", "500"]) == 0
+    assert (
+        cli.main(["study", str(runs / "many"), f"single={runs / 'one'}", "--out", str(out), "--resamples", "500"]) == 0
+    )
     printed = capsys.readouterr().out
     assert printed.strip() == (out / "compare.md").read_text().strip()
     assert Image.open(out / "compare.png").size[0] > 1000
@@ -95,21 +97,30 @@ def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
 )
 def test_what_cannot_be_compared_is_said(runs, words, message, capsys, monkeypatch):
     monkeypatch.chdir(runs)
-    assert compare.main([word.format(one=runs / "one") for word in words]) == 2
+    assert cli.main(["study", *(word.format(one=runs / "one") for word in words)]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_damaged_files_are_named(runs, capsys):
     (runs / "one" / "curve.csv").write_text("a,b\n1,2\n")
-    assert compare.main([str(runs / "one"), "--out", str(runs / "page")]) == 2
+    assert cli.main(["study", str(runs / "one"), "--out", str(runs / "page")]) == 2
     assert "curve.csv is damaged" in capsys.readouterr().err
     assert not (runs / "page").exists()
     (runs / "one" / "config.json").write_text('{"settings": {}, "seconds": 1}')
-    assert compare.main([str(runs / "one"), "--out", str(runs / "page")]) == 2
+    assert cli.main(["study", str(runs / "one"), "--out", str(runs / "page")]) == 2
     assert "config.json is damaged" in capsys.readouterr().err
 
 
 def test_metrics_that_were_never_measured(tmp_path):
     make_run(tmp_path / "x", {})
     with pytest.raises(ValueError, match="no metric that was measured"):
-        compare.compare(Config((str(tmp_path / "x"),), out=tmp_path / "page"))
+        compare(Config((str(tmp_path / "x"),), out=tmp_path / "page"))
+
+
+def test_runs_that_were_measured_otherwise_are_refused(tmp_path):
+    for name, games in (("a", 200), ("b", 100)):
+        make_run(tmp_path / name, {0: 0.5, 100: 0.6})
+        config = {"settings": {"game": "super_tic_tac_toe", "options": {}, "eval_games": games}, "seconds": 1}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"b was measured otherwise than .*a: eval_games is 100 and 200"):
+        read_runs([str(tmp_path / "a"), str(tmp_path / "b")])

@@ -1,0 +1,132 @@
+"""A study from one command: plan, grid, what goes on after a kill, statistics, page."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ttt_envs import cli, evaluation
+from ttt_envs.learning.metrics import read_metrics
+from ttt_envs.storage.files import locked_folder
+from ttt_envs.studies import grid, statistics
+from ttt_envs.studies.grid import QUICK, plan_of, read_plan
+from ttt_envs.studies.page import FILES, write_page
+from ttt_envs.studies.tasks import task_of, tasks
+
+ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("study") / "quick"
+    assert cli.main(["study", "--quick", "--out", str(out), "--workers", "2"]) == 0
+    return out
+
+
+def test_quick_ends_in_a_page(quick):
+    assert {path.name for path in quick.iterdir() if path.is_file()} == set(FILES)
+    text = (quick / "study.md").read_text()
+    assert "Partial" not in text
+    for words in ("| mmd | 2 |", "| rnad over ppo |", "match-tiny", "fewer than four seeds"):
+        assert words in text
+    assert str(quick.parent) not in text
+    assert (quick / "table.tex").read_text().startswith(r"\begin{tabular}{lrr}")
+    rows = list(csv.DictReader((quick / "table.csv").open()))
+    assert len(rows) == 12 * 3
+    (first,) = [r for r in rows if (r["task"], r["method"], r["run"], r["steps"]) == ("match-tiny", "mmd", "0", "0")]
+    assert float(first["score"]) == pytest.approx(0, abs=0.01), "an untrained policy is nearly the random one"
+    assert float(first["processor_seconds"]) == 0
+    last = [row for row in rows if int(row["steps"]) >= 6000]
+    assert len(last) == 12
+    assert all(0 < float(row["processor_seconds"]) < 100 for row in last)
+    assert {run["task"] for run in json.loads((quick / "study.json").read_text())["runs"]} == set(QUICK["tasks"])
+
+
+def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
+    before = {path: path.stat().st_mtime_ns for path in quick.glob("runs/*/*/*/network.safetensors")}
+    assert len(before) == 12
+    assert cli.main(["study", "--quick", "--out", str(quick)]) == 0
+    assert "12 of 12 runs are finished" in capsys.readouterr().out
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
+    plan = plan_of({**ONE, "steps": 900, "measurements": 3})
+    (run,) = plan.runs
+    early = plan_of({**ONE, "steps": 300, "measurements": 1}).runs[0]
+    assert grid._train(early, tmp_path)
+    with pytest.raises(ValueError, match="the same command goes on"):
+        write_page(plan, tmp_path)
+    assert grid.train(plan, tmp_path, workers=1)
+    steps = [step for step, _ in read_metrics(run.folder(tmp_path))["eval/exploitability"]]
+    assert steps[0] == 0
+    assert steps[-1] >= 900
+    assert sorted(steps) == steps
+
+
+def test_there_are_never_two_writers(tmp_path):
+    with locked_folder(tmp_path / "x"), pytest.raises(OSError, match="being written by process"):
+        grid.train(plan_of(ONE), tmp_path / "x", workers=1)
+
+
+def test_an_interrupted_run_leaves_a_partial_page(quick, monkeypatch):
+    plan = plan_of({**QUICK, "seeds": 3})
+    assert "**Partial: 12 of 18 runs count" in write_page(plan, quick, complete=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tasks": ["chess"]}, "unknown task 'chess'"),
+        ({"tasks": []}, "tasks must be a list"),
+        ({"tasks": ["match-mini", "match-mini"]}, "a task is named twice"),
+        ({"seeds": 0}, "seeds must be"),
+        ({"seed": 1}, "unknown entry 'seed'"),
+        ({"methods": {}}, "methods must be tables"),
+        ({"methods": {"sarsa": {}}}, r"methods.sarsa: unknown method 'sarsa'"),
+        ({"methods": {"../x": {"method": "mmd"}}}, "a name has letters"),
+        ({"methods": {"mmd": {"magnet": -1.0}}}, "methods.mmd: magnet must be"),
+        ({"methods": {"mmd": {"magnetism": 1.0}}}, "methods.mmd: .*magnetism"),
+        ({"methods": {"mmd": {"steps": 0}}}, "steps must be"),
+    ],
+)
+def test_a_wrong_plan_is_refused(changes, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        plan_of({**ONE, **changes})
+
+
+def test_a_plan_in_a_file(tmp_path, capsys):
+    path = tmp_path / "plan.toml"
+    path.write_text('tasks = ["match-mini"]\nseeds = 2\nsteps = 10\nmeasurements = 5\n[methods.x]\nmethod = "ppg"\n')
+    plan = read_plan(path)
+    assert [(run.label, run.method, run.seed) for run in plan.runs] == [("x", "ppg", 0), ("x", "ppg", 1)]
+    assert plan.runs[0].settings["exploitability_every"] == 2
+    path.write_text("tasks = [")
+    assert cli.main(["study", str(path)]) == 2
+    assert "plan.toml:" in capsys.readouterr().err
+    assert cli.main(["study", str(tmp_path / "missing.toml")]) == 2
+    assert cli.main(["study", str(path), "more"]) == 2
+    assert "give one plan" in capsys.readouterr().err
+
+
+def test_what_random_play_loses_is_exact():
+    for name in ("match-mini", "match-tiny"):
+        task = task_of(name)
+        (found,) = evaluation.exploitability(task.game, ["random"], options=dict(task.options), quiet=True).measurements
+        assert found.exploitability == pytest.approx(task.random, abs=1e-6)
+        assert task.score(np.array([0.0, task.random])).tolist() == [1, 0]
+    assert len(tasks()) >= 4
+
+
+def test_statistics_by_hand():
+    first, second = [np.array([0.5, 0.7]), np.array([0.2, 0.2])], [np.array([0.6, 0.4]), np.array([0.2, 0.1])]
+    # 0.5 beats one of two, 0.7 both; equal scores count half.
+    assert statistics.improvement(first, second) == pytest.approx((0.75 + 0.75) / 2)
+    assert statistics.difference(first, second) == pytest.approx((0.1 + 0.05) / 2)
+    assert statistics.profile(first, np.array([0.0, 0.5, 0.9])).tolist() == pytest.approx([1, 0.25, 0])
+    value, low, high = statistics.bootstrapped(statistics.difference, first, second, resamples=500)
+    assert low < value < high
+    same = [np.array([0.3, 0.3, 0.3])]
+    assert statistics.bootstrapped(statistics.difference, same, same, resamples=50) == (0, 0, 0)

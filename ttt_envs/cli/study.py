@@ -1,0 +1,61 @@
+"""`ttt study`: learning methods compared on tasks with exact measures."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ttt_envs.cli.shell import DONE, INTERRUPTED
+from ttt_envs.storage.extras import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Compare learning methods: train a grid of tasks, methods and seeds, and write the page; or a page of runs.
+
+    FILE.toml is the plan of a grid; interrupted (Ctrl-C) or killed, the same command goes on. In its place may be run
+    folders, or folders of several seeds, with a label before each, as in ppo=runs/ppo dqn=runs/dqn: then their curves
+    are put on one page. It needs the extra `train`.
+    """
+
+    given: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE.toml | [LABEL=]RUN ...")] = ()
+    """The plan; or run folders, or folders of several seeds."""
+    quick: bool = False
+    """Train a built-in grid of two tasks and three methods that takes seconds."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """Folder for runs and page; by default runs/ and the name of the plan, runs/quick, or runs/compare."""
+    workers: int = 0
+    """Runs that are trained side by side; 0: one a processor."""
+    x: str = "steps"
+    """Horizontal axis of a page of runs: steps, or seconds of wall time. A grid has both steps and processor time."""
+    resamples: int = 2000
+    """Resamples of the bootstrap of a page of runs."""
+    seed: int = 0
+    """Seed of that bootstrap."""
+
+    def run(self) -> int:
+        """Train what is left and write the page; returns the exit status of success, or of an interrupt."""
+        require("train", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
+        plans = [each for each in self.given if each.endswith(".toml")]
+        if not self.quick and not plans:
+            return self._page_of_runs()
+        if len(self.given) != (0 if self.quick else 1):
+            raise ValueError("give one plan, --quick, or run folders")
+        from ttt_envs.studies import grid
+        from ttt_envs.studies.page import write_page
+
+        plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
+        out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
+        complete = grid.train(plan, out, self.workers, say=print)
+        print(write_page(plan, out, complete))
+        print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")
+        return DONE if complete else INTERRUPTED
+
+    def _page_of_runs(self) -> int:
+        from ttt_envs.studies import runs
+
+        out = self.out or Path("runs/compare")
+        folder = runs.compare(runs.Config(self.given, out, self.x, self.resamples, self.seed))
+        print((folder / "compare.md").read_text())
+        return DONE
