@@ -22,8 +22,8 @@ class Inner(agents.Agent):
         faults = {k: Fault(str(view.seeds[k])) for k in range(len(view))}
         raise AgentFailed("inner", np.full(len(view), -1), faults)
 
-    def games_over(self, games, rewards):
-        self.told.append((games.tolist(), rewards.tolist()))
+    def episodes_over(self, episodes, rewards):
+        self.told.append((episodes.tolist(), rewards.tolist()))
 
     def counts(self):
         return {"told": len(self.told)}
@@ -48,7 +48,7 @@ class EvenPlies:
 def test_the_other_agent_is_told_what_an_agent_is_told(make):
     inner = Inner()
     around = make(inner)
-    around.games_over(np.array([7]), np.array([1.0]))
+    around.episodes_over(np.array([7]), np.array([1.0]))
     assert around.counts() == {"told": 1}
     around.close()
     assert inner.told == [([7], [1.0]), "closed"]

@@ -180,7 +180,7 @@ def test_the_time_of_a_game(tmp_path: Path) -> None:
         assert agent.act(one_view(1)) == [0]
     with pytest.raises(AgentFailed, match="has used up its 1 s for the game"):
         agent.act(one_view(1, (5,)))
-    agent.games_over(np.array([6]), np.zeros(1, np.float32))
+    agent.episodes_over(np.array([6]), np.zeros(1, np.float32))
     assert agent.act(one_view(1, (6,))) == [0]
     with pytest.raises(AgentFailed, match="has used up its 1 s for the game"):  # a new process gives no new time
         agent.act(one_view(1, (5,)))

@@ -174,7 +174,7 @@ class Numbered(Agent):
         self.numbers = []
 
     def act(self, view):
-        self.numbers.append(view.games)
+        self.numbers.append(view.episodes)
         return agents.load("random").act(view)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
 from ttt_envs.core.game import Game
+from ttt_envs.core.memory import observes
 from ttt_envs.core.options import within
 from ttt_envs.core.view import Actor, View
 from ttt_envs.storage.extras import require
@@ -110,13 +111,15 @@ class TextAgent(Agent):
 class ActorAgent(Agent):
     """An object with a method `act(view)` that is no subclass of `Agent`.
 
-    Its own methods `policy` and `check` are used if it has them.
+    Of `policy`, `check`, `observe`, `episodes_over`, `counts` and `close` its own methods are used, if it has them.
     """
 
     def __init__(self, actor: Actor) -> None:
         """`actor`: has `act(view) -> int64 (n,)`."""
         self.actor = actor
         self.name = str(getattr(actor, "name", type(actor).__name__))
+        self.remembers = bool(getattr(actor, "remembers", False))
+        self.observes = observes(actor)
 
     def act(self, view: View) -> np.ndarray:
         """The object's own answer, int64 (n,)."""
@@ -132,6 +135,26 @@ class ActorAgent(Agent):
         own = self._method("check")
         if own is not None:
             own(game)
+
+    def observe(self, view: View) -> None:
+        """The object's own, if it has one."""
+        self._told("observe", view)
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """The object's own, if it has one; int64 (k,), float32 (k,)."""
+        self._told("episodes_over", episodes, rewards)
+
+    def counts(self) -> Mapping[str, float]:
+        """The object's own, if it has any."""
+        return self._told("counts") or {}
+
+    def close(self) -> None:
+        """The object's own, if it has one."""
+        self._told("close")
+
+    def _told(self, name: str, *arguments: Any) -> Any:
+        own = self._method(name)
+        return None if own is None else own(*arguments)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
         """The object's method of that name; other attributes, such as a network called `policy`, do not count."""

@@ -75,6 +75,7 @@ class Agent:
         equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
             rounding: what holds for one such position holds for all.
         remembers: True if it answers by `View.known`, so that whoever plays with it must keep account of that.
+        observes: True if it wants to see every ply: so for a class with a method `observe` of its own.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
         hint_simulations: of a tree search that estimates the value of every action, how many simulations make a hint:
             a second or two in the longest game. 0 for all other agents; see `agents.search_for`.
@@ -88,6 +89,7 @@ class Agent:
     plays: ClassVar[Mapping[str, bool]] = {}
     equivariant: bool = False
     remembers: bool = False
+    observes: bool = False
     interactive: ClassVar[bool] = False
     hint_simulations: ClassVar[int] = 0
     takes_rest: ClassVar[str] = ""
@@ -97,6 +99,8 @@ class Agent:
         super().__init_subclass__(**keywords)
         if "name" not in vars(cls):
             cls.name = cls.__name__
+        if "observe" in vars(cls):
+            cls.observes = True
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -121,12 +125,19 @@ class Agent:
         actions = np.asarray(self.act(view))
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
 
-    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+    def observe(self, view: View) -> None:
+        """Look at a ply, for an agent that wants to see what happens between its decisions: by default nothing is done.
+
+        It is called at every ply before anybody acts, with all running games in which the agent plays, once for each of
+        its players, those to act and those not to act, whose masks are all False.
+        """
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
         """Called when games are over, for an agent that keeps something of each. By default it does nothing.
 
         Args:
-            games: int64 (k,), their numbers as in `View.games`, whether or not the agent was asked in them.
-            rewards: float32 (k,), those of the agent's player.
+            episodes: int64 (k,), their numbers as in `View.episodes`, whether or not the agent was asked in them.
+            rewards: float32 (k,), those of the agent's player; 0 where a game was left before its end.
         """
 
     def counts(self) -> Mapping[str, float]:
@@ -173,11 +184,15 @@ class Around(Agent):
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
             )
         self.agent = agent
-        self.remembers = agent.remembers
+        self.remembers, self.observes = agent.remembers, agent.observes
 
-    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+    def observe(self, view: View) -> None:
+        """Let the other agent look."""
+        self.agent.observe(view)
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
         """Tell the other agent: int64 (k,), float32 (k,)."""
-        self.agent.games_over(games, rewards)
+        self.agent.episodes_over(episodes, rewards)
 
     def counts(self) -> Mapping[str, float]:
         """The counts of the other agent."""

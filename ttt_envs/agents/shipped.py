@@ -1,6 +1,8 @@
 """The trained agents that come with the library, and the cards that say what they are."""
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,9 @@ class Trained(Agent):
             (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in found[name]
         ]
         self.equivariant = all(agent.equivariant for _, agent in self.choices)
+        self.remembers, self.observes = (
+            any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
+        )
         self._latest: tuple[Game, Agent] | None = None
 
     def agent_for(self, game: Game) -> Agent:
@@ -201,6 +206,27 @@ class Trained(Agent):
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions)."""
         return self.agent_for(view.game).policy(view)
+
+    def observe(self, view: View) -> None:
+        """Let the agent that plays look."""
+        self.agent_for(view.game).observe(view)
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """Tell the agents that may have played: int64 (k,), float32 (k,)."""
+        for _, agent in self.choices:
+            agent.episodes_over(episodes, rewards)
+
+    def counts(self) -> Mapping[str, float]:
+        """The counts of all of them."""
+        total: Counter[str] = Counter()
+        for _, agent in self.choices:
+            total.update(agent.counts())
+        return total
+
+    def close(self) -> None:
+        """Close all of them."""
+        for _, agent in self.choices:
+            agent.close()
 
 
 def _differences(game: Game, card: Card) -> int:

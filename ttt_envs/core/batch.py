@@ -219,6 +219,7 @@ class Batch:
         self.rewards = np.zeros((self.n, game.num_players), np.float32)
         self.done = np.zeros(self.n, np.bool_)
         self._key = new_key(seed)
+        self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
@@ -377,13 +378,28 @@ class Batch:
         return Position(self.game, self.states[i].copy())
 
     def view(self, player: int | np.ndarray | None = None, rows: Any = None) -> View:
-        """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`."""
+        """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`.
+
+        Who lets an agent play that way tells it of its episodes: `Agent.observe`, `Agent.episodes_over`.
+        """
         with self._in_use:
+            if self._numbers is None:
+                self._numbers = np.zeros((self.n, self.game.num_players), np.int64)
+                self._number(self._rows)
             if rows is None:
-                return View.unchecked(self.game, self.states, self._players(player), self.episode_seeds)
+                players, seeds = self._players(player), self.episode_seeds
+                return View.unchecked(
+                    self.game, self.states, players, seeds, episodes=self._numbers[self._rows, players]
+                )
             rows = check_rows(rows, self._rows)
             players = self._players(player, rows)[rows]
-            return View.unchecked(self.game, self.states[rows], players, self.episode_seeds[rows], copy=False)
+            episodes, seeds = self._numbers[rows, players], self.episode_seeds[rows]
+            return View.unchecked(self.game, self.states[rows], players, seeds, episodes=episodes, copy=False)
+
+    def _number(self, rows: np.ndarray) -> None:
+        """Give the episodes that these games begin numbers, once somebody has asked for a view."""
+        if self._numbers is not None:
+            self._numbers[rows] = np.random.default_rng().integers(2**53, size=(len(rows), self.game.num_players))
 
     # --- what the kernels do ---
 
@@ -408,6 +424,7 @@ class Batch:
             if reward is not None:
                 self.rewards[rows] = reward
             self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
+            self._number(rows)
 
         self._in_use.do(begin)
 

@@ -23,9 +23,9 @@ class View:
         players: int64 (n,), the observing players.
         seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
             game whatever else is in the batch.
-        games: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at random,
-            for agents that keep something from one decision to the next; None if these positions are no such games.
-            See `Agent.games_over`.
+        episodes: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at
+            random, for agents that keep something from one decision to the next; None if these positions are no such
+            games. See `Agent.episodes_over`.
         known: uint64 (n, 2), digests of all that the players were shown and have done, see `ttt_envs.core.known`; None
             where nobody kept account of it. It is kept for agents that ask for it, see `Agent.remembers`.
     """
@@ -33,7 +33,7 @@ class View:
     game: Game
     players: np.ndarray
     seeds: np.ndarray
-    games: np.ndarray | None
+    episodes: np.ndarray | None
     known: np.ndarray | None
     _states: np.ndarray
     _watching: bytes
@@ -61,7 +61,7 @@ class View:
         players: np.ndarray,
         seeds: np.ndarray,
         *,
-        games: np.ndarray | None = None,
+        episodes: np.ndarray | None = None,
         known: np.ndarray | None = None,
         copy: bool = True,
     ) -> "View":
@@ -71,21 +71,21 @@ class View:
         """
         view: View = object.__new__(cls)
         copied = states.copy() if copy else np.ascontiguousarray(states)
-        view._fill(game, copied, np.array(players, np.int64), seeds, games)
+        view._fill(game, copied, np.array(players, np.int64), seeds, episodes)
         if known is not None:
             vars(view).update(known=read_only(known))
         return view
 
     def _fill(
-        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, games: np.ndarray | None
+        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, episodes: np.ndarray | None
     ) -> None:
         """`seeds` are the episodes'."""
         own = np.empty(len(states), np.uint64)
         decision_rows(np.ascontiguousarray(seeds, np.uint64), players, states["ply"], own)
-        self._set(game, states, players, own, games)
+        self._set(game, states, players, own, episodes)
 
     def _set(
-        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, games: np.ndarray | None
+        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, episodes: np.ndarray | None
     ) -> None:
         """`seeds` are the decisions'."""
         watching = players.tobytes()  # decides who looks: no array, which could be written
@@ -95,7 +95,7 @@ class View:
             _watching=watching,
             players=np.ndarray(players.shape, np.int64, watching),
             seeds=read_only(seeds),
-            games=None if games is None else read_only(games),
+            episodes=None if episodes is None else read_only(episodes),
             known=None,
         )
 
@@ -130,6 +130,11 @@ class View:
         out = np.empty((len(self), self.game.num_actions), np.bool_)
         self.game.loops.mask_rows(self._states, self._players, out)
         return read_only(out)
+
+    @cached_property
+    def plies(self) -> np.ndarray:
+        """int64 (n,): how many plies have been played."""
+        return read_only(self._states["ply"].astype(np.int64))
 
     def sample_worlds(self, seed: int = 0) -> np.ndarray:
         """States (n,) that fit all that the players know: hidden things and the future are drawn anew.
@@ -177,10 +182,10 @@ class View:
         return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
-        """The view of states (k,) of `game` as the players of these rows see them, with their seeds and games."""
+        """The view of states (k,) of `game` as the players of these rows see them, with their seeds and episodes."""
         part: View = object.__new__(View)
-        games = None if self.games is None else self.games[rows]
-        part._set(game, states, self._players[rows], self.seeds[rows], games)
+        episodes = None if self.episodes is None else self.episodes[rows]
+        part._set(game, states, self._players[rows], self.seeds[rows], episodes)
         return part
 
 

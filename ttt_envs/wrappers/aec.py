@@ -132,4 +132,5 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
     def set_state(self, data: bytes) -> None:
         """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""
         self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
+        self._begin_episode()
         self._begin()

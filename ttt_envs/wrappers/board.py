@@ -107,6 +107,7 @@ class Board:
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1
+        self._begin_episode()
 
     def _cut_off(self) -> bool:
         """Whether the game is cut off before its end."""
@@ -123,7 +124,13 @@ class Board:
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
-        return View.unchecked(self.game, self._states, np.array([self._player(agent)]), np.array([self._episode_seed]))
+        player = self._player(agent)
+        seeds, episodes = np.array([self._episode_seed]), self._episodes[player : player + 1]
+        return View.unchecked(self.game, self._states, np.array([player]), seeds, episodes=episodes)
+
+    def _begin_episode(self) -> None:
+        """Give the players' episode numbers, see `View.episodes`."""
+        self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such

@@ -8,6 +8,7 @@ import numpy as np
 
 from ttt_envs.core.answers import name_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.memory import observers
 from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor
 
@@ -102,6 +103,11 @@ class Opponents:
     def remember(self) -> bool:
         """Whether some go by what a player knows, `View.known`."""
         return any(getattr(agent, "remembers", False) for agent in self._agents.values())
+
+    @property
+    def observers(self) -> dict[int, Any]:
+        """Those who want to see every ply, by key."""
+        return observers(self._agents)
 
     def __getitem__(self, key: int) -> Actor:
         return self._agents[key]

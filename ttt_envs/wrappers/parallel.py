@@ -98,4 +98,5 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         if (committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
         self._states, self._episode_seed = states, seed
+        self._begin_episode()
         return self._begin()

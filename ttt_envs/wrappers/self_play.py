@@ -8,7 +8,7 @@ from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.known import Known
+from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, scale
 from ttt_envs.core.state import SIMULTANEOUS
@@ -82,7 +82,7 @@ class PlayerGames:
         self._opponents.check_player(self._fixed)
         self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
         self.opponents = np.full(self.n, "", object)
-        self._known: Known | None = None  # what the players know, for opponents who go by it
+        self._memory = Memory(game, self.n)  # for opponents who go by it
         self.players = np.zeros(self.n, np.int64)
         self.rewards = np.zeros(self.n, np.float32)
         self.done = np.zeros(self.n, np.bool_)
@@ -156,6 +156,7 @@ class PlayerGames:
                 self.rewards, self.done = self.rewards.copy(), self.done.copy()  # as in `_reset`
                 self.rewards[rows], self.done[rows] = 0, False
                 self.truncated = self.truncated & self.done
+                self._tell_of_those_left(rows)
                 self._start(rows)
         finally:
             self.player = usual
@@ -175,6 +176,7 @@ class PlayerGames:
         return np.flatnonzero(mask)
 
     def _reset(self, seed: int | None) -> None:
+        self._tell_of_those_left(self._rows)
         if seed is not None:
             self._started[:] = 0
             self.batch.reset(seed)
@@ -192,6 +194,24 @@ class PlayerGames:
         self.batch.reset_rows(rows)
         self._begin_episodes(rows)
 
+    def _show(self, rows: np.ndarray) -> None:
+        """Let opponents who want to see every ply look at these games."""
+        watchers = self._opponents.observers
+        if watchers or self._memory.known is not None:
+            states, seeds = self.batch.states[rows], self.batch.episode_seeds[rows]
+            for key, view, _ in self._memory.watched(rows, states, seeds, self._others[rows], watchers):
+                watchers[key].observe(view)
+
+    def _tell(self, rows: np.ndarray) -> None:
+        """Tell the opponents that these games are over."""
+        self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self._opponents)
+
+    def _tell_of_those_left(self, rows: np.ndarray) -> None:
+        """Tell the opponents of those of these games that are left before their end."""
+        left = rows[(self._started[rows] > 0) & ~self._over(rows)]
+        if len(left):
+            self._tell(left)
+
     def _begin_episodes(self, rows: np.ndarray) -> None:
         """Give learners and opponents to games just begun, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
@@ -205,16 +225,15 @@ class PlayerGames:
             self.opponents[rows] = self._opponents.names(self._others[rows])
             if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
                 self._opponents.forget(self._others)
-            if self._known is None and self._opponents.remember:
-                # Games under way keep their opponents, who do not ask for it.
-                self._known = Known(self.game, self.n)
-            if self._known is not None:
-                self._known.begin(rows)
+            if self._opponents.remember:
+                self._memory.keep_known()  # games under way keep their opponents, who do not ask for it
+            self._memory.begin(rows)
             self._play_on(rows)
             rows = rows[self._over(rows)]
             if not len(rows):
                 return
             # Over before the learner had a choice: no episode of the learner's.
+            self._tell(rows)
             self.batch.reset_rows(rows)
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
@@ -273,6 +292,7 @@ class PlayerGames:
         self.rewards = states["rewards"][self._rows, self.players]
         ended = np.flatnonzero(self.done)
         if len(ended):
+            self._tell(ended)
             self.final_observations = self.observations()[ended]
             self.final_lengths = self.lengths[ended]
             self.final_players, self.final_opponents = self.players[ended], self.opponents[ended]
@@ -305,18 +325,17 @@ class PlayerGames:
         joint[learner] = action
         acting = self._acting_one()
         while True:
-            if self._known is not None:
-                self._known.show(self._rows, states)
+            self._show(self._rows)
             others = [player for player in acting if player != learner]
             for key in dict.fromkeys(keys[player] for player in others):
                 mine, given, own = [player for player in others if keys[player] == key], states, seeds
                 if len(mine) > 1:  # asked together, as in `_complete`
                     given, own = states.repeat(len(mine)), seeds.repeat(len(mine))
-                known = None if self._known is None else self._known.digests[0, mine]
-                view = View.unchecked(self.game, given, np.array(mine), own, known=known, copy=False)
+                by = np.array(mine)
+                known = self._memory.of(np.zeros(len(mine), np.int64), by)
+                view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
-            if self._known is not None:
-                self._known.note(self._rows, joint[None])
+            self._memory.note(self._rows, joint[None])
             self.game.loops.step_one(states, 0, joint)
             if states["done"][0] or (self.max_plies is not None and states["ply"][0] >= self.max_plies):
                 break
@@ -328,6 +347,8 @@ class PlayerGames:
         self.done = self._over()
         if self.max_plies is not None:
             self.truncated = self.done & ~states["done"]
+        if self.done[0]:
+            self._tell(self._rows)
 
     def _acting_one(self) -> list[int]:
         """The players who have a choice to make in the only game, which is not over."""
@@ -357,8 +378,7 @@ class PlayerGames:
 
     def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Add the others' choices to `joint` int64 (n, players), and step these games."""
-        if self._known is not None:
-            self._known.show(rows, self.batch.states[rows])
+        self._show(rows)
         games, players = acting_players(self.game, self.batch.states, rows)
         others = players != self.players[games]
         games, players = games[others], players[others]
@@ -367,11 +387,9 @@ class PlayerGames:
             mine = keys == key
             at, by = games[mine], players[mine]
             states, seeds = self.batch.states[at], self.batch.episode_seeds[at]
-            known = None if self._known is None else self._known.digests[at, by]
-            view = View.unchecked(self.game, states, by, seeds, known=known, copy=False)
+            view = View.unchecked(self.game, states, by, seeds, **self._memory.of(at, by), copy=False)
             joint[at, by] = legal_actions(self._opponents[int(key)], view, "the opponent")
-        if self._known is not None:
-            self._known.note(rows, joint[rows])
+        self._memory.note(rows, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
 
 

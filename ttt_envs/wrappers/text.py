@@ -20,7 +20,7 @@ import numpy as np
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
-from ttt_envs.core.known import Known
+from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import check_max_plies, forfeit
@@ -79,7 +79,8 @@ class TextGame:
         self._rules = bool(rules)
         self.max_plies = check_max_plies(max_plies)
         self._batch = Batch(game, 1)
-        self._known: Known | None = None  # what the players know, for opponents who go by it
+        self._memory = Memory(game, 1)  # for opponents who go by it
+        self._others = np.full(game.num_players, -1)  # their keys
         self._live = False
         self._turn = 0  # who is asked in this game, if they alternate: counted on from the first one
         self._asked_last = 0
@@ -96,6 +97,8 @@ class TextGame:
 
         Returns the prompt for `player`, and info: "player", who that is.
         """
+        if self._pending:
+            self._tell()  # of a game that is left before its end
         self._batch.reset(seed)
         if seed is None and self._live:
             self._turn += 1
@@ -107,7 +110,9 @@ class TextGame:
         self._live = True
         if self._opponents is not None:
             self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self._own]))[0]
-            self._known = Known(self.game, 1) if self._opponents.remember else None
+            if self._opponents.remember:
+                self._memory.keep_known()
+        self._memory.begin(_FIRST)
         self._begin()
         return self.prompt, {"player": self.player}
 
@@ -147,6 +152,7 @@ class TextGame:
                 forfeit(self.game, self._batch.states, 0, [player])
                 self._lost.add(player)
                 self._pending = []
+                self._tell()
                 return {**info, "lost": True}
             self._counts[player]["random_moves"] += 1
             action = int(np.random.default_rng(int(view.seeds[0])).choice(np.flatnonzero(view.masks[0])))
@@ -234,15 +240,20 @@ class TextGame:
             self._joint = np.full((1, self.game.num_players), -1)
             self._pending = []
             if self._batch.states["done"][0] or self.truncated:
+                self._tell()
                 return
-            if self._known is not None:
-                self._known.show(_FIRST, self._batch.states)
+            if self._opponents is not None:
+                watchers, seeds = self._opponents.observers, self._batch.episode_seeds
+                for key, view, _ in self._memory.watched(
+                    _FIRST, self._batch.states, seeds, self._others[None], watchers
+                ):
+                    watchers[key].observe(view)
             acting = acting_players(self.game, self._batch.states, _FIRST)[1].tolist()
             self._pending = [player for player in acting if self._own in (None, player)]
             for player in acting:
                 if player not in self._pending and self._opponents is not None:
-                    by, known = np.array([player]), None if self._known is None else self._known.digests[:, player]
-                    view = View.unchecked(self.game, self._batch.states, by, self._batch.episode_seeds, known=known)
+                    by, seeds = np.array([player]), self._batch.episode_seeds
+                    view = View.unchecked(self.game, self._batch.states, by, seeds, **self._memory.of(_FIRST, by))
                     actor = self._opponents[int(self._others[player])]
                     self._joint[0, player] = legal_actions(actor, view, "the opponent")[0]
             if self._pending:
@@ -251,9 +262,14 @@ class TextGame:
 
     def _step(self) -> None:
         """Play what all have chosen."""
-        if self._known is not None:
-            self._known.note(_FIRST, self._joint)
+        self._memory.note(_FIRST, self._joint)
         self._batch.step(self._joint)
+
+    def _tell(self) -> None:
+        """Tell the opponents that the game is over."""
+        if self._opponents is not None:
+            rewards = self._batch.states["rewards"]
+            self._memory.over(_FIRST, rewards, self._others[None], self._opponents)
 
     def _asked(self) -> int:
         """The player who is to answer; RuntimeError if there is none."""

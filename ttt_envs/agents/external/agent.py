@@ -76,9 +76,9 @@ class ProcessAgent(Agent):
             raise AgentFailed(self.name, actions, faults)
         return actions
 
-    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
         """Forget the time that these games have taken; int64 (k,), float32 (k,)."""
-        for number in games.tolist():
+        for number in episodes.tolist():
             self._spent.pop(number, None)
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class ProcessAgent(Agent):
 
     def _asked(self, view: View, rows: np.ndarray) -> Sequence[int | Fault]:
         process = self._ready(view.game)
-        games = [] if view.games is None else view.games[rows].tolist()
+        games = [] if view.episodes is None else view.episodes[rows].tolist()
         limits = [self._limit(game) for game in games] or [self.seconds] * len(rows)
         number = next(self._questions)
         question = {"type": "question", "id": number, **self._question(view, rows, sum(limits))}

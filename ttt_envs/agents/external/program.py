@@ -53,10 +53,10 @@ class Program(ProcessAgent):
         self._words = _words(command)
         self._open: set[int] = set()
 
-    def games_over(self, games: np.ndarray, rewards: np.ndarray) -> None:
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
         """Tell the program, with its next question, of the games that it knows; int64 (k,), float32 (k,)."""
-        super().games_over(games, rewards)
-        for game, reward in zip(games.tolist(), rewards.tolist(), strict=True):
+        super().episodes_over(episodes, rewards)
+        for game, reward in zip(episodes.tolist(), rewards.tolist(), strict=True):
             if game in self._open:
                 self._open.remove(game)
                 self._notes.append({"type": "end", "game": game, "reward": reward})
@@ -82,7 +82,7 @@ class Program(ProcessAgent):
 
     def _question(self, view: View, rows: np.ndarray, seconds: float) -> dict[str, Any]:
         (row,) = rows.tolist()
-        game, player = None if view.games is None else int(view.games[row]), int(view.players[row])
+        game, player = None if view.episodes is None else int(view.episodes[row]), int(view.players[row])
         if game is not None and game not in self._open:
             self._open.add(game)
             self._notes.append({"type": "start", "game": game, "player": player})

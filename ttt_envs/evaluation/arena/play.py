@@ -18,7 +18,7 @@ from ttt_envs.core.answers import illegal_answers, numbers_of
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.known import Known
+from ttt_envs.core.memory import Memory, observers
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
@@ -282,6 +282,17 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
     return actions, faults
 
 
+def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
+    """Show an agent a ply; the reason why it failed, unless `strict`, which lets errors through."""
+    try:
+        agent.observe(view)
+    except Exception as error:
+        if strict:
+            raise
+        return Fault(f"{type(error).__name__}: {error}")
+    return None
+
+
 def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
     return lambda finished: progress(first + finished, n)
 
@@ -308,9 +319,11 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
     failures: list[Failure] = []
     before = [dict(agent.counts()) for agent in agents]
-    numbers = np.random.default_rng().integers(2**53, size=(n, players))  # of each player's game: they show nothing
-    known = Known(game, n) if any(agent.remembers for agent in agents) else None
-    told = [a for a, agent in enumerate(agents) if type(agent).games_over is not Agent.games_over]
+    memory, by_number = Memory(game, n), dict(enumerate(agents))
+    if any(agent.remembers for agent in agents):
+        memory.keep_known()
+    watchers = observers(by_number)
+    told = {a: agent for a, agent in by_number.items() if type(agent).episodes_over is not Agent.episodes_over}
     for _ in range(game.max_plies + 1):
         rows = np.flatnonzero(~states["done"])
         if progress is not None:
@@ -320,29 +333,32 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         joint = np.full((n, players), -1)
         offenders: dict[int, list[int]] = {}
         at, by = acting_players(game, states, rows)
-        if known is not None:
-            known.show(rows, states[rows])
+        failed: list[tuple[int, int, int, Fault]] = []
+        for a, view, where in memory.watched(rows, states[rows], seeds[rows], seats[rows], watchers):
+            started = time.perf_counter()
+            fault = _looked(agents[a], view, strict)
+            seconds[a] += time.perf_counter() - started
+            if fault is not None:
+                failed += [(a, int(i), int(player), fault) for i, player in zip(rows[where], view.players, strict=True)]
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
-            games = numbers[at[mine], by[mine]]
-            knows = None if known is None else known.digests[at[mine], by[mine]]
-            view = View.unchecked(
-                game, states[at[mine]], by[mine], seeds[at[mine]], games=games, known=knows, copy=False
-            )
+            known = memory.of(at[mine], by[mine])
+            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], **known, copy=False)
             started = time.perf_counter()
             joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
             took = time.perf_counter() - started
             seconds[a] += took
             decisions[a] += len(view)
             spent[at[mine], by[mine]] += took / len(view)
-            for k, fault in faults.items():
-                i, player = int(at[mine][k]), int(by[mine][k])
-                position = game.format_state(states[i], None)
-                ply = int(states["ply"][i])
-                failures.append(
-                    Failure(agents[a].name, i, int(seeds[i]), player, ply, fault.reason, position, fault.stderr)
-                )
-                offenders.setdefault(i, []).append(player)
+            failed += [(a, int(at[mine][k]), int(by[mine][k]), fault) for k, fault in faults.items()]
+        for a, i, player, fault in failed:
+            if player in offenders.get(i, ()):
+                continue  # it could not even look
+            position, ply = game.format_state(states[i], None), int(states["ply"][i])
+            failures.append(
+                Failure(agents[a].name, i, int(seeds[i]), player, ply, fault.reason, position, fault.stderr)
+            )
+            offenders.setdefault(i, []).append(player)
         for i, guilty in offenders.items():
             forfeit(game, states, i, guilty)
             if i in kept_states:
@@ -351,17 +367,17 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         rows = rows[~states["done"][rows]]
         played = joint[rows]
         game.loops.step_rows(states, rows, played)
-        if known is not None:
-            known.note(rows, played)
+        memory.note(rows, played)
         moves[rows] = digest(moves[rows], played)
         steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
         for k in set(kept_states) & set(rows.tolist()):
             kept_states[k].append(states[k : k + 1].copy())
             kept_actions[k].append(joint[k])
         over = under_way[states["done"][under_way]]
-        for a in told:
-            mine = seats[over] == a
-            agents[a].games_over(numbers[over][mine], states["rewards"][over][mine])
+        if told and len(over):
+            memory.over(
+                over, states["rewards"][over], np.where(np.isin(seats[over], list(told)), seats[over], -1), told
+            )
     else:
         raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
     return Games(

@@ -1,0 +1,86 @@
+"""What is kept of games while they are played, for agents with a memory: numbers of episodes, and what players know."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.known import Known
+from ttt_envs.core.view import Actor, View
+
+
+class Memory:
+    """Of n games that are being played. Whoever plays them calls `begin`, `watched`, `note` and `over`.
+
+    Attributes:
+        episodes: int64 (n, players), see `View.episodes`.
+        known: what the players know, once an agent asks for it.
+    """
+
+    def __init__(self, game: Game, n: int) -> None:
+        """All games begin."""
+        self._game, self._numbers = game, np.random.default_rng()  # of the system: numbers show nothing of a game
+        self.episodes = np.zeros((n, game.num_players), np.int64)
+        self.known: Known | None = None
+        self.begin(np.arange(n))
+
+    def keep_known(self) -> None:
+        """Keep account of what the players know: of games that begin from now on."""
+        if self.known is None:
+            self.known = Known(self._game, len(self.episodes))
+
+    def begin(self, rows: np.ndarray) -> None:
+        """These games, int64 (k,), begin anew."""
+        self.episodes[rows] = self._numbers.integers(2**53, size=(len(rows), self.episodes.shape[1]))
+        if self.known is not None:
+            self.known.begin(rows)
+
+    def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
+        """What a view of these players, int64 (k,), in the games `rows` is made with."""
+        known = None if self.known is None else self.known.digests[rows, players]
+        return {"episodes": self.episodes[rows, players], "known": known}
+
+    def watched(
+        self, rows: np.ndarray, states: np.ndarray, seeds: np.ndarray, keys: np.ndarray, watchers: Mapping[int, Actor]
+    ) -> Iterator[tuple[int, View, np.ndarray]]:
+        """Show a ply to all: the next positions of the games `rows`, none of them over.
+
+        Args:
+            rows: int64 (k,).
+            states: structured (k,).
+            seeds: uint64 (k,), of the episodes.
+            keys: int64 (k, players), who plays them.
+            watchers: those of the keys who want to see every ply, see `observers`.
+
+        Gives for each of these the key, the view for `observe`, and the entries of `rows` that it has, int64.
+        """
+        if self.known is not None:
+            self.known.show(rows, states)
+        for key in watchers:
+            at, by = np.nonzero(keys == key)
+            if len(at):
+                yield key, View.unchecked(self._game, states[at], by, seeds[at], **self.of(rows[at], by)), at
+
+    def note(self, rows: np.ndarray, actions: np.ndarray) -> None:
+        """The actions int64 (k, players) are played in these games; -1 for players who do not act."""
+        if self.known is not None:
+            self.known.note(rows, actions)
+
+    def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
+        """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""
+        for key in np.unique(keys[keys >= 0]).tolist():
+            tell = getattr(agents[key], "episodes_over", None)
+            if tell is not None:
+                mine = keys == key
+                tell(self.episodes[rows][mine], rewards[mine])
+
+
+def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
+    """Those of the agents who want to see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
+    return {key: agent for key, agent in agents.items() if observes(agent)}
+
+
+def observes(agent: Any) -> bool:
+    """Whether an agent wants to see every ply."""
+    return bool(getattr(agent, "observes", callable(getattr(agent, "observe", None))))
