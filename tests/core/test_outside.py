@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import ttt_envs
 from ttt_envs import cli
 from ttt_envs.cli import shell
 from ttt_envs.core.options import unknown
@@ -39,3 +40,6 @@ def test_errors_do_not_control_the_terminal(capsys):
 
 def test_names_that_are_not_known_are_shortened():
     assert len(unknown("agent", "x" * 10_000, ["random"])) < 400
+    with pytest.raises(ValueError, match="unknown action 'xxx") as refused:
+        ttt_envs.load("super_tic_tac_toe").parse_action("x" * 10**6)
+    assert len(str(refused.value)) < 400

@@ -23,6 +23,7 @@ from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
+from ttt_envs.storage.outside import brief
 
 #: Where chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
@@ -431,7 +432,7 @@ class Game:
             return next(iter(found))
         close = closest(text, self.action_names)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
-        raise ValueError(f"unknown action {text.strip()!r}{hint} wanted: {self.faces.action_format}")
+        raise ValueError(f"unknown action {brief(text.strip())!r}{hint} wanted: {self.faces.action_format}")
 
     @cached_property
     def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:

@@ -51,12 +51,19 @@ class Records:
         self._opened: OrderedDict[tuple[Path, float, int], Opened] = OrderedDict()
 
     def files(self) -> list[Path]:
-        """The files of the folder and the folders in it, in order; links that lead out of it are left out."""
+        """The files of the folder and the folders in it, in order.
+
+        Links that lead out of it are left out, and names that are no Unicode, which no answer can hold.
+        """
         if self.folder is None:
             return []
-        found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}")]
+        found = sorted(path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}"))
         inside = [path for path in found if path.is_file() and path.resolve().is_relative_to(self.folder)]
-        return sorted(inside)[:MOST_FILES]
+        names = [str(path.relative_to(self.folder)) for path in inside]
+        named = [
+            path for path, name in zip(inside, names, strict=True) if name == name.encode(errors="ignore").decode()
+        ]
+        return named[:MOST_FILES]
 
     def names(self) -> list[str]:
         """The names of these files within the folder."""
