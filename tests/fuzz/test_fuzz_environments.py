@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from tests.support.models.common import GARBAGE, fault_of_number, fault_of_seed
-from tests.support.models.environments import AecModel, ParallelModel
+from tests.support.models.environments import AecModel, ParallelModel, fault_of_choice
 from ttt_envs.core.game import Game
 
 
@@ -166,7 +166,7 @@ def _garbage(watched: Any) -> None:
             watched.observe(wrong)
             if fault_of_number(wrong, watched.game.num_actions) and wrong is not None:
                 watched.step(wrong)
-        elif fault_of_number(wrong, watched.game.num_actions + 1):
+        elif fault_of_choice(wrong, watched.game.num_actions + 1):
             watched.step(wrong)
             watched.step(dict.fromkeys(watched.names, wrong))
     if not isinstance(watched, AecModel):

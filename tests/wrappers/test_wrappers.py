@@ -287,6 +287,23 @@ def test_an_illegal_action_loses_in_parallel(game):
     assert env.agents == []
 
 
+def test_agents_of_the_library_play_in_a_parallel_environment():
+    """They answer -1 where a player does not act, which is waiting."""
+    for game in (SUPER, toy_coin.make(players=3)):
+        env, agent = ttt_envs.make_parallel(game, illegal="raise"), RandomAgent()
+        env.reset(seed=1)
+        answers = []
+        while env.agents:
+            answers.append({name: agent.act(env.view(name))[0] for name in env.agents})
+            env.step(answers[-1])
+        assert any(-1 in each.values() for each in answers)
+    env.reset(seed=1)
+    with pytest.raises(IllegalAction, match="player_0 cannot play 'wait'"):
+        env.step(dict.fromkeys(env.agents, -1))
+    with pytest.raises(ValueError, match="must be from -1 to"):
+        env.step(dict.fromkeys(env.agents, -2))
+
+
 def test_all_who_offend_share_the_loss():
     env = ParallelGame(toy_coin.make(players=3))
     env.reset(seed=0)

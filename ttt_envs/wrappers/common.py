@@ -55,8 +55,8 @@ class Encoder:
         return {"observation": encoded, "action_mask": mask} if self.masked else encoded
 
 
-def as_action(action: Any, num_actions: int, who: str) -> int:
-    """A single action as an int from 0 to num_actions-1; raises TypeError or ValueError naming the action.
+def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
+    """A single action as an int from `least` to num_actions-1; raises TypeError or ValueError naming the action.
 
     Whatever is a whole number for Python will do, such as torch's or JAX's scalars, and any array of one number.
     """
@@ -72,8 +72,8 @@ def as_action(action: Any, num_actions: int, who: str) -> int:
         if number is None:
             kind = type(action).__name__
             raise TypeError(f"the action of {who} must be a whole number, not {action!r} of type {kind}")
-    if not 0 <= number < num_actions:
-        raise ValueError(f"the action of {who} must be from 0 to {num_actions - 1}, not {number}")
+    if not least <= number < num_actions:
+        raise ValueError(f"the action of {who} must be from {least} to {num_actions - 1}, not {number}")
     return int(number)
 
 

@@ -56,7 +56,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return observations, infos
 
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one action an agent; returns observations, rewards, terminations, truncations, infos.
+        """Play one action an agent, -1 or `wait` for one who does not act; returns observations, rewards, terminations,
+        truncations, infos.
 
         Raises:
             RuntimeError: before `reset`, or when the game is over.
@@ -70,7 +71,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             given = ", ".join(map(str, actions)) if isinstance(actions, dict) else repr(actions)
             raise ValueError(f"step() needs a dict with one action each for {', '.join(self.agents)}; given: {given}")
         wait = self.wait
-        joint = np.array([as_action(actions[name], wait + 1, name) for name in self.agents])
+        joint = np.array([as_action(actions[name], wait + 1, name, least=-1) for name in self.agents])
+        joint[joint < 0] = wait  # as the agents of this library say that they do not act
         offences = {}
         for player, name in enumerate(self.possible_agents):
             if not self._masks[player, joint[player]]:

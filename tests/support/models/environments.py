@@ -252,6 +252,12 @@ class AecModel(_Single):
             check((terminated, truncated) == (over, False), "last() says otherwise whether it is over")
 
 
+def fault_of_choice(value: Any, end: int) -> type[Exception] | None:
+    """The error of an action in a parallel environment, where -1 is waiting, as is the last number below `end`."""
+    fault = fault_of_number(value, end)
+    return None if fault is ValueError and int(one_number(value)) == -1 else fault
+
+
 class ParallelModel(_Single):
     """A Parallel environment and its model."""
 
@@ -293,7 +299,7 @@ class ParallelModel(_Single):
             wanted = ValueError
         else:
             end = self.game.num_actions + 1
-            wanted = next((fault for name in self.names if (fault := fault_of_number(actions[name], end))), None)
+            wanted = next((fault for name in self.names if (fault := fault_of_choice(actions[name], end))), None)
             if wanted is None:
                 legal = self.legal()
                 offenders = [p for p, name in enumerate(self.names) if not legal[p, int(one_number(actions[name]))]]
