@@ -86,7 +86,7 @@ def _rows(tasks: Sequence[Task], curves: Mapping[str, Mapping[str, list[Curve]]]
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
