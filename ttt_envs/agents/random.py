@@ -12,6 +12,7 @@ class RandomAgent(Agent):
 
     name = "random"
     reaches = {}
+    draws_uniformly = True
 
     def __init__(self) -> None:
         """No parameters."""

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.rng import Purpose, choose, derive
+from ttt_envs.core.rng import Purpose, Stream, choose, derive, fold, mix
 from ttt_envs.core.state import SIMULTANEOUS
 
-_GAME = int(Purpose.GAME)
+_GAME, _DECISION, _CHOICE = int(Purpose.GAME), int(Purpose.DECISION), int(Stream.CHOICE) << 32
 
 
 class Kernels(NamedTuple):
@@ -62,6 +62,8 @@ class Loops(NamedTuple):
     mask_one: Callable[..., Any]
     observe_one: Callable[..., Any]
     step_one: Callable[..., Any]
+    move_one: Callable[..., Any]
+    reply_one: Callable[..., Any]
     reset_rows: Callable[..., Any]
     mask_rows: Callable[..., Any]
     observe_rows: Callable[..., Any]
@@ -109,6 +111,50 @@ def step_one(states, i, actions):
     """Play in states[i]; actions int64 (players,)."""
     if not states[i]["done"]:
         step(states[i], actions)
+
+
+@jit.allocates_nothing
+def look(state, player, legal, seen):
+    """The player's legal actions, none if the game is over, and observation."""
+    if state["done"]:
+        legal[:] = False
+    else:
+        legal_mask(state, player, legal)
+    observe(state, player, seen)
+
+
+@jit.allocates_nothing
+def move_one(states, actions, legal, seen):
+    """Play in states[0], which goes on, and look as whoever is to move then: a step of an environment in one call.
+
+    Gives their number; if the game is over, nothing is looked at, and it is -1. Not for a game in which several may act
+    at once. actions int64 (players,); legal bool (num_actions,); seen int8 (observation size,).
+    """
+    state = states[0]
+    step(state, actions)
+    if state["done"]:
+        return np.int64(-1)
+    mover = np.int64(state["to_move"])
+    look(state, mover, legal, seen)
+    return mover
+
+
+@jit.allocates_nothing
+def reply_one(states, player, seed, actions, legal, seen):
+    """Play in states[0], and at random for the others, until it is the turn of `player`; then look as they do.
+
+    The others draw as `agents.random` does from its decisions' seeds; `seed` is the episode's. Gives whether the
+    game is over. The rest as in `move_one`.
+    """
+    state = states[0]
+    step(state, actions)
+    while not state["done"] and state["to_move"] != player:
+        mover = np.int64(state["to_move"])
+        decision = derive(seed, _DECISION + mover, np.int64(state["ply"]))
+        actions[mover] = drawn(state, mix(fold(decision, _CHOICE)), legal)
+        step(state, actions)
+    look(state, player, legal, seen)
+    return state["done"]
 
 
 def reset_rows(states, rows, prototype, seeds):
@@ -232,13 +278,14 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
     """What the names mean that stand for a game's kernels in templates.
 
-    These are the names of `Kernels`, of which `step` counts the ply, and two more: `allowed`, see `by_mask`, and
-    `drawn`, see `drawn_by_mask`.
+    These are the names of `Kernels`, of which `step` counts the ply, and three more: `allowed`, see `by_mask`, `drawn`,
+    see `drawn_by_mask`, and `look`.
     """
     bound = {name: kernel for name, kernel in kernels._asdict().items() if kernel is not None}
     allowed = jit.specialise(by_mask if kernels.is_legal is None else by_rule, **bound)
     drawn = jit.specialise(drawn_by_mask if kernels.random_action is None else drawn_by_rule, **bound)
-    return MappingProxyType({**bound, "allowed": allowed, "drawn": drawn, "step": advance_for(kernels)})
+    bound.update(allowed=allowed, drawn=drawn, step=advance_for(kernels), look=jit.specialise(look, **bound))
+    return MappingProxyType(bound)
 
 
 @cache

@@ -22,6 +22,25 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     _FACTS: ClassVar[dict[str, Any]] = {"is_parallelizable": False}
 
+    #: The mover's info, and what they see if nobody has asked for it yet, after a move that told both; else None.
+    _info: dict[str, Any] | None = None
+    _seen: np.ndarray | None = None
+    _infos: dict[str, dict[str, Any]]
+
+    @property
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """Each agent's info; a move of a game makes them when they are first read."""
+        if self._info is not None:
+            mover, size = self.agent_selection, self.game.num_actions
+            waiting = {name: {"action_mask": np.zeros(size, np.int8)} for name in self.agents if name != mover}
+            self._infos = {name: waiting.get(name, self._info) for name in self.agents}
+            self._info = None
+        return self._infos
+
+    @infos.setter
+    def infos(self, infos: dict[str, dict[str, Any]]) -> None:
+        self._infos, self._info, self._seen = infos, None, None
+
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
         self._next_game(seed, options)
@@ -82,12 +101,29 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
         player = self._player(agent)
-        out = np.empty(self.game.observation_size, np.int8)
-        self.game.loops.observe_one(self._states, 0, player, out)
-        info = self.infos.get(agent)
+        if self._seen is not None and agent == self.agent_selection:
+            out, self._seen = self._seen, None
+        else:
+            out = np.empty(self.game.observation_size, np.int8)
+            self.game.loops.observe_one(self._states, 0, player, out)
+        mine = self._info if agent == self.agent_selection else None
+        info = self.infos.get(agent) if mine is None else mine
         # An agent that has left after the end of the game has nothing to choose.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
         return self._encode.shown(out, mask)
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, cumulative reward, termination, truncation and info of `agent_selection`."""
+        name = self.agent_selection
+        info = self._info
+        observation = self.observe(name) if observe else None
+        return (
+            observation,
+            self._cumulative_rewards[name],
+            self.terminations[name],
+            self.truncations[name],
+            self.infos[name] if info is None else info,
+        )
 
     def step(self, action: int | None) -> None:
         """Play `action` for `agent_selection`; None for an agent whose game is over.
@@ -115,6 +151,8 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             forfeit(self.game, self._states, 0, [player])
             self._select()
             self.infos[name].update(illegal_action=played, legal_actions=legal)
+        elif self._in_turn:
+            self._move(player, action)
         else:
             self._committed[player] = action
             if not self._others_still_choose():
@@ -123,6 +161,23 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._select()
         if self.render_mode == "human":
             self.render()
+
+    @property
+    def _in_turn(self) -> bool:
+        """Whether one call can play a move and look as the next player."""
+        return self.max_plies is None and not self.game.simultaneous
+
+    def _move(self, player: int, action: int) -> None:
+        """Play where one player acts at a time, and select the next."""
+        seen = np.empty(self.game.observation_size, np.int8)
+        self._committed[player] = action
+        mover = self.game.loops.move_one(self._states, self._committed, self._legal, seen)
+        self._committed[player] = -1
+        if mover < 0:
+            self._select()
+            return
+        self.agent_selection = self.possible_agents[mover]
+        self._info, self._seen = {"action_mask": self._legal.astype(np.int8)}, seen
 
     def _others_still_choose(self) -> bool:
         return self._states[0]["to_move"] == SIMULTANEOUS and any(

@@ -109,6 +109,17 @@ class Opponents:
         """Those who want to see every ply, by key."""
         return observers(self._agents)
 
+    def draw_uniformly(self, keys: np.ndarray) -> bool:
+        """Whether the agents with these keys, int64 (...), -1 for none, all play as `agents.random` does.
+
+        Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
+        """
+        agents = [self._agents[key] for key in np.unique(keys).tolist() if key >= 0]
+        return all(
+            vars(type(agent)).get("draws_uniformly", False) and "act" not in getattr(agent, "__dict__", {})
+            for agent in agents
+        )
+
     def __getitem__(self, key: int) -> Actor:
         return self._agents[key]
 

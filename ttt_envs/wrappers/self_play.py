@@ -37,6 +37,7 @@ class PlayerGames:
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), those of them that were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
+        at_random: whether `reply_one` can play the only game: the others in it all draw uniformly, one at a time.
         final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
         final_players: int64 (k,), the learner's numbers in them.
@@ -90,7 +91,9 @@ class PlayerGames:
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._room = np.zeros(game.num_actions, np.bool_)
+        self._joint = np.full(game.num_players, -1)
         self._masks: np.ndarray | None = None
+        self.at_random = False
         self._fresh = seed is not None
         self._first_player = first_player(self.batch)
 
@@ -228,6 +231,14 @@ class PlayerGames:
             if self._opponents.remember:
                 self._memory.keep_known()  # games under way keep their opponents, who do not ask for it
             self._memory.begin(rows)
+            self.at_random = bool(
+                self.n == 1
+                and not self.game.simultaneous
+                and self.max_plies is None
+                and self._memory.known is None
+                and not self._opponents.observers
+                and self._opponents.draw_uniformly(self._others)
+            )
             self._play_on(rows)
             rows = rows[self._over(rows)]
             if not len(rows):
@@ -348,6 +359,20 @@ class PlayerGames:
         if self.max_plies is not None:
             self.truncated = self.done & ~states["done"]
         if self.done[0]:
+            self._tell(self._rows)
+
+    def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
+        """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
+
+        legal bool (num_actions,) and seen int8 (observation size,) are filled.
+        """
+        batch, learner = self.batch, int(self.players[0])
+        self._masks = None
+        self._joint[learner] = action
+        over = self.game.loops.reply_one(batch.states, learner, batch.episode_seeds[0], self._joint, legal, seen)
+        self.lengths[0] += 1
+        if over:
+            self.rewards, self.done = batch.states["rewards"][:, learner].copy(), self._over()
             self._tell(self._rows)
 
     def _acting_one(self) -> list[int]:

@@ -90,11 +90,15 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         self._check_live("step")
         action = as_action(action, self.game.num_actions, "the learner")
         offences = []
-        if self._legal[action]:
-            self._games.play_one(action)
-        else:
+        seen = None
+        if not self._legal[action]:
             offences = self._games.step(np.array([action]))
-        observation, info = self._look()
+        elif self._games.at_random:
+            seen = np.empty(self.game.observation_size, np.int8)
+            self._games.reply_one(action, self._legal, seen)
+        else:
+            self._games.play_one(action)
+        observation, info = self._look() if seen is None else self._told(seen)
         for _, played, legal in offences:
             info.update(illegal_action=played, legal_actions=legal)
         done, truncated = bool(self._games.done[0]), bool(self._games.truncated[0])
@@ -107,12 +111,16 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             self._legal[:] = False
         flat = np.empty(self.game.observation_size, np.int8)
         loops.observe_one(states, 0, player, flat)
+        return self._told(flat)
+
+    def _told(self, flat: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        """Observation and info of what the learner sees, int8 (observation size,), and may do, as `_legal` says."""
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
         return self._encode.shown(flat, mask), {
             "action_mask": mask,
-            "player": player,
+            "player": int(self._games.players[0]),
             "opponent": self._games.opponents[0],
         }
 

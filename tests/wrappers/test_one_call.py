@@ -1,0 +1,106 @@
+"""A move in one call of compiled code is the same move: replies of random opponents, and AEC's looks."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from option_sets import OPTIONS
+
+import ttt_envs
+from ttt_envs.agents.random import RandomAgent
+
+IN_TURN = [game_id for game_id, options in OPTIONS.items() if not ttt_envs.load(game_id, **options[0]).simultaneous]
+
+
+class Asked(RandomAgent):
+    """The random agent, asked by views: no subclass says that it draws uniformly."""
+
+
+class First(RandomAgent):
+    """Plays the first legal action."""
+
+    def act(self, view):
+        return view.masks.argmax(axis=1)
+
+
+def episode(env: Any, seed: int) -> list[Any]:
+    """All that a learner is told in three games, with random actions of their own; opponents' names left out."""
+    generator, told = np.random.default_rng(seed), []
+    for game in range(3):
+        observation, info = env.reset(seed=seed if game == 0 else None)
+        reward, over = 0.0, False
+        while True:
+            info.pop("opponent")
+            told.append((observation["observation"].tobytes(), observation["action_mask"].tobytes(), reward, over))
+            told.append({name: np.asarray(each).tolist() for name, each in info.items()})
+            if over:
+                break
+            legal = np.flatnonzero(observation["action_mask"])
+            observation, reward, over, _, info = env.step(int(generator.choice(legal)))
+    return told
+
+
+@pytest.mark.parametrize("game_id", IN_TURN)
+def test_replies_in_one_call_are_those_of_the_agent(game_id: str) -> None:
+    game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
+    quick, asked = (ttt_envs.make_single(game, opponent=each()) for each in (RandomAgent, Asked))
+    for seed in range(3):
+        assert episode(quick, seed) == episode(asked, seed)
+    assert quick._games.at_random
+    assert not asked._games.at_random
+
+
+def test_who_does_not_draw_uniformly_is_asked() -> None:
+    replaced = RandomAgent()
+    replaced.act = First().act  # type: ignore[method-assign]
+    first = ttt_envs.make_single("tic_tac_dice", opponent=First())
+    other = ttt_envs.make_single("tic_tac_dice", opponent=replaced)
+    mixed = ttt_envs.make_single("tic_tac_dice", opponent=["random", First()])
+    assert episode(first, 1) == episode(other, 1) != episode(ttt_envs.make_single("tic_tac_dice"), 1)
+    assert {mixed.reset(seed=seed)[1]["opponent"] != "random" or mixed._games.at_random for seed in range(9)} == {True}
+    late = ttt_envs.make_single("tic_tac_dice", max_plies=4)
+    late.reset(seed=0)
+    assert not late._games.at_random
+
+
+def test_copies_go_on_alike() -> None:
+    env = ttt_envs.make_single("super_tic_tac_toe")
+    observation, _ = env.reset(seed=2)
+    for _ in range(5):
+        action = int(observation["action_mask"].argmax())
+        others = (copy.deepcopy(env), pickle.loads(pickle.dumps(env)))
+        observation, *_ = env.step(action)
+        for other in others:
+            again, *_ = other.step(action)
+            assert again["observation"].tobytes() == observation["observation"].tobytes()
+
+
+@pytest.mark.parametrize("mask", ["both", "info"])
+@pytest.mark.parametrize("game_id", list(OPTIONS))
+def test_infos_and_observations_of_aec_are_those_of_the_position(game_id: str, mask: str) -> None:
+    game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
+    env, generator = ttt_envs.make_aec(game, mask=mask), np.random.default_rng(0)
+    looking = ttt_envs.make_aec(game, mask=mask)  # reads everything at each move
+    env.reset(seed=5)
+    looking.reset(seed=5)
+    for name in env.agent_iter():
+        assert list(looking.infos) == looking.agents
+        copied = copy.deepcopy(env)
+        observation, reward, over, cut, info = env.last()
+        twice = env.last()[0]
+        for each in (looking.last(), copied.last()):
+            assert each[1:4] == (reward, over, cut)
+            assert each[4]["action_mask"].tobytes() == info["action_mask"].tobytes()
+            shown, mine = (x["observation"] if mask == "both" else x for x in (each[0], observation))
+            assert shown.tobytes() == mine.tobytes()
+        if mask == "both":
+            assert twice["observation"] is not observation["observation"]
+            assert observation["action_mask"] is info["action_mask"]
+        assert env.infos[name] is info
+        for other in env.agents:
+            assert looking.infos[other]["action_mask"].any() == (other == name and not over)
+        action = None if over else int(generator.choice(np.flatnonzero(info["action_mask"])))
+        env.step(action)
+        looking.step(action)
