@@ -17,7 +17,7 @@ def test_each_number_has_bounds(method: str) -> None:
     config.check()
     types = get_type_hints(kind, include_extras=True)
     names = [each.name for each in fields(kind) if type(getattr(config, each.name)) in (int, float)]
-    assert len(names) > 12
+    assert len(names) > 10
     for name in names:
         (bounds,) = [each for each in types[name].__metadata__ if isinstance(each, Within)]
         for beyond in (bounds.low - 1, bounds.high + 1):

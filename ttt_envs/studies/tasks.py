@@ -58,7 +58,13 @@ class Task:
         """The settings of a learner that measures it at every so many steps."""
         found: dict[str, Any] = {"game": self.game, "options": dict(self.options), "eval_every": every}
         if self.measure == "exploitability":
-            return {**found, "exploitability_every": every, "eval_agents": ("random",), "eval_games": 2}
+            return {
+                **found,
+                "exploitability_every": every,
+                "regret_games": 0,
+                "eval_agents": ("random",),
+                "eval_games": 2,
+            }
         return {**found, "regret_games": _REGRET_GAMES, "eval_agents": ("random",), "eval_games": 2}
 
 
