@@ -27,7 +27,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
 from tools.arena import bench_arena
-from tools.environments import CARTPOLE, TICTACTOE, bench_aec, bench_cursor, bench_wrappers
+from tools.environments import (
+    CARTPOLE,
+    TICTACTOE,
+    bench_aec,
+    bench_cursor,
+    bench_wrappers,
+    open_spiel,
+    search_by_open_spiel,
+)
 from tools.timings import Timing, alternate, rate, skipped
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
@@ -143,22 +151,31 @@ def search(game_id: str, spec: str, seconds: float) -> float:
     positions = 4
     states = ttt_envs.Batch(game, positions, seed=0).states
     players = np.maximum(states["to_move"], 0).astype(np.int64)
-    done, start = 0, time.perf_counter()
-    while (now := time.perf_counter()) - start < seconds:
+    done, start = 0, time.process_time()
+    while (now := time.process_time()) - start < seconds:
         agent.act(View.unchecked(game, states, players, np.arange(done, done + positions).astype(np.uint64)))
         done += positions
     return done * int(agent.simulations) / (now - start)
 
 
 def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
-    """Tree search from the opening."""
+    """Tree search from the opening, in processor time, beside MCTS in C++ by OpenSpiel where it has the game."""
     what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
+    goals = GOALS["games"].get(game_id, {})
+    spiel, other = open_spiel(goals)
+    players = {what: lambda seconds: search(game_id, what, seconds)}
+    if other is not None:
+        players[spiel] = lambda seconds: search_by_open_spiel(other, _SIMULATIONS, seconds)
     try:
-        runs = alternate({"": lambda seconds: search(game_id, what, seconds)}, config)[""]
+        runs = alternate(players, config)
     except (ValueError, ImportError) as error:
         yield skipped(game_id, what, "playouts/s", str(error))
         return
-    yield rate(game_id, what, runs, "playouts/s", GOALS["games"].get(game_id, {}).get("search"))
+    yield rate(game_id, what, runs[what], "playouts/s", goals.get("search"))
+    if other is not None:
+        yield rate(game_id, spiel, runs[spiel], "playouts/s")
+        ratios = [a / b for a, b in zip(runs[what], runs[spiel], strict=True)]
+        yield rate(game_id, f"search / {spiel}", ratios, "x", goals.get(f"search / {spiel}"))
 
 
 # --- training ---

@@ -94,6 +94,18 @@ def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
     return plies / (time.process_time() - start)
 
 
+def search_by_open_spiel(game: Any, simulations: int, seconds: float) -> float:
+    """MCTS in C++ by OpenSpiel from the opening, with one random playout a simulation; simulations a second."""
+    spiel = import_module("pyspiel")
+    root, done, start = game.new_initial_state(), 0, time.process_time()
+    while (spent := time.process_time() - start) < seconds:
+        # Arguments: exploration, simulations, megabytes of memory, whether to solve, seed, whether to report.
+        bot = spiel.MCTSBot(game, spiel.RandomRolloutEvaluator(1, done), 1.4, simulations, 1000, False, done, False)
+        bot.step(root)
+        done += simulations
+    return done / spent
+
+
 def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
     """Random playouts in Python, by `Game.start` and, where it has the game, by OpenSpiel."""
     root = ttt_envs.load(game_id).start(seed=0)
