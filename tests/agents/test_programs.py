@@ -77,7 +77,7 @@ def one_view(player: int = 0, games: tuple[int, ...] | None = None, n: int = 1) 
     """Starting positions."""
     states = np.repeat(GAME.new_state(0), n)
     numbers = None if games is None else np.array(games)
-    return View.unchecked(GAME, states, np.full(n, player), np.arange(n, dtype=np.uint64), games=numbers)
+    return View.unchecked(GAME, states, np.full(n, player), np.arange(n, dtype=np.uint64), episodes=numbers)
 
 
 # --- what they do wrong ---

@@ -26,7 +26,7 @@ def test_the_current_round_of_a_match_is_a_position_of_a_game_by_itself():
     assert np.array_equal(rows, np.arange(len(view)))
     assert found.game is ROUND or found.game.options == ROUND.options
     ROUND.check_states(found.sample_worlds())
-    for name in ("masks", "players", "seeds", "games"):
+    for name in ("masks", "players", "seeds", "episodes"):
         assert np.array_equal(getattr(found, name), getattr(view, name)), name
     # The board is the same: what a player sees of a round is the beginning of what they see of the match.
     assert np.array_equal(found.observations, view.observations[:, : ROUND.observation_size])

@@ -293,5 +293,5 @@ def test_games_positions_and_environments_show_themselves() -> None:
         env.reset(seed=4)
         assert env._repr_svg_().startswith("<svg")
     # The learner's environment shows what the learner may know.
-    seat = env.reset(seed=4)[1]["seat"]
-    assert env._repr_svg_() == game.draw(env._games.batch.states[0], seat)
+    player = env.reset(seed=4)[1]["player"]
+    assert env._repr_svg_() == game.draw(env._games.batch.states[0], player)

@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
 
 def test_run_folder(folder):
     files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "table.safetensors", "resume.safetensors"}
+    files |= {"regret.csv", "regret.png"}
     assert {path.name for path in folder.iterdir()} == {*files, "tensorboard"}
     table, facts = load_table(folder)
     assert 100 < len(table) < 2048

@@ -172,6 +172,8 @@ def _estimate(game: Game, enough: float) -> float:
     ways, positions = np.ones(_PROBES), np.ones(_PROBES)
     while not batch.done.all() and positions.mean() <= enough:
         masks = np.stack([batch.masks(player) for player in (0, 1)], axis=1)
+        if not (masks.any(axis=(1, 2)) | batch.done).all():
+            break  # no game: the walk says so
         ways *= np.where(batch.done, 0, np.maximum(masks.sum(axis=2), 1).prod(axis=1))
         positions += ways
         batch.step((masks * random.random(masks.shape)).argmax(axis=2))

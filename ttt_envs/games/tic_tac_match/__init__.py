@@ -114,7 +114,7 @@ def make(
             action_format="a card and where it goes: 'red X to E' or 'rX E', 'flip', 'wipe-out +1', 'double play'",
             short_action_names=text.action_names(players, colours, short=True),
             rules_text=manual.rules_text(**options),
-            legend=manual.LEGEND,
+            legend=manual.legend(**options),
             lessons=LESSONS,
             pitch=manual.PITCH,
             ending=text.ending,

@@ -5,11 +5,15 @@ from typing import Any
 from ttt_envs.games.tic_tac_match.rules import MOST_EXCHANGES
 from ttt_envs.games.tic_tac_match.text import COLOURS
 
-#: How to read the positions as text.
-LEGEND = "In a position as text rX is a red X, F a Flip, W a Wipe-Out, D a Double Play."
-
 #: What it is about, for people who choose a game.
 PITCH = "Play cards from a hidden hand for three of your symbol in one colour, until a Flip turns your symbol over."
+
+
+def legend(*, flips: int, wipe_outs: int, double_plays: int, **_: Any) -> str:
+    """How to read the positions as text, with these options."""
+    specials = {"Flip": flips, "Wipe-Out": wipe_outs, "Double Play": double_plays}
+    shorts = "".join(f", {name[0]} a {name}" for name, number in specials.items() if number)
+    return f"In a position as text rX is a red X{shorts}."
 
 
 def rules_text(
