@@ -319,11 +319,11 @@ def test_without_building_a_missing_table_is_an_error(tmp_path):
 
     path = tmp_path / "table"
     with without_building(), pytest.raises(TableMissing, match="not built yet"):
-        load_or_build(path, read, lambda tell: "built", write)
+        load_or_build(path, read, lambda progress: "built", write)
     assert not path.exists()
-    assert load_or_build(path, read, lambda tell: "built", write) == "built"
+    assert load_or_build(path, read, lambda progress: "built", write) == "built"
     with without_building():
-        assert load_or_build(path, read, lambda tell: "again", write) == "built"
+        assert load_or_build(path, read, lambda progress: "again", write) == "built"
 
 
 KITTY, ITERM = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}
@@ -394,11 +394,11 @@ class Count:
     upto: int = 3
     """The number to count to."""
 
-    def run(self, options, tell):
+    def run(self, options, progress):
         """See `SolveCommand`."""
         if self.upto < 0:
             raise ValueError("--upto must be at least 0")
-        tell("counting", 0.5)
+        progress("counting", 0.5)
         return f"counted to {self.upto} with won_boards={options['won_boards']}"
 
 

@@ -244,7 +244,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: p
 def test_a_second_process_waits_for_a_table_that_is_being_built(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path, begun, go_on = tmp_path / "table", threading.Event(), threading.Event()
 
-    def build(tell):
+    def build(progress):
         begun.set()
         assert go_on.wait(20)
         return "built"
@@ -254,7 +254,9 @@ def test_a_second_process_waits_for_a_table_that_is_being_built(tmp_path: Path, 
     def work(build) -> None:
         found.append(load_or_build(path, Path.read_text, build, write_whole))
 
-    threads = [threading.Thread(target=work, args=(each,)) for each in (build, lambda tell: pytest.fail("built twice"))]
+    threads = [
+        threading.Thread(target=work, args=(each,)) for each in (build, lambda progress: pytest.fail("built twice"))
+    ]
     threads[0].start()
     assert begun.wait(20)
     with pytest.raises(InUse, match=rf"table is being written by process {os.getpid()} on"), locked_file(path):

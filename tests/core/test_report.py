@@ -18,7 +18,7 @@ from ttt_envs.core.options import as_text, command_line
 from ttt_envs.evaluation.placements.calibration import CalibrationReport
 from ttt_envs.evaluation.reports.equilibrium import SolveReport
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import NotSaved, Report, Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, NotSaved, Report, Table
 from ttt_envs.evaluation.tournaments.report import TournamentReport
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
@@ -26,7 +26,7 @@ from ttt_envs.storage.files import unused
 
 def count(game, agents, *, options=None, games=10, at=None, strict=False, out=None, quiet=False):
     """A function that makes a report."""
-    settings = Settings(count, locals())
+    settings = Arguments(count, locals())
     settings["agents"] = [str(each) for each in agents]
     return Count(game=game, settings=settings, found=games, made=("x",) if games > 10 else ())
 

@@ -62,8 +62,8 @@ class Builder:
     def __init__(self):
         self.built = 0
 
-    def __call__(self, tell):
-        tell("counting", 0.5)
+    def __call__(self, progress):
+        progress("counting", 0.5)
         self.built += 1
         return f"table {self.built}"
 

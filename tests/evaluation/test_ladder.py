@@ -18,7 +18,7 @@ from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats
 from ttt_envs.evaluation.placements import ladder as rungs
 from ttt_envs.evaluation.placements.calibration import chain
-from ttt_envs.evaluation.placements.estimate import PRIOR, Placement, Record, gains, posterior
+from ttt_envs.evaluation.placements.estimate import PRIOR, Placement, RungResults, gains, posterior
 from ttt_envs.evaluation.placements.ladder import dispersion, unit_counts
 from ttt_envs.evaluation.placements.pairs import Pairs
 
@@ -61,7 +61,10 @@ def test_the_posterior_is_that_of_brute_force(more):
     """Two rungs, whose ratings are integrated out on a grid of their own; `more`: what is not known of them besides."""
     ladder = planted_ladder([0, 150], 40, np.random.default_rng(1))
     ladder = replace(ladder, covariance=ladder.covariance + more**2 * np.diag([1, 2]))
-    records = [Record(np.array([2.0, 1, 2, 0, 1]), np.array([0.0, 1, 0, 2, 1])), Record(np.zeros(3), np.full(3, 2.0))]
+    records = [
+        RungResults(np.array([2.0, 1, 2, 0, 1]), np.array([0.0, 1, 0, 2, 1])),
+        RungResults(np.zeros(3), np.full(3, 2.0)),
+    ]
     found = posterior(ladder, records, 1.0)
     values, vectors = np.linalg.eigh(ladder.covariance)
     z = np.linspace(-6, 6, 121)
@@ -87,7 +90,7 @@ def test_the_posterior_is_that_of_brute_force(more):
 
 def test_what_is_not_known_of_the_rungs_widens_the_interval():
     rng = np.random.default_rng(2)
-    record = [Record(), Record(), Record(*bout(0.5, 200, rng))]
+    record = [RungResults(), RungResults(), RungResults(*bout(0.5, 200, rng))]
     rough, fine = (planted_ladder([0, 100, 200], units, np.random.default_rng(3)) for units in (20, 2000))
     widths = [posterior(ladder, record, 1.0).half_width for ladder in (rough, fine)]
     assert widths[0] > 1.2 * widths[1]
@@ -95,8 +98,8 @@ def test_what_is_not_known_of_the_rungs_widens_the_interval():
 
 def test_clean_records_have_finite_ratings():
     ladder = planted_ladder(ELOS, 50, np.random.default_rng(4))
-    clean = [Record(np.full(20, 2.0), np.zeros(20)) for _ in ELOS]
-    best, worst = posterior(ladder, clean), posterior(ladder, [Record(each.lost, each.won) for each in clean])
+    clean = [RungResults(np.full(20, 2.0), np.zeros(20)) for _ in ELOS]
+    best, worst = posterior(ladder, clean), posterior(ladder, [RungResults(each.lost, each.won) for each in clean])
     assert ladder.elo[-1] + 100 < best.low < best.high < 5000
     assert worst.high < ladder.elo[0] - 100
 
@@ -104,10 +107,10 @@ def test_clean_records_have_finite_ratings():
 def test_draws_and_paired_seeds_narrow_intervals():
     rng = np.random.default_rng(5)
     ladder = planted_ladder(ELOS, 2000, rng)
-    even = [Record() for _ in ELOS]
+    even = [RungResults() for _ in ELOS]
     coins, halves = list(even), list(even)
-    coins[3] = Record(*bout(0.5, 300, rng))
-    halves[3] = Record(*(np.ones(300), np.ones(300)))
+    coins[3] = RungResults(*bout(0.5, 300, rng))
+    halves[3] = RungResults(*(np.ones(300), np.ones(300)))
     assert posterior(ladder, halves).half_width < 0.6 * posterior(ladder, coins).half_width
 
 
@@ -124,8 +127,8 @@ def test_dispersion():
 
 def test_games_are_played_where_most_is_learned():
     ladder = planted_ladder(ELOS, 500, np.random.default_rng(7))
-    records = [Record() for _ in ELOS]
-    records[4] = Record(*bout(0.5, 30, np.random.default_rng(8)))
+    records = [RungResults() for _ in ELOS]
+    records[4] = RungResults(*bout(0.5, 30, np.random.default_rng(8)))
     found = posterior(ladder, records)
     best = gains(ladder, records, found, 2.0)
     assert {3, 5} >= {int(np.argmax(best))}, "the neighbours of an even opponent that was played much"

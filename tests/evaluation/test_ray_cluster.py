@@ -13,8 +13,8 @@ from tournaments import ROOT, TOY, begin, interrupted, resumed
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
-from ttt_envs.evaluation.tournaments.units import Agenda
-from ttt_envs.evaluation.tournaments.workers import Tally
+from ttt_envs.evaluation.tournaments.jobs import Agenda
+from ttt_envs.evaluation.tournaments.workers import GamesFinished
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
 
@@ -97,7 +97,7 @@ def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
     agents = ["random", "greedy", f"deadly:Deadly:{folder}"]
     played, before, put_back, usual = set(), [], [], Agenda.put_back
 
-    def lose(tally, worker, unit):
+    def lose(tally, worker, job):
         """Kill the second node when both have played: it is playing now, or will be asked next."""
         played.add(worker)
         if len(played) == 2 and not before:
@@ -105,16 +105,16 @@ def test_a_lost_node_costs_nothing_but_time(cluster, tmp_path: Path) -> None:
             cluster[1].kill()
             (folder / "slow").unlink()
 
-    def note(agenda, unit, reason):
-        put_back.append(unit)
-        usual(agenda, unit, reason)
+    def note(agenda, job, reason):
+        put_back.append(job)
+        usual(agenda, job, reason)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tally, "finished", lose)
+        patch.setattr(GamesFinished, "finished", lose)
         patch.setattr(Agenda, "put_back", note)
         rows = play(tmp_path / "ray", agents, engine="ray", address=f"{HEAD}:{PORT}")
     assert sorted(before) == ["127.0.0.2", "127.0.0.3"]
-    assert len(put_back) == 1, "the unit of the lost node"
+    assert len(put_back) == 1, "the job of the lost node"
     assert not ray.is_initialized()
     assert rows == play(tmp_path / "one", agents)
     (folder / "error").touch()

@@ -14,8 +14,8 @@ from ttt_envs import cli, evaluation
 from ttt_envs.evaluation.arena.play import Failure
 from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.tournaments import parts as parts_module
+from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, Job, uncovered, without_repeats
 from ttt_envs.evaluation.tournaments.parts import read_parts, write_parts
-from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, Unit, uncovered, without_repeats
 from ttt_envs.evaluation.tournaments.workers import Unfinished
 from ttt_envs.storage.files import InUse, locked_folder
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
@@ -36,24 +36,24 @@ def rows(folder):
 
 @pytest.fixture
 def played(monkeypatch):
-    """The units that are played; with a limit, Ctrl-C comes when so many are finished."""
+    """The jobs that are played; with a limit, Ctrl-C comes when so many are finished."""
     found, usual = [], Contest.play
 
-    def play(contest, unit, tell=None):
+    def play(contest, job, progress=None):
         if found.limit is not None and len(found) == found.limit:
             raise KeyboardInterrupt
-        games = usual(contest, unit, tell)
-        found.append(unit)
+        games = usual(contest, job, progress)
+        found.append(job)
         return games
 
-    class Units(list):
+    class Jobs(list):
         limit = None
 
         @property
         def pairs(self):
-            return sorted({unit.pair for unit in self})
+            return sorted({job.pair for job in self})
 
-    found = Units()
+    found = Jobs()
     monkeypatch.setattr(Contest, "play", play)
     return found
 
@@ -70,7 +70,7 @@ def test_an_interrupted_tournament_goes_on(tmp_path, played):
     report = play(tmp_path / "x", resume=True)
     assert report.complete
     assert rows(tmp_path / "x") == rows(tmp_path / "whole")
-    found = [(*unit.pair, seed) for unit in played for seed in range(unit.start, unit.stop)]
+    found = [(*job.pair, seed) for job in played for seed in range(job.start, job.stop)]
     assert len(found) == len(set(found)) == 60, "each seed once"
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("x", "whole")]
     timed = "seconds", "seconds_by_agent"
@@ -93,7 +93,7 @@ def test_what_was_not_yet_written_when_it_was_killed_is_played_again(tmp_path, p
     del played[:]
     assert play(tmp_path / "x", resume=True).complete
     assert rows(tmp_path / "x") == rows(tmp_path / "whole")
-    assert sum(unit.stop - unit.start for unit in played) == 60 - 8
+    assert sum(job.stop - job.start for job in played) == 60 - 8
     assert len(list((tmp_path / "x" / "parts").iterdir())) == 1
 
 
@@ -130,7 +130,7 @@ def test_more_games_replay_nothing(tmp_path, played):
     play(tmp_path / "x")
     del played[:]
     play(tmp_path / "x", games=60, resume=True)
-    assert {(unit.start, unit.stop) for unit in played} <= {(20, 24), (24, 30)}
+    assert {(job.start, job.stop) for job in played} <= {(20, 24), (24, 30)}
     assert rows(tmp_path / "x") == rows(tmp_path / "whole")
 
 
@@ -282,8 +282,8 @@ class Kills:
     workers = 1
 
     def run(self, agenda, tally):
-        while (unit := agenda.take()) is not None:
-            agenda.put_back(unit, "killed")
+        while (job := agenda.take()) is not None:
+            agenda.put_back(job, "killed")
         yield from ()
 
 
@@ -307,7 +307,7 @@ def some(tmp_path):
     """A file of two parts, and these."""
     game = toy_coin.make()
     contest = Contest(game, line_up(game, ["random", "greedy"]).agents.__getitem__, 0)
-    found = [Part(unit, contest.play(unit)) for unit in (Unit(0, 1, 0, 3), Unit(0, 1, 5, 6))]
+    found = [FinishedJob(job, contest.play(job)) for job in (Job(0, 1, 0, 3), Job(0, 1, 5, 6))]
     found[1].games.failures.append(Failure("random", 11, 2**64 - 1, 0, 3, "why | not", "a\nposition"))
     write_parts(tmp_path / "file", found, ["random", "greedy"], 1.5)
     return tmp_path / "file", found
@@ -318,7 +318,7 @@ def test_parts_are_read_as_they_were_written(some):
     seconds, found = read_parts(path, ["random", "greedy", "later"], COIN, 12)
     assert seconds == 1.5
     for one, two in zip(written, found, strict=True):
-        assert one.unit == two.unit
+        assert one.job == two.job
         assert one.games.failures == two.games.failures
         for name in ("rewards", "lengths", "moves", "seconds", "decisions"):
             left, right = getattr(one.games, name), getattr(two.games, name)
@@ -344,8 +344,8 @@ def test_damaged_and_foreign_parts_are_named(some):
     ):
         with pytest.raises(BadTensorFile, match=words):
             read_parts(path, agents, game, most)
-    write_parts(path, [first, replace(second, unit=Unit(1, 2, 5, 6))], ["random", "greedy"], 0.0)
-    with pytest.raises(BadTensorFile, match="its units are not those of a tournament"):
+    write_parts(path, [first, replace(second, job=Job(1, 2, 5, 6))], ["random", "greedy"], 0.0)
+    with pytest.raises(BadTensorFile, match="its jobs are not those of a tournament"):
         read_parts(path, ["random", "greedy"], COIN, 12)
 
 
@@ -379,7 +379,7 @@ def said(**given):
         (changed("rewards", np.inf), "rewards has inf, and must be"),
         (changed("lengths", -5), "lengths has -5, and must be numbers from 0 to 6"),
         (changed("lengths", 10**9), "lengths has 1000000000, and must be"),
-        (changed("lengths", 3, 0), "the actions of game 0 of its unit 0 are not those of so many plies"),
+        (changed("lengths", 3, 0), "the actions of game 0 of its job 0 are not those of so many plies"),
         (changed("spent", -1.0), "spent has -1.0, and must be"),
         (changed("seconds", np.inf), "seconds has inf, and must be"),
         (changed("decisions", -(2**62)), "decisions has -4611686018427387904, and must be"),
@@ -387,7 +387,7 @@ def said(**given):
         (changed("units", 2**63 - 1), "it has seed number 9223372036854775806"),
         (changed("actions", 10**9), "its actions must be -1, or actions 0 to 5 of toy_coin"),
         (changed("actions", -2), "its actions must be -1, or actions"),
-        (changed("kept", 10**9, 1), "the actions of game 1000000000 of its unit 0"),
+        (changed("kept", 10**9, 1), "the actions of game 1000000000 of its job 0"),
         (lambda facts, tensors: tensors.update(lengths=tensors["lengths"] / 2), "lengths has the type float64"),
         (lambda facts, tensors: tensors.update(units=tensors["units"] + np.inf), "damaged, or of another tournament"),
         (said(seconds=float("inf")), "seconds must be a number from 0 to .*, not inf"),
@@ -429,26 +429,26 @@ def test_an_illegal_action_in_parts_is_named(tmp_path):
 
 
 def test_what_no_unit_covers():
-    units = [Unit(0, 1, 5, 7), Unit(0, 1, 0, 2), Unit(0, 1, 1, 2)]
-    assert uncovered(units, 10) == [range(2, 5), range(7, 10)]
-    assert uncovered(units, 7) == [range(2, 5)]
-    assert uncovered(units, 4) == [range(2, 4)]
+    jobs = [Job(0, 1, 5, 7), Job(0, 1, 0, 2), Job(0, 1, 1, 2)]
+    assert uncovered(jobs, 10) == [range(2, 5), range(7, 10)]
+    assert uncovered(jobs, 7) == [range(2, 5)]
+    assert uncovered(jobs, 4) == [range(2, 4)]
     assert uncovered([], 3) == [range(3)]
-    assert uncovered([Unit(0, 1, 0, 3)], 3) == []
+    assert uncovered([Job(0, 1, 0, 3)], 3) == []
 
 
 def test_repeats_are_left_out():
-    units = [Unit(0, 1, 0, 2), Unit(0, 1, 0, 9), Unit(0, 1, 2, 9), Unit(0, 2, 0, 2), Unit(0, 1, 9, 11)]
-    found = without_repeats([Part(unit, None) for unit in units])
-    assert [part.unit for part in found] == [units[1], units[4], units[3]]
+    jobs = [Job(0, 1, 0, 2), Job(0, 1, 0, 9), Job(0, 1, 2, 9), Job(0, 2, 0, 2), Job(0, 1, 9, 11)]
+    found = without_repeats([FinishedJob(job, None) for job in jobs])
+    assert [part.job for part in found] == [jobs[1], jobs[4], jobs[3]]
 
 
 def take_all(agenda, seconds):
-    """The sizes of all units, with the time that each seed takes."""
+    """The sizes of all jobs, with the time that each seed takes."""
     found = []
-    while (unit := agenda.take()) is not None:
-        found.append(unit)
-        agenda.finished(unit, seconds * (unit.stop - unit.start))
+    while (job := agenda.take()) is not None:
+        found.append(job)
+        agenda.finished(job, seconds * (job.stop - job.start))
     return found
 
 
@@ -476,7 +476,7 @@ def test_units_grow_with_the_pace():
 def test_a_unit_that_ends_its_worker_is_tried_again_and_then_given_up():
     agenda = Agenda({(0, 1): [range(8)], (0, 2): [range(8)]}, 2, chunk=8)
     first, second = agenda.take(), agenda.take()
-    assert (first, second) == (Unit(0, 1, 0, 4), Unit(0, 1, 4, 8))
+    assert (first, second) == (Job(0, 1, 0, 4), Job(0, 1, 4, 8))
     for death in range(2):
         assert agenda.left == 8
         agenda.put_back(first, "killed")
@@ -487,6 +487,6 @@ def test_a_unit_that_ends_its_worker_is_tried_again_and_then_given_up():
     agenda.put_back(first, "killed")
     assert agenda.given_up == {(0, 1): "its games 0 to 7 ended their worker 3 times (killed)"}
     assert agenda.left == 8
-    assert agenda.take() == Unit(0, 2, 0, 4)
+    assert agenda.take() == Job(0, 2, 0, 4)
     agenda.put_back(second, "killed")
-    assert agenda.take() == Unit(0, 2, 4, 8), "of a pairing that is given up nothing is played"
+    assert agenda.take() == Job(0, 2, 4, 8), "of a pairing that is given up nothing is played"

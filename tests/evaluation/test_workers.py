@@ -18,7 +18,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.core import jit
 from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.tournaments import workers
-from ttt_envs.evaluation.tournaments.units import Contest, Unit
+from ttt_envs.evaluation.tournaments.jobs import Contest, Job
 from ttt_envs.evaluation.tournaments.workers import Failed, Recipe, Unfinished
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
@@ -217,6 +217,6 @@ def test_units_do_not_depend_on_each_other():
     game = toy_coin.make(players=3)
     lineup = line_up(game, ["random", "greedy"]).agents
     contest = Contest(game, lineup.__getitem__, 5)
-    whole, part = contest.play(Unit(0, 1, 0, 9)), contest.play(Unit(0, 1, 4, 7))
+    whole, part = contest.play(Job(0, 1, 0, 9)), contest.play(Job(0, 1, 4, 7))
     np.testing.assert_array_equal(whole.rewards[4 * 6 : 7 * 6], part.rewards)
     np.testing.assert_array_equal(whole.moves[4 * 6 : 7 * 6], part.moves)

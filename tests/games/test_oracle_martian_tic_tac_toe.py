@@ -471,7 +471,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     small = tables.load_table(False)
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "cache"))
     for module in (tables, command):
-        monkeypatch.setattr(module, "build_table", lambda same_size_swap, tell=None: small)
+        monkeypatch.setattr(module, "build_table", lambda same_size_swap, progress=None: small)
     return tmp_path / "cache"
 
 

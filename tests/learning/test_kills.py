@@ -16,8 +16,8 @@ from small_training import GAME
 import ttt_envs
 from ttt_envs.agents import load
 from ttt_envs.agents.networks import load_network
+from ttt_envs.evaluation.tournaments.jobs import Contest, uncovered
 from ttt_envs.evaluation.tournaments.parts import read_parts
-from ttt_envs.evaluation.tournaments.units import Contest, uncovered
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.curves import read_rows
@@ -112,14 +112,14 @@ def test_a_tournament(tmp_path: Path) -> None:
         parts = [
             part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], game, 10**6)[1]
         ]
-        left = sum(map(len, uncovered([part.unit for part in parts], 500_000)))
+        left = sum(map(len, uncovered([part.job for part in parts], 500_000)))
         assert kept <= 500_000 - left < 500_000
         kept = 500_000 - left
     assert kept
-    assert sum(part.unit.stop - part.unit.start for part in parts) == kept, "no game twice"
+    assert sum(part.job.stop - part.job.start for part in parts) == kept, "no game twice"
     contest = Contest(ttt_envs.load(GAME), [load("random"), load("greedy")].__getitem__, 0)
     for part in parts[:: max(len(parts) // 4, 1)]:
-        np.testing.assert_array_equal(part.games.moves, contest.play(part.unit).moves)
+        np.testing.assert_array_equal(part.games.moves, contest.play(part.job).moves)
 
 
 def test_a_table(tmp_path: Path) -> None:

@@ -195,11 +195,11 @@ def test_what_is_expected_is_what_random_games_pay():
 
 
 def test_a_tree_that_is_far_too_large_is_refused_at_once():
-    def tell(ply, positions):
+    def progress(ply, positions):
         raise AssertionError("it was walked through")
 
     with pytest.raises(tree.TooLarge, match=r"more than 10000000 positions, by far: at least \d+e\+\d\d"):
-        tree.walk(ttt_envs.load("super_tic_tac_toe"), tell=tell)
+        tree.walk(ttt_envs.load("super_tic_tac_toe"), progress=progress)
 
 
 def test_the_estimate_of_a_trees_size():
@@ -219,7 +219,9 @@ def test_the_limit_is_kept_and_said(monkeypatch: pytest.MonkeyPatch):
     told = []
     with pytest.raises(tree.TooLarge, match="more than 1000 positions"):
         tree.walk(
-            ttt_envs.load("super_tic_tac_toe"), limit=1000, tell=lambda ply, positions: told.append((ply, positions))
+            ttt_envs.load("super_tic_tac_toe"),
+            limit=1000,
+            progress=lambda ply, positions: told.append((ply, positions)),
         )
     # Nine first moves; eight boards of nine and one of eight to answer in; then 8 * (9 * 9 - 2) + 8 * 9.
     assert told == [(1, 10), (2, 90), (3, 794)]

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from sessions import session_of
 
 from ttt_envs import cli
-from ttt_envs.evaluation.tournaments.units import Contest
+from ttt_envs.evaluation.tournaments.jobs import Contest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "toy_coin:make"

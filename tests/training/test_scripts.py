@@ -16,7 +16,7 @@ from ttt_envs.agents import AGENTS, load
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.networks import for_all_players
 from ttt_envs.agents.policy import PolicyAgent
-from ttt_envs.evaluation.best_play import Measurement, measure
+from ttt_envs.evaluation.best_play import MeasuredRegret, measure
 from ttt_envs.learning import METHODS, ppo
 from ttt_envs.learning import value_learning as library
 
@@ -26,7 +26,7 @@ GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 MEASURING = {"ttt_envs.agents.policy", "ttt_envs.evaluation.best_play"}
 
 
-def regret_of(script: ModuleType, net: torch.nn.Module, games: int) -> Measurement:
+def regret_of(script: ModuleType, net: torch.nn.Module, games: int) -> MeasuredRegret:
     return measure(GAME, PolicyAgent(net, temperature=float(script is ppo_self_play)), games=games, seed=5)
 
 

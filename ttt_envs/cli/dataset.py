@@ -41,13 +41,13 @@ class Dataset(RecordFilters):
             if self.minari is not None:
                 from ttt_envs.evaluation.records.dataset import write_minari
 
-                episodes = write_minari(self.minari, self._records(), tell=lambda n: work.tell(n, f"{n} games"))
+                episodes = write_minari(self.minari, self._records(), progress=lambda n: work.update(n, f"{n} games"))
                 words = f"{episodes} episodes are in Minari's data set {self.minari}"
             else:
-                words = self._parquet(lambda n: work.tell(n, f"{n} games"))
+                words = self._parquet(lambda n: work.update(n, f"{n} games"))
         print(words)
 
-    def _parquet(self, tell: Callable[[int], None]) -> str:
+    def _parquet(self, progress: Callable[[int], None]) -> str:
         from ttt_envs.evaluation.records.dataset import write_parquet
         from ttt_envs.storage.files import check_writable
 
@@ -58,7 +58,7 @@ class Dataset(RecordFilters):
             if path.exists():
                 raise FileExistsError(f"{path} exists: choose another file, or delete this one first")
         check_writable(self.out)
-        made = write_parquet(self.out, self._records(), values=self.values, tell=tell)
+        made = write_parquet(self.out, self._records(), values=self.values, progress=progress)
         return f"{made.decisions} decisions of {made.games} games are in {self.out}, described in {self.out.stem}.md"
 
     def _records(self) -> "Iterator[GameRecord]":

@@ -75,7 +75,7 @@ class OwnSolver(GameArguments):
         """Run the command and print its answer."""
         options, found = self.load().options, list[str]()
         with Work(found, "results", 1.0) as work:
-            found.append(self.command.run(options, lambda what, share: work.tell(share, what)))
+            found.append(self.command.run(options, lambda what, share: work.update(share, what)))
         print(found[0])
 
 

@@ -376,7 +376,7 @@ class Game:
 
     @cached_property
     def solve_commands(self) -> Mapping[str, type[SolveCommand]]:
-        """The commands of the game's solver, by name; run one with `command.run(game.options, tell)`."""
+        """The commands of the game's solver, by name; run one with `command.run(game.options, progress)`."""
         return self.extras.solve_commands()
 
     def describe_feature(self, index: int) -> str:

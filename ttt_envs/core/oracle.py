@@ -8,11 +8,11 @@ import numpy as np
 #: `policy(states, players)` gives float64 (n, num_actions) for states structured (n,) and players int64 (n,).
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-#: Is told the share of the work that is done, from 0 to 1.
-Tell = Callable[[float], None]
+#: A callback for the share of the work that is done, from 0 to 1.
+Progress = Callable[[float], None]
 
-#: Is told what is being done, and the share of it that is done.
-TellPart = Callable[[str, float], None]
+#: A callback for the name of the stage that is under way, and the share of it that is done.
+StageProgress = Callable[[str, float], None]
 
 
 class Oracle(Protocol):
@@ -40,7 +40,7 @@ class BestResponder(Protocol):
     """An oracle that computes best responses to a policy from the structure of its game."""
 
     def best_response(
-        self, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+        self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
         """Expected reward of `player`, who plays best against the others' `policy`.
 
@@ -54,7 +54,7 @@ class StartResponder(Protocol):
     """An oracle that computes best responses to a policy in games from given starts, which all players see."""
 
     def best_response_from(
-        self, policy: Policy, starts: np.ndarray, player: int, tell: Tell = lambda share: None
+        self, policy: Policy, starts: np.ndarray, player: int, progress: Progress = lambda share: None
     ) -> np.ndarray:
         """float64 (n,): as `BestResponder.best_response`, in the game from each of `starts`, structured (n,)."""
 
@@ -78,7 +78,7 @@ class SolveCommand(Protocol):
     the help of the command.
     """
 
-    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Work it out for a game with these options, write files if any, and return the text to print.
 
         Files are written whole, so that an interrupt leaves the old file or none. Raises ValueError for a field that

@@ -42,13 +42,13 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.bout import Bout
-from ttt_envs.evaluation.arena.play import Games, Progress
+from ttt_envs.evaluation.arena.play import Games, GamesProgress
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import resolve
 from ttt_envs.storage.files import new_folder
 
@@ -81,7 +81,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredRegret:
     """One agent's regret; see the module for the terms.
 
     Attributes:
@@ -140,8 +140,8 @@ def measure(
     games: int = 1000,
     seed: int = 0,
     chunk: int | None = None,
-    progress: Progress | None = None,
-) -> Measurement:
+    progress: GamesProgress | None = None,
+) -> MeasuredRegret:
     """Let an agent play, and measure the regret of its decisions.
 
     Arguments and errors are those of `regret`. `progress` is a callback for the numbers of finished and of all games.
@@ -171,7 +171,7 @@ class Tally:
         self._sums = np.zeros(len(self.units), _SUMS)
         self._worst: Mistake | None = None
 
-    def play(self, chunk: int | None = None, progress: Progress | None = None) -> None:
+    def play(self, chunk: int | None = None, progress: GamesProgress | None = None) -> None:
         """Play all games; if it is interrupted, the seeds of the chunks before count."""
         for part in self.bout.play(self.units, chunk=chunk, record=True, progress=progress):
             self._take(part)
@@ -198,7 +198,7 @@ class Tally:
                 self._worst = Mistake(float(regret[k]), int(players[k]), names[actions[k]], names[best[k]], position)
         self.played += len(part)
 
-    def measurement(self) -> Measurement:
+    def measurement(self) -> MeasuredRegret:
         """The figures of the seeds of which all games are finished; there must be one."""
         seeds = self.played // len(self.held)
         sums = self._sums[:seeds]
@@ -211,7 +211,7 @@ class Tally:
             for counts in (sums["measured"], sides)
         )
         agent, *opponent = (each.name for each in self.lineup)
-        return Measurement(
+        return MeasuredRegret(
             agent=agent,
             opponent=opponent[0] if opponent else None,
             per_decision=per_decision[0],
@@ -241,7 +241,7 @@ class RegretReport(PagedReport):
         planned: games of each agent that were to be played.
     """
 
-    measurements: list[Measurement]
+    measurements: list[MeasuredRegret]
     planned: int
 
     verb, title = "regret", "Regret"
@@ -351,7 +351,7 @@ def regret(
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(regret, locals())
+    settings = Arguments(regret, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     game = resolve(game, options)
@@ -362,7 +362,7 @@ def regret(
     settings |= {"agents": lineup.names, "opponent": other and other.name}
     live = lineup.live or others.live
     tallies = [Tally(game, agent, games, seed, other) for agent in lineup.agents]
-    planned, found = tallies[0].planned, list[Measurement]()
+    planned, found = tallies[0].planned, list[MeasuredRegret]()
     with new_folder(out) as folder:
         with Work(found, "games", len(tallies) * planned, hidden=quiet or live) as work:
             for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):

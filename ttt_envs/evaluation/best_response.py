@@ -27,7 +27,7 @@ from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.core.oracle import BestResponder, StartResponder, Tell
+from ttt_envs.core.oracle import BestResponder, Progress, StartResponder
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.asking import Asked, SeedsMatter
 from ttt_envs.evaluation.arena.seating import line_up
@@ -35,7 +35,7 @@ from ttt_envs.evaluation.reports.equilibrium import walk_shown
 from ttt_envs.evaluation.reports.intervals import mean_interval, shown
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import resolve
 from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.sequence import Tree
@@ -51,7 +51,7 @@ Responder = BestResponder | StartResponder
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredExploitability:
     """One agent's exploitability.
 
     Attributes:
@@ -89,11 +89,12 @@ def measure(
     seed: int = 0,
     limit: int = tree.LIMIT,
     found: Tree | None = None,
-    tell: Tell = lambda share: None,
-) -> Measurement:
+    progress: Progress = lambda share: None,
+) -> MeasuredExploitability:
     """The exploitability of an agent that holds both seats; arguments and errors are those of `exploitability`.
 
-    `found` is the game's tree if it was walked before, see `tree_for`; `tell` is a callback for the share that is done.
+    `found` is the game's tree if it was walked before, see `tree_for`; `progress` is a callback for the share that is
+    done.
     """
     within(1, MOST, samples=samples)
     within(2, MOST, starts=starts)
@@ -104,11 +105,11 @@ def measure(
     if responder is None and found is None:
         found = tree.walk(game, limit=limit)
 
-    def measured(asked: Asked) -> Measurement:
+    def measured(asked: Asked) -> MeasuredExploitability:
         if found is not None:
-            return _by_tree(asked, found, tell)
+            return _by_tree(asked, found, progress)
         assert responder is not None
-        return _by_oracle(asked, game, responder, Batch(game, starts, seed=seed).states, tell)
+        return _by_oracle(asked, game, responder, Batch(game, starts, seed=seed).states, progress)
 
     try:
         return measured(Asked(agent))
@@ -116,7 +117,7 @@ def measure(
         return measured(Asked(agent, samples))
 
 
-def _by_tree(asked: Asked, found: Tree, tell: Tell) -> Measurement:
+def _by_tree(asked: Asked, found: Tree, progress: Progress) -> MeasuredExploitability:
     """As `measure`, by the tree."""
     tables, done, total = [], 0, max(found.sets, 1)
     for player in (0, 1):
@@ -124,20 +125,24 @@ def _by_tree(asked: Asked, found: Tree, tell: Tell) -> Measurement:
         for views in zip(*(found.views(player, seed) for seed in range(asked.seeds)), strict=True):
             parts.append(asked(views))
             done += len(parts[-1])
-            tell(done / total)
+            progress(done / total)
         tables.append(np.concatenate(parts))
     result = sequence.exploitability(found, found.policy(tables))
     value, best, interval = result.value, result.best_responses, (result.value, result.value)
-    return Measurement(asked.agent.name, value, result.nash_conv, best, result.expected, asked.samples, 0, interval)
+    return MeasuredExploitability(
+        asked.agent.name, value, result.nash_conv, best, result.expected, asked.samples, 0, interval
+    )
 
 
-def _by_oracle(asked: Asked, game: Game, responder: Responder, starts: np.ndarray, tell: Tell) -> Measurement:
+def _by_oracle(
+    asked: Asked, game: Game, responder: Responder, starts: np.ndarray, progress: Progress
+) -> MeasuredExploitability:
     """As `measure`, by the oracle, in the whole game or as the mean over some starts."""
     policy, sampled = asked.policy(game), isinstance(responder, StartResponder)
 
     def half(player: int) -> np.ndarray:
         def told(share: float) -> None:
-            tell((player + share) / 2)
+            progress((player + share) / 2)
 
         if isinstance(responder, StartResponder):
             return responder.best_response_from(policy, starts, player, told)
@@ -150,7 +155,7 @@ def _by_oracle(asked: Asked, game: Game, responder: Responder, starts: np.ndarra
     mean = float(losses.mean()) + 0.0  # adding 0 turns -0 into 0
     interval = mean_interval(np.maximum(losses, 0), np.ones(len(losses)), _MOST)[1] if sampled else (mean, mean)
     best, n = (float(first.mean()), float(second.mean())), len(losses) if sampled else 0
-    return Measurement(asked.agent.name, mean, 2 * mean, best, np.nan, asked.samples, n, interval)
+    return MeasuredExploitability(asked.agent.name, mean, 2 * mean, best, np.nan, asked.samples, n, interval)
 
 
 def responder_of(game: Game) -> Responder | None:
@@ -182,7 +187,7 @@ class ExploitabilityReport(PagedReport):
         tree: the tree of the game; None if its oracle answered.
     """
 
-    measurements: list[Measurement]
+    measurements: list[MeasuredExploitability]
     tree: Tree | None
 
     verb, title, unit = "exploitability", "Exploitability", "agents"
@@ -271,19 +276,19 @@ def exploitability(
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(exploitability, locals())
+    settings = Arguments(exploitability, locals())
     seed = settings["seed"] = settled(seed)
     game = resolve(game, options)
     lineup = line_up(game, agents)
     settings["agents"] = lineup.names
     with new_folder(out) as folder:
         found = tree_for(game, limit, quiet=quiet)
-        measurements: list[Measurement] = []
+        measurements: list[MeasuredExploitability] = []
         with Work(measurements, "agents", float(len(lineup.agents)), hidden=quiet) as work:
             for done, agent in enumerate(lineup.agents):
-                tell = work.part(done, agent.name)
+                progress = work.part(done, agent.name)
                 how = {"samples": samples, "starts": starts, "seed": seed, "limit": limit}
-                measurements.append(measure(game, agent, **how, found=found, tell=tell))
+                measurements.append(measure(game, agent, **how, found=found, progress=progress))
         return ExploitabilityReport(
             game=game,
             settings=settings,

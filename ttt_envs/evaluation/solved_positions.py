@@ -40,7 +40,7 @@ from ttt_envs.evaluation.judging import judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import resolve
 from ttt_envs.storage.files import new_folder
 
@@ -77,7 +77,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredMistakes:
     """One agent's mistakes.
 
     Attributes:
@@ -144,7 +144,7 @@ def _random_play(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([kept[ply][[rng.integers(len(kept[ply]))]] for ply in plies]), plies
 
 
-def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0) -> Measurement:
+def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0) -> MeasuredMistakes:
     """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
 
     Raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
@@ -162,7 +162,7 @@ def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LE
         if inside.any():
             found.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
     ends = interval[0], min(interval[1], 1.0)
-    return Measurement(agent.name, share, ends, float(lost.mean()), len(wrong), tuple(found))
+    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), tuple(found))
 
 
 def _parts(lengths: np.ndarray) -> list[tuple[int, int]]:
@@ -184,7 +184,7 @@ class MistakesReport(PagedReport):
         remaining: whether lengths are plies to the end; else they are plies played.
     """
 
-    measurements: list[Measurement]
+    measurements: list[MeasuredMistakes]
     remaining: bool
 
     verb, title, unit = "mistakes", "Mistakes", "agents"
@@ -260,7 +260,7 @@ def mistakes(
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(mistakes, locals())
+    settings = Arguments(mistakes, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, positions=positions)
     game = resolve(game, options)
@@ -268,7 +268,7 @@ def mistakes(
     settings["agents"] = lineup.names
     with new_folder(out) as folder:
         drawn = draw_positions(game, positions, least=least, seed=seed)
-        found: list[Measurement] = []
+        found: list[MeasuredMistakes] = []
         with Work(found, "agents", float(len(lineup.agents)), hidden=quiet or lineup.live) as work:
             for done, agent in enumerate(lineup.agents):
                 work.part(done, agent.name)(0.0)

@@ -249,7 +249,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.best_play.Measurement`."""
+    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.best_play.MeasuredRegret`."""
 
     steps: int
     per_game: float
@@ -311,7 +311,7 @@ class Regret(Probe):
 
 @dataclass
 class ExploitabilityRow:
-    """The gain of a best response, on average over both seats; see `ttt_envs.evaluation.best_response.Measurement`.
+    """The gain of a best response, on average over both seats; see `best_response.MeasuredExploitability`.
 
     Attributes:
         steps: steps trained on.
@@ -375,7 +375,7 @@ class Exploitability(Probe):
 
     def _of(self, agent: Agent, check: Check) -> tuple[float, float]:
         found = measure_exploitability(
-            self.game, agent, starts=self.starts, seed=self.seed, found=self.tree, tell=lambda share: check()
+            self.game, agent, starts=self.starts, seed=self.seed, found=self.tree, progress=lambda share: check()
         )
         return found.exploitability, found.half_width
 

@@ -108,13 +108,13 @@ class _Sets:
         return out
 
 
-def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = lambda ply, positions: None) -> Tree:
+def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None] = lambda ply, positions: None) -> Tree:
     """Walk through the whole tree of a game.
 
     Args:
         game: two players, zero-sum, with chance that can be enumerated.
         limit: positions of the tree at most.
-        tell: callback, called now and then with the ply and the number of positions so far.
+        progress: callback, called now and then with the ply and the number of positions so far.
 
     Raises:
         ValueError: the game is of another kind.
@@ -156,7 +156,7 @@ def walk(game: Game, *, limit: int = LIMIT, tell: Callable[[int, int], None] = l
                         f"the tree of {game!r} has more than {limit} positions, met at ply {ply + 1}; give it options "
                         "that make it smaller, or a higher limit"
                     )
-            tell(ply + 1, positions)
+            progress(ply + 1, positions)
         here = _Ply.join(following)
         ply += 1
     return Tree(game, ends.settle(players), positions, ends.count, ply)

@@ -13,7 +13,7 @@ import numpy as np
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import episode_seeds, new_key
-from ttt_envs.evaluation.arena.play import Games, Progress, iter_games, join
+from ttt_envs.evaluation.arena.play import Games, GamesProgress, iter_games, join
 from ttt_envs.evaluation.arena.seating import comparisons
 
 
@@ -49,7 +49,7 @@ class Bout:
         strict: bool = True,
         record: bool = False,
         keep: int = 0,
-        progress: Progress | None = None,
+        progress: GamesProgress | None = None,
     ) -> Iterator[Games]:
         """Play units, seed by seed, and give them as they are finished: a caller who is interrupted keeps these.
 

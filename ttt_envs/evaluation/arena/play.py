@@ -26,7 +26,7 @@ from ttt_envs.registry import resolve
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).
-Progress = Callable[[int, int], None]
+GamesProgress = Callable[[int, int], None]
 
 #: Games that are played side by side at most, unless a caller asks for more.
 LARGEST_CHUNK = 4096
@@ -36,7 +36,7 @@ _MULTIPLIER = np.uint64(0x5851F42D4C957F2D)
 
 
 @dataclass
-class Record:
+class Trajectory:
     """One game, move by move.
 
     Attributes:
@@ -87,7 +87,7 @@ class Games:
         spent: float64 (n, players), the seconds of each seat's decisions; those of games that an agent answered
             together are shared out evenly.
         records: the games that were to be recorded, by number.
-        actions: the actions of the games of which these were to be kept, by number; as in `Record`.
+        actions: the actions of the games of which these were to be kept, by number; as in `Trajectory`.
         failures: errors and illegal actions of agents, game after game.
         counts: for each agent, by how much its `counts` have risen.
     """
@@ -98,7 +98,7 @@ class Games:
     seconds: np.ndarray
     decisions: np.ndarray
     spent: np.ndarray
-    records: dict[int, Record] = field(default_factory=dict)
+    records: dict[int, Trajectory] = field(default_factory=dict)
     actions: dict[int, np.ndarray] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     counts: list[dict[str, float]] = field(default_factory=list)
@@ -127,7 +127,7 @@ def play_games(
     record: Collection[int] = (),
     keep: Collection[int] = (),
     chunk: int | None = None,
-    progress: Progress | None = None,
+    progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Games:
     """Play n games to the end.
@@ -186,7 +186,7 @@ def iter_games(
     keep: Collection[int] = (),
     chunk: int | None = None,
     together: int = 1,
-    progress: Progress | None = None,
+    progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
     """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
@@ -211,9 +211,9 @@ def iter_games(
         whole = last - last % together
         last = whole if whole > first else last
         started = time.perf_counter()
-        tell = None if progress is None else _shifted(progress, first, n)
+        shifted = None if progress is None else _shifted(progress, first, n)
         recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
-        how = _How(recorded, kept, tell, strict)
+        how = _How(recorded, kept, shifted, strict)
         games = _play_chunk(game, agents, seats[first:last], seeds[first:last], how)
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
@@ -293,7 +293,7 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
     return None
 
 
-def _shifted(progress: Progress, first: int, n: int) -> Callable[[int], None]:
+def _shifted(progress: GamesProgress, first: int, n: int) -> Callable[[int], None]:
     return lambda finished: progress(first + finished, n)
 
 
@@ -388,7 +388,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         decisions=decisions,
         spent=spent,
         records={
-            k: Record(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
+            k: Trajectory(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
             for k in record
         },
         actions=_game_by_game(steps, keep, players),

@@ -33,7 +33,7 @@ from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.placements.ladder import Ladder, find, versions
 from ttt_envs.evaluation.placements.pairs import PAIRS, Pairs
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Report, Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Report, Table
 from ttt_envs.registry import resolve
 from ttt_envs.storage.files import existing, locked_folder, new_folder, write_whole
 
@@ -217,7 +217,7 @@ def calibrate(
         FileNotFoundError: no games to resume.
         KeyboardInterrupt: interrupted. The games by then are in `out`.
     """
-    settings = Settings(calibrate, locals())
+    settings = Arguments(calibrate, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(1.0, 1e4, spacing=SPACING if spacing is None else spacing)

@@ -40,7 +40,7 @@ _NEWTON_STEPS, _LARGEST_STEP, _CLOSE = 100, 2.0, 1e-7
 
 
 @dataclass
-class Record:
+class RungResults:
     """The results of an agent against one rung: what it won and lost in each unit, float64 (units,)."""
 
     won: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -80,12 +80,12 @@ class Posterior:
         return (self.high - self.low) / 2
 
 
-def spread_of(ladder: Ladder, records: Sequence[Record]) -> float:
+def spread_of(ladder: Ladder, records: Sequence[RungResults]) -> float:
     """The dispersion of the agent's units, which is the ladder's before there are any."""
     return dispersion([record.units for record in records], ladder.dispersion)
 
 
-def posterior(ladder: Ladder, records: Sequence[Record], spread: float | None = None) -> Posterior:
+def posterior(ladder: Ladder, records: Sequence[RungResults], spread: float | None = None) -> Posterior:
     """The distribution of the agent's rating after these games; `spread` is their dispersion, else estimated."""
     spread = spread_of(ladder, records) if spread is None else spread
     won = np.array([record.won.sum() for record in records]) / spread
@@ -146,7 +146,7 @@ def _distribution(grid: np.ndarray, log_density: np.ndarray) -> Posterior:
     return Posterior(grid, density, mean, deviation, float(low), float(high))
 
 
-def gains(ladder: Ladder, records: Sequence[Record], found: Posterior, per_unit: float) -> np.ndarray:
+def gains(ladder: Ladder, records: Sequence[RungResults], found: Posterior, per_unit: float) -> np.ndarray:
     """float64 (rungs,): by how much one more unit against each rung would reduce the rating's variance, in Elo squared.
 
     `per_unit` is the number of comparisons in a unit, see `seating.comparisons`.
@@ -180,7 +180,7 @@ class Placement:
     def __init__(self, ladder: Ladder, per_unit: float) -> None:
         """`per_unit`: number of comparisons in a unit, see `seating.comparisons`."""
         self.ladder = ladder
-        self.records = [Record() for _ in ladder.rungs]
+        self.records = [RungResults() for _ in ladder.rungs]
         self.posterior = posterior(ladder, self.records)
         self._per_unit = per_unit
 

@@ -234,7 +234,7 @@ def _side_by_side(placings: Sequence[_Placing], workers: int, found: Ladders, wo
                     worker = Worker(_serve, waiting[0])
                     worker.ready, worker.work = True, waiting.pop(0)
                     team.append(worker)
-                work.tell(len(found.places), ", ".join(worker.work.game_id for worker in team))
+                work.update(len(found.places), ", ".join(worker.work.game_id for worker in team))
                 ready = with_news(team)
             except KeyboardInterrupt:
                 if interrupted:  # once more: do not wait for them

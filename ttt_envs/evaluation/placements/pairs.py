@@ -105,7 +105,7 @@ class Pairs:
         missing = range(played.count, self.units(games))
         if not missing:
             return
-        work.tell(sum(each.count for each in self.played.values()), f"{first} – {second}")
+        work.update(sum(each.count for each in self.played.values()), f"{first} – {second}")
         pair = self.agent(first), self.agent(second)
         bout = Bout(self.game, pair, self.held, self.seed, f"{first} – {second}")
         results = Results.none(self.game, self.held)

@@ -36,7 +36,7 @@ from ttt_envs.evaluation.placements.ladder import Ladder, find, read, versions
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.registry import resolve
 from ttt_envs.storage.files import new_folder
@@ -268,7 +268,7 @@ def ladder(
         FileExistsError, InUse, NotSaved: as from `tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(ladder, locals())
+    settings = Arguments(ladder, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(1.0, 1e4, target=target)
@@ -313,7 +313,7 @@ def ladder(
                 first, most = results.count, -(-games // len(held)) - placement.units
                 units = range(first, first + min(placement.batch(), most))
                 try:
-                    work.tell(0, _progress(placement, found.rungs[k]))
+                    work.update(0, _progress(placement, found.rungs[k]))
                     results.extend(game, bout.play(units, chunk=chunk, strict=strict))
                 finally:
                     if results.count > first:
@@ -354,6 +354,6 @@ def _pace(game: Game, agent: Agent) -> float:
 
 
 def _unlikely(chi_squared: float, freedom: int) -> bool:
-    """Tell whether chance exceeds it once in a hundred times at most (Wilson and Hilferty, PNAS 17, 1931)."""
+    """Progress whether chance exceeds it once in a hundred times at most (Wilson and Hilferty, PNAS 17, 1931)."""
     spread = 2 / (9 * freedom)
     return ((chi_squared / freedom) ** (1 / 3) - (1 - spread)) / spread**0.5 > 2.326

@@ -96,7 +96,7 @@ def write_parquet(
     *,
     game: Game | None = None,
     values: bool = True,
-    tell: Callable[[int], None] = lambda games: None,
+    progress: Callable[[int], None] = lambda games: None,
 ) -> Summary:
     """Write the decisions of recorded games to a Parquet file, and a card that describes it to a .md file beside it.
 
@@ -107,7 +107,7 @@ def write_parquet(
         records: games of one kind with one set of options.
         game: the game, if it is not registered.
         values: with the oracle's values and the regret, where the game has an oracle and no hidden information.
-        tell: callback for the number of games that are done.
+        progress: callback for the number of games that are done.
 
     Raises:
         ValueError: no records, records of several games, or a record that does not fit, see `replaying.replay`.
@@ -126,7 +126,7 @@ def write_parquet(
                 writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
                 writer.write_table(table)
                 summary.add(games, decisions)
-                tell(summary.games)
+                progress(summary.games)
         finally:
             if writer is not None:
                 writer.close()
@@ -230,7 +230,7 @@ def write_minari(
     records: Iterable[GameRecord],
     *,
     game: Game | None = None,
-    tell: Callable[[int], None] = lambda games: None,
+    progress: Callable[[int], None] = lambda games: None,
 ) -> int:
     """Make a Minari data set of recorded games, one episode a player and game; returns the number of episodes.
 
@@ -242,7 +242,7 @@ def write_minari(
         dataset_id: name and version as Minari wants them, such as "martian/random-v0".
         records: games of one kind with one set of options.
         game: the game, if it is not registered.
-        tell: callback for the number of games that are done.
+        progress: callback for the number of games that are done.
 
     Raises:
         ValueError: as `write_parquet`, and for an identifier that Minari does not take or has already.
@@ -264,7 +264,7 @@ def write_minari(
         found = games[0].game
         episodes += _episodes(games, len(episodes))
         done += len(games)
-        tell(done)
+        progress(done)
     if found is None:
         raise ValueError("there are no games to make a data set of")
     try:

@@ -38,7 +38,7 @@ _LONGEST = 1 << 26
 
 
 @dataclass(frozen=True)
-class Fault:
+class RecordedFailure:
     """An error or an illegal action, by which a player's side lost the game.
 
     Attributes:
@@ -77,7 +77,7 @@ class GameRecord:
     agents: tuple[str, ...]
     actions: tuple[Ply, ...]
     rewards: tuple[float, ...]
-    failures: tuple[Fault, ...]
+    failures: tuple[RecordedFailure, ...]
     seconds: tuple[float, ...]
     digest: int
     place: str = field(default="", compare=False)
@@ -142,7 +142,7 @@ def of_games(
             agents=tuple(agents[seat] for seat in seats[k].tolist()),
             actions=tuple(plies),
             rewards=tuple(float(str(reward)) for reward in games.rewards[k]),
-            failures=tuple(Fault(each.player, each.reason) for each in failed.get(k, ())),
+            failures=tuple(RecordedFailure(each.player, each.reason) for each in failed.get(k, ())),
             seconds=tuple(round(seconds, 7) for seconds in games.spent[k].tolist()),
             digest=int(games.moves[k]),
         )
@@ -286,7 +286,7 @@ def _checked(found: dict[str, Any], place: str) -> GameRecord:
     failures = []
     for each in found["failures"]:
         _typed(each, {"player": int, "reason": str})
-        failures.append(Fault(each["player"], each["reason"]))
+        failures.append(RecordedFailure(each["player"], each["reason"]))
     "".join(
         [found["library"], *agents, *(each.reason for each in failures)]
     ).encode()  # UnicodeEncodeError, if it is none

@@ -79,7 +79,7 @@ class Whiskers:
 
 
 @dataclass(frozen=True)
-class Shares:
+class ShareBars:
     """Parts of a whole, one whole a row.
 
     Attributes:

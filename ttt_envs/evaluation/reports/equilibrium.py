@@ -20,7 +20,7 @@ from ttt_envs.agents.solved import FILE
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.report import Report, Settings, Table
+from ttt_envs.evaluation.reports.report import Arguments, Report, Table
 from ttt_envs.registry import resolve
 from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.cfr import Point, Solver
@@ -36,7 +36,9 @@ def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> T
     name, found = "walking through the tree", list[Tree]()
     with Work(found, "positions", hidden=quiet) as work:
         found.append(
-            tree.walk(game, limit=limit, tell=lambda ply, n: work.tell(ply, f"{name}: ply {ply}, {n:,} positions"))
+            tree.walk(
+                game, limit=limit, progress=lambda ply, n: work.update(ply, f"{name}: ply {ply}, {n:,} positions")
+            )
         )
     return found[0]
 
@@ -182,7 +184,7 @@ def solve(
         NotSaved: `out` cannot be written in the end; the error has the report.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(solve, locals())
+    settings = Arguments(solve, locals())
     within(1, MOST, iterations=iterations)
     if target is not None and not target > 0:
         raise ValueError(f"target must be more than 0, not {target!r}")
@@ -198,9 +200,9 @@ def solve(
                 ):
                     for _ in range(min(solver.iterations // 8 + 1, iterations - solver.iterations)):
                         solver.run(1)
-                        work.tell(solver.iterations)
+                        work.update(solver.iterations)
                     points.append(solver.point())
-                    work.tell(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
+                    work.update(solver.iterations, f"exploitability {points[-1].exploitability:.1e}")
             finally:
                 if solver.iterations > (points[-1].iteration if points else 0):
                     points.append(solver.point())

@@ -38,7 +38,7 @@ _FARTHEST = 1e9
 
 
 @dataclass(frozen=True)
-class Result:
+class Entry:
     """The results of one agent in a file.
 
     Attributes:
@@ -80,25 +80,25 @@ class Kind:
     note: str
     form: str
     highest_first: bool
-    read: Callable[[dict[str, Any]], Iterator[Result]]
+    read: Callable[[dict[str, Any]], Iterator[Entry]]
 
 
-def _ladder(found: dict[str, Any]) -> Iterator[Result]:
+def _ladder(found: dict[str, Any]) -> Iterator[Entry]:
     """Keys: agent, rating, interval (two numbers), games_played, and ladder with its version."""
     low, high = map(_number, found["interval"])
     cells = str(int(found["games_played"])), _text(str(found["ladder"]["version"]))
-    yield Result(_text(found["agent"]), _number(found["rating"]), low, high, cells)
+    yield Entry(_text(found["agent"]), _number(found["rating"]), low, high, cells)
 
 
-def _tournament(found: dict[str, Any]) -> Iterator[Result]:
+def _tournament(found: dict[str, Any]) -> Iterator[Entry]:
     """Keys: agents, elo, elo_interval (two numbers an agent), games."""
     agents, elo, intervals = found["agents"], found["elo"], found["elo_interval"]
     for agent, value, (low, high) in zip(agents, elo, intervals, strict=True):
         cells = str(len(agents)), str(int(found["games"]))
-        yield Result(_text(agent), _number(value), _number(low), _number(high), cells)
+        yield Entry(_text(agent), _number(value), _number(low), _number(high), cells)
 
 
-def _regret(found: dict[str, Any]) -> Iterator[Result]:
+def _regret(found: dict[str, Any]) -> Iterator[Entry]:
     """Keys: measurements, each with agent, opponent, per_game, per_game_interval (two numbers), measured, games."""
     for each in found["measurements"]:
         value, measured = _number(each["per_game"]), _number(each["measured"])
@@ -108,15 +108,15 @@ def _regret(found: dict[str, Any]) -> Iterator[Result]:
         before = "≥ " if enough else f"{share} measured: ≥ "
         cells = opponent, share, str(int(each["games"]))
         ends = _ends(each, "per_game", value)
-        yield Result(_text(each["agent"]), value, *ends, cells, before if 0 < measured < 1 else "", enough)
+        yield Entry(_text(each["agent"]), value, *ends, cells, before if 0 < measured < 1 else "", enough)
 
 
-def _exploitability(found: dict[str, Any]) -> Iterator[Result]:
+def _exploitability(found: dict[str, Any]) -> Iterator[Entry]:
     """Keys: measurements, each with agent, exploitability, interval (two numbers), samples."""
     for each in found["measurements"]:
         value = _number(each["exploitability"])
         cells = ("estimated" if each["samples"] else "exact policy",)
-        yield Result(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
+        yield Entry(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
 
 
 def _ends(each: dict[str, Any], name: str, value: float) -> tuple[float, float]:
@@ -176,7 +176,7 @@ class Leaderboard:
         folder: the folder of the pages, or None.
     """
 
-    results: dict[tuple[str, str], dict[str, list[tuple[Result, str]]]] = field(default_factory=dict)
+    results: dict[tuple[str, str], dict[str, list[tuple[Entry, str]]]] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     folder: Path | None = None
 
@@ -253,7 +253,7 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
     return board
 
 
-def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str], str, list[Result]]:
+def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str], str, list[Entry]]:
     """A file's game with its options as text, its verb, and its results; ValueError for what is no known file.
 
     `game` is that of the file, if it is not registered.
@@ -289,7 +289,7 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
         FileNotFoundError: a file is not there.
         ValueError: one is of no known kind, of another game, or of other options.
     """
-    found: dict[str, list[tuple[Result, str]]] = {}
+    found: dict[str, list[tuple[Entry, str]]] = {}
     for path in map(Path, paths):
         file = existing(path / "results.json" if path.is_dir() else path, "file of results")
         try:
@@ -308,7 +308,7 @@ def _options_text(options: Mapping[str, Any]) -> str:
     return _text(" ".join(f"{name}={as_text(with_tuples(value))}" for name, value in sorted(options.items())))
 
 
-def _table(kind: Kind, results: Sequence[tuple[Result, str]]) -> tuple[Table, Whiskers]:
+def _table(kind: Kind, results: Sequence[tuple[Entry, str]]) -> tuple[Table, Whiskers]:
     """The table of a kind, the best first, and its chart."""
     sign = -1 if kind.highest_first else 1
     order = sorted(results, key=lambda each: (not each[0].ranked, np.nan_to_num(sign * each[0].value, nan=np.inf)))

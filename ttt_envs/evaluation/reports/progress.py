@@ -50,10 +50,10 @@ class Work:
             raise KeyboardInterrupt(f"no {self._unit} were finished, and nothing is written") from None
         return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._found)
 
-    def tell(self, done: float, what: str | None = None) -> None:
+    def update(self, done: float, what: str | None = None) -> None:
         """Show that so much is done, and what is being done now."""
         self._bar.update(self._task, completed=done, description=what)
 
     def part(self, before: float, what: str) -> Callable[..., None]:
         """A function to be told what is done of a part of the work, called `what`, which begins after `before`."""
-        return lambda done, *_: self.tell(before + done, what)
+        return lambda done, *_: self.update(before + done, what)

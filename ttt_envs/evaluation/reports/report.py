@@ -74,7 +74,7 @@ class Table:
         return "\n".join([*lines, "", self.note, ""] if self.note else [*lines, ""])
 
 
-class Settings(dict[str, Any]):
+class Arguments(dict[str, Any]):
     """The arguments of the function that made a report, without those that change no result.
 
     Their names are those of the command line, on which agents are texts.
@@ -105,7 +105,7 @@ class Report:
     """
 
     game: Game
-    settings: Settings
+    settings: Arguments
     made: tuple[str, ...] = ()
     complete: bool = True
     seconds: float = 0.0

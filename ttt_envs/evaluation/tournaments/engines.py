@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from ttt_envs.core.options import choice, within
+from ttt_envs.evaluation.tournaments.jobs import Contest
 from ttt_envs.evaluation.tournaments.processes import Processes
 from ttt_envs.evaluation.tournaments.ray_cluster import RayCluster
-from ttt_envs.evaluation.tournaments.units import Contest
 from ttt_envs.evaluation.tournaments.workers import Engine, Inline, Recipe
 
 #: The engines by name.

@@ -1,4 +1,4 @@
-"""The finished units of a tournament, kept in its folder as they come, so that it can go on after any end.
+"""The finished jobs of a tournament, kept in its folder as they come, so that it can go on after any end.
 
 The folder holds `config.json`, with the settings that decide the games, and `parts/`, files of arrays with checksums,
 each written whole or not at all. A tournament that goes on reads them all; at its end they become one.
@@ -21,8 +21,8 @@ from ttt_envs.core.options import as_text, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import Failure, Games
 from ttt_envs.evaluation.arena.seating import arrangements
-from ttt_envs.evaluation.reports.report import Settings
-from ttt_envs.evaluation.tournaments.units import Part, Unit, without_repeats
+from ttt_envs.evaluation.reports.report import Arguments
+from ttt_envs.evaluation.tournaments.jobs import FinishedJob, Job, without_repeats
 from ttt_envs.registry import GAMES, game_of_file, parse_options
 from ttt_envs.storage.files import locked_folder, new_folder, reason_of
 from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
@@ -34,9 +34,9 @@ FORM = "ttt-envs tournament part 2"
 #: Settings that may differ when a tournament goes on. `games` may grow; `game` is how the game was named.
 MAY_CHANGE = ("game", "games", "resamples", "chunk", "measured")
 
-# The arrays with one row a game, and those with one row a unit.
+# The arrays with one row a game, and those with one row a job.
 _OF_GAMES = {"rewards": np.float32, "lengths": np.int64, "moves": np.uint64, "spent": np.float64}
-_OF_UNITS = {"seconds": np.float64, "decisions": np.int64}
+_OF_JOBS = {"seconds": np.float64, "decisions": np.int64}
 
 # What no time, reward and count comes to.
 _LONGEST = 1e12
@@ -62,7 +62,7 @@ def results_folder(
         yield Path(out), read_settings(Path(out), game)
 
 
-class Store:
+class PartStore:
     """The parts of a tournament, those of earlier calls included; without a folder they are in memory only.
 
     Attributes:
@@ -78,8 +78,8 @@ class Store:
             game: the game.
         """
         self.folder, self.settings, self.game = folder, dict(settings), game
-        self.parts: list[Part] = []
-        self._waiting: list[Part] = []
+        self.parts: list[FinishedJob] = []
+        self._waiting: list[FinishedJob] = []
         self._files: list[Path] = []
         self._before = 0.0
         self._began = self._written = time.monotonic()
@@ -97,14 +97,14 @@ class Store:
         """
         assert self.folder is not None
         self._files = sorted((self.folder / PARTS).glob("*.safetensors"))
-        found: list[Part] = []
+        found: list[FinishedJob] = []
         for path in self._files:
             seconds, parts = read_parts(path, self.settings["agents"], self.game, self.settings["games"])
             self._before = max(self._before, seconds)
             found += parts
         self.parts = without_repeats(found)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: FinishedJob) -> None:
         """Keep a part. It is written with others, after a second or some.
 
         Where it cannot be written, a warning says so, and it stays in memory.
@@ -139,7 +139,7 @@ class Store:
                 path.unlink()
                 self._files.remove(path)
 
-    def _write(self, parts: Sequence[Part]) -> None:
+    def _write(self, parts: Sequence[FinishedJob]) -> None:
         assert self.folder is not None
         last = int(self._files[-1].stem) if self._files else 0
         path = self.folder / PARTS / f"{last + 1:06}.safetensors"
@@ -152,7 +152,7 @@ class Store:
         self._files.append(path)
 
 
-def as_settings(game: Game, settings: Settings) -> dict[str, Any]:
+def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
     """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     named = {"game": settings.game or game.id, "game_id": game.id, "option": _texts(game)}
@@ -200,13 +200,13 @@ def check_goes_on(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any
     check_same(f"the tournament in {folder}", there, here, may_change, hint)
 
 
-def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], seconds: float) -> None:
+def write_parts(path: Path, parts: Sequence[FinishedJob], agents: Sequence[str], seconds: float) -> None:
     """Write parts in one file, whole or not at all; `seconds`: spent on the tournament so far."""
     games = [part.games for part in parts]
     tensors = {
-        "units": np.array([[p.unit.first, p.unit.second, p.unit.start, p.unit.stop] for p in parts], np.int64),
+        "units": np.array([[p.job.first, p.job.second, p.job.start, p.job.stop] for p in parts], np.int64),
         **{name: np.concatenate([getattr(each, name) for each in games]) for name in _OF_GAMES},
-        **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_UNITS},
+        **{name: np.stack([getattr(each, name) for each in games]) for name in _OF_JOBS},
         **_kept(games),
     }
     failures = [[asdict(failure) for failure in each.failures] for each in games]
@@ -219,7 +219,7 @@ def write_parts(path: Path, parts: Sequence[Part], agents: Sequence[str], second
     write_tensors(path, FORM, {**facts, "sha256": _digest(facts, tensors)}, tensors)
 
 
-def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tuple[float, list[Part]]:
+def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tuple[float, list[FinishedJob]]:
     """The seconds and parts of a file by `write_parts`, of a tournament with at most so many games of a pairing.
 
     Raises BadTensorFile, naming it and the fault, if it is damaged, or does not belong to these agents or this game. A
@@ -232,33 +232,33 @@ def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tupl
             raise ValueError("its checksum is wrong")
         if facts["agents"] != list(agents[: len(facts["agents"])]):
             raise ValueError(f"it has the agents {', '.join(facts['agents'])}")
-        units = [Unit(*map(int, row)) for row in found["units"]]
-        if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in units):
-            raise ValueError("its units are not those of a tournament")
-        last = max((unit.stop for unit in units), default=0)
+        jobs = [Job(*map(int, row)) for row in found["units"]]
+        if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in jobs):
+            raise ValueError("its jobs are not those of a tournament")
+        last = max((job.stop for job in jobs), default=0)
         if last > -(-most // seatings):
             raise ValueError(f"it has seed number {last - 1}, and {most} games of a pairing do not")
-        ends = np.cumsum([(unit.stop - unit.start) * seatings for unit in units]).tolist()
+        ends = np.cumsum([(job.stop - job.start) * seatings for job in jobs]).tolist()
         n = ends[-1] if ends else 0
         shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,), "spent": (n, players)}
-        for name, shape in {**shapes, **dict.fromkeys(_OF_UNITS, (len(units), 2))}.items():
+        for name, shape in {**shapes, **dict.fromkeys(_OF_JOBS, (len(jobs), 2))}.items():
             if found[name].shape != shape:
                 raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
-        for name in (*shapes, *_OF_UNITS):
+        for name in (*shapes, *_OF_JOBS):
             _check_numbers(name, found[name], game)
         within(0.0, _LONGEST, seconds=facts["seconds"])
-        actions = _actions(found, units, game)
+        actions = _actions(found, jobs, game)
         parts = []
-        for k, (unit, failures, counts) in enumerate(zip(units, facts["failures"], facts["counts"], strict=True)):
+        for k, (job, failures, counts) in enumerate(zip(jobs, facts["failures"], facts["counts"], strict=True)):
             numbers = [number for each in counts for number in each.values()]
             if len(counts) != 2 or not all(type(each) in (int, float) and abs(each) < _LONGEST for each in numbers):
                 raise ValueError("its counts are not those of two agents")
             rows = slice(ends[k - 1] if k else 0, ends[k])
             arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
-            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_UNITS.items()}
-            failed = [_failure(each, range(unit.start * seatings, unit.stop * seatings), game) for each in failures]
+            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_JOBS.items()}
+            failed = [_failure(each, range(job.start * seatings, job.stop * seatings), game) for each in failures]
             games = Games(**arrays, actions=actions[k], failures=failed, counts=counts)
-            parts.append(Part(unit, games))
+            parts.append(FinishedJob(job, games))
         return float(facts["seconds"]), parts
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise BadTensorFile(
@@ -268,17 +268,17 @@ def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tupl
 
 def _kept(games: Sequence[Games]) -> dict[str, np.ndarray]:
     """The actions of the games of which they were kept: whose they are, and one row a ply."""
-    mine = [(unit, k, each) for unit, some in enumerate(games) for k, each in some.actions.items()]
+    mine = [(job, k, each) for job, some in enumerate(games) for k, each in some.actions.items()]
     rows = [each.astype(np.int32) for _, _, each in mine]
     return {
-        "kept": np.array([(unit, k, len(each)) for unit, k, each in mine], np.int64).reshape(-1, 3),
+        "kept": np.array([(job, k, len(each)) for job, k, each in mine], np.int64).reshape(-1, 3),
         "actions": np.concatenate(rows) if rows else np.zeros((0, 1), np.int32),
     }
 
 
 def _check_numbers(name: str, array: np.ndarray, game: Game) -> None:
     """Raise ValueError, naming the wrong one, unless the numbers of an array of a file can be those of games."""
-    kind = {**_OF_GAMES, **_OF_UNITS}[name]
+    kind = {**_OF_GAMES, **_OF_JOBS}[name]
     if not np.can_cast(array.dtype, kind, "same_kind"):
         raise ValueError(f"{name} has the type {array.dtype}")
     low, high = {"rewards": (-_LONGEST, _LONGEST), "lengths": (0, game.max_plies)}.get(name, (0, _LONGEST))
@@ -299,24 +299,24 @@ def _failure(found: Mapping[str, Any], numbers: range, game: Game) -> Failure:
     return failure
 
 
-def _actions(found: Mapping[str, np.ndarray], units: Sequence[Unit], game: Game) -> list[dict[int, np.ndarray]]:
-    """The actions by game, for each of the units, as `_kept` wrote them; ValueError if they do not fit."""
+def _actions(found: Mapping[str, np.ndarray], jobs: Sequence[Job], game: Game) -> list[dict[int, np.ndarray]]:
+    """The actions by game, for each of the jobs, as `_kept` wrote them; ValueError if they do not fit."""
     kept, rows, players = found["kept"], found["actions"], game.num_players
     if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
         raise ValueError("its actions do not say which games they belong to")
     ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
     whole = len(rows) == (ends[-1] if len(ends) else 0) and (not len(rows) or rows.shape[1:] == (players,))
-    if not whole or (kept < 0).any() or (kept[:, 0] >= len(units)).any():
+    if not whole or (kept < 0).any() or (kept[:, 0] >= len(jobs)).any():
         raise ValueError("its actions do not fit its games")
     if not np.issubdtype(rows.dtype, np.integer) or (rows < -1).any() or (rows >= game.num_actions).any():
         raise ValueError(f"its actions must be -1, or actions 0 to {game.num_actions - 1} of {game.id}")
-    sizes = [(unit.stop - unit.start) * len(arrangements(game)) for unit in units]
+    sizes = [(job.stop - job.start) * len(arrangements(game)) for job in jobs]
     starts = np.cumsum([0, *sizes])
-    actions: list[dict[int, np.ndarray]] = [{} for _ in units]
-    for (unit, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
-        if k >= sizes[unit] or k in actions[unit] or plies != found["lengths"][starts[unit] + k]:
-            raise ValueError(f"the actions of game {k} of its unit {unit} are not those of so many plies")
-        actions[unit][k] = rows[end - plies : end].astype(np.int64)
+    actions: list[dict[int, np.ndarray]] = [{} for _ in jobs]
+    for (job, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
+        if k >= sizes[job] or k in actions[job] or plies != found["lengths"][starts[job] + k]:
+            raise ValueError(f"the actions of game {k} of its job {job} are not those of so many plies")
+        actions[job][k] = rows[end - plies : end].astype(np.int64)
     return actions
 
 

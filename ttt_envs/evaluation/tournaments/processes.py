@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine. One that is killed costs nothing but time: its unit is played again.
+"""Workers that are processes of this machine. One that is killed costs nothing but time: its job is played again.
 
 Each has a pipe of its own, so that a process that is killed while it writes damages nobody else's results, and it is
 known what it was playing. (A `concurrent.futures.ProcessPoolExecutor` breaks as a whole when one of its processes is
@@ -18,24 +18,24 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ttt_envs.evaluation.tournaments.units import Agenda, Part, Unit
-from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, Recipe, Tally, no_workers
+from ttt_envs.evaluation.tournaments.jobs import Agenda, FinishedJob, Job
+from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, GamesFinished, Recipe, no_workers
 
 # The first message of a worker.
 _READY = "ready"
 
-# Seconds between two messages on how far a unit is, and those that a process is given to end by itself.
-_TELL, _GRACE = 0.2, 2.0
+# Seconds between two messages on how far a job is, and those that a process is given to end by itself.
+_EVERY, _GRACE = 0.2, 2.0
 
 
 class Processes:
-    """Plays units in processes that are started afresh. They are not forked, as this one may have threads."""
+    """Plays jobs in processes that are started afresh. They are not forked, as this one may have threads."""
 
     def __init__(self, recipe: Recipe, workers: int) -> None:
         """`recipe`: what each process makes the contest of; `workers`: number of processes."""
         self.recipe, self.workers = recipe, workers
 
-    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+    def run(self, agenda: Agenda, tally: GamesFinished) -> Generator[FinishedJob]:
         """As `Engine.run`. The processes have ended when it ends, however it ends."""
         team: list[Worker] = []
         stillborn = 0
@@ -50,12 +50,12 @@ class Processes:
                     return
                 for worker in with_news(team):
                     message = worker.read()
-                    unit: Unit | None = worker.work
+                    job: Job | None = worker.work
                     if message is None:
                         team.remove(worker)
-                        if unit is not None:
-                            agenda.put_back(unit, ending_of(worker.process))
-                            tally.at(worker.number, unit, 0)
+                        if job is not None:
+                            agenda.put_back(job, ending_of(worker.process))
+                            tally.at(worker.number, job, 0)
                         stillborn = 0 if worker.ready else stillborn + 1
                         if stillborn == STILLBORN:
                             raise no_workers(ending_of(worker.process))
@@ -66,14 +66,14 @@ class Processes:
                     elif message == _READY:
                         worker.ready = True
                         stillborn = 0
-                    elif unit is not None and isinstance(message, int):
-                        tally.at(worker.number, unit, message)
-                    elif unit is not None:
+                    elif job is not None and isinstance(message, int):
+                        tally.at(worker.number, job, message)
+                    elif job is not None:
                         games, seconds = message
                         worker.work = None
-                        agenda.finished(unit, seconds)
-                        tally.finished(worker.number, unit)
-                        yield Part(unit, games)
+                        agenda.finished(job, seconds)
+                        tally.finished(worker.number, job)
+                        yield FinishedJob(job, games)
         finally:
             end(team)
 
@@ -169,7 +169,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 def _serve(recipe: Recipe, theirs: connection.Connection) -> None:
-    """Play the units that come through the pipe, until None comes."""
+    """Play the jobs that come through the pipe, until None comes."""
     ending = _Ending()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, ending.note)
@@ -183,10 +183,10 @@ def _serve(recipe: Recipe, theirs: connection.Connection) -> None:
         theirs.send(_READY)
         with closing(contest):
             ending.check()
-            while (unit := theirs.recv()) is not None:
+            while (job := theirs.recv()) is not None:
                 started = time.perf_counter()
                 try:
-                    games = contest.play(unit, _teller(theirs, ending))
+                    games = contest.play(job, _progress_to(theirs, ending))
                 except Exception as error:
                     theirs.send(Failed.of(error))
                     return
@@ -212,22 +212,22 @@ class _Ending:
             sys.exit(1)
 
 
-def _teller(theirs: connection.Connection, ending: _Ending) -> Callable[[int], None]:
+def _progress_to(theirs: connection.Connection, ending: _Ending) -> Callable[[int], None]:
     """A callback for the number of finished games; passes it on as often as a progress bar needs."""
-    told = time.monotonic()
+    said_at = time.monotonic()
 
-    def tell(finished: int) -> None:
-        nonlocal told
+    def progress(finished: int) -> None:
+        nonlocal said_at
         ending.check()
-        if time.monotonic() - told > _TELL:
-            told = time.monotonic()
+        if time.monotonic() - said_at > _EVERY:
+            said_at = time.monotonic()
             theirs.send(finished)
 
-    return tell
+    return progress
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended, even if that was killed and this one is in the middle of a unit."""
+    """End this process when its parent has ended, even if that was killed and this one is in the middle of a job."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     connection.wait([parent.sentinel])

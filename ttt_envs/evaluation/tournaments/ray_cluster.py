@@ -1,4 +1,4 @@
-"""Workers that are actors on a Ray cluster. A lost node costs nothing but time: its units are played elsewhere."""
+"""Workers that are actors on a Ray cluster. A lost node costs nothing but time: its jobs are played elsewhere."""
 
 import logging
 import socket
@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ttt_envs.evaluation.arena.play import Games
-from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, Unit
-from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, Recipe, Tally, no_workers
+from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, Job
+from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, GamesFinished, Recipe, no_workers
 from ttt_envs.storage.extras import require
 
 # Seconds to wait for news before looking for an interrupt again.
 _WAIT = 1.0
 
 
-class Player:
+class RayWorker:
     """The actor. Errors are answered, so that what Ray raises itself is a lost worker's."""
 
     def __init__(self, recipe: Recipe) -> None:
@@ -33,12 +33,12 @@ class Player:
             return replace(failed, text=f"on the node {socket.gethostname()}: {failed.text}")
         return None
 
-    def play(self, unit: Unit) -> tuple[Games, float] | Failed:
-        """A unit's games and the seconds that they took, or an agent's error."""
+    def play(self, job: Job) -> tuple[Games, float] | Failed:
+        """A job's games and the seconds that they took, or an agent's error."""
         assert self.contest is not None
         started = time.perf_counter()
         try:
-            games = self.contest.play(unit)
+            games = self.contest.play(job)
         except Exception as error:
             return Failed.of(error)
         return games, time.perf_counter() - started
@@ -71,15 +71,15 @@ def connected(address: str | None, processors: int | None = None) -> Iterator[No
 
 @dataclass
 class _Task:
-    """The present work of an actor: a unit, or None while it begins."""
+    """The present work of an actor: a job, or None while it begins."""
 
     number: int
     actor: Any
-    unit: Unit | None = None
+    job: Job | None = None
 
 
 class RayCluster:
-    """Plays units in actors, each with one processor of the cluster, spread over its nodes."""
+    """Plays jobs in actors, each with one processor of the cluster, spread over its nodes."""
 
     def __init__(self, recipe: Recipe, workers: int | None, address: str | None) -> None:
         """`workers`: None for the cluster's processors; `address`: None for a cluster started for the purpose.
@@ -99,7 +99,7 @@ class RayCluster:
             return max(int(ray.cluster_resources().get("CPU", 1)), 1)
         return self._wanted or 1
 
-    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+    def run(self, agenda: Agenda, tally: GamesFinished) -> Generator[FinishedJob]:
         """As `Engine.run`. Connects to Ray, unless this process is connected already.
 
         Raises ConnectionError if there is no cluster at the address.
@@ -108,11 +108,11 @@ class RayCluster:
             agenda.workers = self.workers
             yield from self._run(agenda, tally)
 
-    def _run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+    def _run(self, agenda: Agenda, tally: GamesFinished) -> Generator[FinishedJob]:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(Player)
+        kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(RayWorker)
         tasks: dict[Any, _Task] = {}  # by the reference to what an actor will answer
         idle: list[_Task] = []
         stillborn = 0
@@ -125,16 +125,16 @@ class RayCluster:
             for number in range(min(self.workers, agenda.left)):
                 hire(number)
             while True:
-                while idle and (unit := agenda.take()) is not None:
+                while idle and (job := agenda.take()) is not None:
                     task = idle.pop()
-                    task.unit = unit
-                    tasks[task.actor.play.remote(unit)] = task
-                if not agenda.left and not any(task.unit for task in tasks.values()):
+                    task.job = job
+                    tasks[task.actor.play.remote(job)] = task
+                if not agenda.left and not any(task.job for task in tasks.values()):
                     return
                 found, _ = ray.wait(list(tasks), num_returns=1, timeout=_WAIT)
                 for reference in found:
                     task = tasks.pop(reference)
-                    unit, task.unit = task.unit, None
+                    job, task.job = task.job, None
                     try:
                         answer = ray.get(reference)
                     except RayTaskError:  # a fault of this module's, as the actor answers errors
@@ -142,9 +142,9 @@ class RayCluster:
                     except RayError as error:
                         reason = str(error).strip().splitlines()[0]
                         ray.kill(task.actor)  # it may only be out of reach
-                        if unit is not None:
-                            agenda.put_back(unit, reason)
-                        stillborn = 0 if unit is not None else stillborn + 1
+                        if job is not None:
+                            agenda.put_back(job, reason)
+                        stillborn = 0 if job is not None else stillborn + 1
                         if stillborn == STILLBORN:
                             raise no_workers(reason) from error
                         if agenda.left:
@@ -154,11 +154,11 @@ class RayCluster:
                         raise answer.error()
                     idle.append(task)
                     stillborn = 0
-                    if unit is not None:
+                    if job is not None:
                         games, seconds = answer
-                        agenda.finished(unit, seconds)
-                        tally.finished(task.number, unit)
-                        yield Part(unit, games)
+                        agenda.finished(job, seconds)
+                        tally.finished(task.number, job)
+                        yield FinishedJob(job, games)
         finally:
             for task in (*idle, *tasks.values()):
                 ray.kill(task.actor)

@@ -18,7 +18,7 @@ from ttt_envs.evaluation.arena.bout import Results
 from ttt_envs.evaluation.arena.play import Failure, added, game_seeds
 from ttt_envs.evaluation.arena.seating import Arrangement
 from ttt_envs.evaluation.records import GameRecord, of_games, write
-from ttt_envs.evaluation.reports.charts import DRAWN, Shares, Whisker, Whiskers
+from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
 from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
@@ -378,7 +378,7 @@ def _bound(value: float) -> str:
     return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")
 
 
-def charts_of(report: TournamentReport) -> list[Whiskers | Shares]:
+def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
     """Ratings with their intervals, results by seat, lengths of games."""
     r = report.ratings
     rows = [
@@ -389,14 +389,14 @@ def charts_of(report: TournamentReport) -> list[Whiskers | Shares]:
         for i in report.order
         if not np.isnan(r.elo[i])
     ]  # fmt: skip
-    found: list[Whiskers | Shares] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
+    found: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
     names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
     rewards = [p.games.rewards for p in report.pairings]
     every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
     sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
     shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *zip(names, rewards, strict=True)]]
     note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
-    found.append(Shares("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
+    found.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
     rows = []
     for name, p in zip(names, report.pairings, strict=True):
         low, first, middle, third, high = (float(q) for q in np.quantile(p.games.lengths, [0, 0.25, 0.5, 0.75, 1]))

@@ -33,12 +33,12 @@ from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.reports.leaderboard import measured_tables
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import rate
-from ttt_envs.evaluation.reports.report import NotSaved, Settings
+from ttt_envs.evaluation.reports.report import Arguments, NotSaved
 from ttt_envs.evaluation.tournaments.engines import engine_for
-from ttt_envs.evaluation.tournaments.parts import Store, as_settings, check_goes_on, results_folder
+from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, uncovered
+from ttt_envs.evaluation.tournaments.parts import PartStore, as_settings, check_goes_on, results_folder
 from ttt_envs.evaluation.tournaments.report import Pairing, TournamentReport
-from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Part, uncovered
-from ttt_envs.evaluation.tournaments.workers import Recipe, Tally, Unfinished
+from ttt_envs.evaluation.tournaments.workers import GamesFinished, Recipe, Unfinished
 from ttt_envs.registry import resolve
 
 
@@ -101,7 +101,7 @@ def tournament(
         OSError: no worker can be started.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
-    settings = Settings(tournament, locals())
+    settings = Arguments(tournament, locals())
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(0, MOST, resamples=resamples)
     game = resolve(game, options)
@@ -118,7 +118,7 @@ def tournament(
         lineup = stack.enter_context(closing(line_up(game, everybody, least=2, isolate=isolate)))
         seed = settings["seed"] = settled(seed)
         settings["agents"] = names = lineup.names
-        store = Store(folder, as_settings(game, settings), game)
+        store = PartStore(folder, as_settings(game, settings), game)
         if before is not None:
             check_goes_on(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
             store.read()
@@ -143,12 +143,12 @@ def tournament(
         )
         units = -(-games // len(seats))
         pairs = list(combinations(range(len(names)), 2))
-        covered = {pair: [part.unit for part in store.parts if part.unit.pair == pair] for pair in pairs}
+        covered = {pair: [part.job for part in store.parts if part.job.pair == pair] for pair in pairs}
         missing = {pair: uncovered(found, units) for pair, found in covered.items()}
         agenda = Agenda(missing, len(seats), workers=crew.workers, chunk=chunk)
         total = len(pairs) * units * len(seats)
         with Work(store.parts, "games", total, hidden=quiet or lineup.live) as work:
-            tally = Tally(work, names, len(seats), total - agenda.left * len(seats))
+            tally = GamesFinished(work, names, len(seats), total - agenda.left * len(seats))
             with closing(crew.run(agenda, tally)) as found:
                 for part in found:
                     store.add(part)  # one by one, so that an interrupt keeps the finished ones
@@ -182,9 +182,9 @@ def tournament(
         return report
 
 
-def _pairing(game: Game, agents: int, parts: Sequence[Part], pair: tuple[int, int], units: int) -> Pairing:
+def _pairing(game: Game, agents: int, parts: Sequence[FinishedJob], pair: tuple[int, int], units: int) -> Pairing:
     """A pairing's parts, put together in order; `agents`: how many play in the tournament."""
-    mine = sorted((part for part in parts if part.unit.pair == pair), key=lambda part: part.unit)
+    mine = sorted((part for part in parts if part.job.pair == pair), key=lambda part: part.job)
     held, found, before = held_seats(arrangements(game)), list[Games](), 0
     for part in mine:
         # A part numbers its games from 0 on.
@@ -197,7 +197,7 @@ def _pairing(game: Game, agents: int, parts: Sequence[Part], pair: tuple[int, in
         setattr(games, name, every)
     mine_of = dict(zip(pair, games.counts, strict=True))
     games.counts = [mine_of.get(agent, {}) for agent in range(agents)]
-    numbers = [np.zeros(0, np.int64), *(np.arange(part.unit.start, part.unit.stop) for part in mine)]
+    numbers = [np.zeros(0, np.int64), *(np.arange(part.job.start, part.job.stop) for part in mine)]
     return Pairing(
         held=held,
         games=games,

@@ -1,6 +1,6 @@
-"""Workers, which play the units of a tournament: this process, several processes, or actors on a Ray cluster.
+"""Workers, which play the jobs of a tournament: this process, several processes, or actors on a Ray cluster.
 
-An engine hands out units from an agenda and gives their games back as they are finished. Units whose worker dies are
+An engine hands out jobs from an agenda and gives their games back as they are finished. Jobs whose worker dies are
 put back. The rows are the same with every engine and any number of workers.
 """
 
@@ -24,7 +24,7 @@ from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.evaluation.arena.seating import Lineup
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Report
-from ttt_envs.evaluation.tournaments.units import Agenda, Contest, Pair, Part, Unit
+from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, Job, Pair
 
 #: Workers that may die in a row before one has begun: none ever would.
 STILLBORN = 3
@@ -39,7 +39,7 @@ _KINDS: dict[str, type[Exception]] = {
 }
 
 
-class Tally:
+class GamesFinished:
     """How many games all workers together have finished, on a progress bar."""
 
     def __init__(self, work: Work, names: list[str], seatings: int, finished: int = 0) -> None:
@@ -47,27 +47,27 @@ class Tally:
         self._work, self._names, self._seatings, self._finished = work, names, seatings, finished
         self._under_way: dict[int, int] = {}
 
-    def at(self, worker: int, unit: Unit, games: int) -> None:
-        """A worker has finished so many games of its unit."""
+    def at(self, worker: int, job: Job, games: int) -> None:
+        """A worker has finished so many games of its job."""
         self._under_way[worker] = games
-        pairing = f"{self._names[unit.first]} – {self._names[unit.second]}"
-        self._work.tell(self._finished + sum(self._under_way.values()), pairing)
+        pairing = f"{self._names[job.first]} – {self._names[job.second]}"
+        self._work.update(self._finished + sum(self._under_way.values()), pairing)
 
-    def finished(self, worker: int, unit: Unit) -> None:
-        """A worker has finished its unit."""
-        self._finished += (unit.stop - unit.start) * self._seatings
-        self.at(worker, unit, 0)
+    def finished(self, worker: int, job: Job) -> None:
+        """A worker has finished its job."""
+        self._finished += (job.stop - job.start) * self._seatings
+        self.at(worker, job, 0)
 
 
 class Engine(Protocol):
-    """An engine, which plays the units of an agenda."""
+    """An engine, which plays the jobs of an agenda."""
 
     @property
     def workers(self) -> int:
         """Number of workers."""
 
-    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
-        """The units of an agenda as they are finished, in any order, until none is left.
+    def run(self, agenda: Agenda, tally: GamesFinished) -> Generator[FinishedJob]:
+        """The jobs of an agenda as they are finished, in any order, until none is left.
 
         Raises what an agent raises in a strict tournament, and OSError if no worker can be started. Close it if not all
         of it is read, so that no worker is left behind.
@@ -75,21 +75,21 @@ class Engine(Protocol):
 
 
 class Inline:
-    """Plays the units in this process, one after the other."""
+    """Plays the jobs in this process, one after the other."""
 
     workers = 1
 
     def __init__(self, contest: Contest) -> None:
         self.contest = contest
 
-    def run(self, agenda: Agenda, tally: Tally) -> Generator[Part]:
+    def run(self, agenda: Agenda, tally: GamesFinished) -> Generator[FinishedJob]:
         """As `Engine.run`."""
-        while (unit := agenda.take()) is not None:
+        while (job := agenda.take()) is not None:
             started = time.perf_counter()
-            games = self.contest.play(unit, lambda n, unit=unit: tally.at(0, unit, n))  # type: ignore[misc]
-            agenda.finished(unit, time.perf_counter() - started)
-            tally.finished(0, unit)
-            yield Part(unit, games)
+            games = self.contest.play(job, lambda n, job=job: tally.at(0, job, n))  # type: ignore[misc]
+            agenda.finished(job, time.perf_counter() - started)
+            tally.finished(0, job)
+            yield FinishedJob(job, games)
 
 
 def sources() -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
@@ -38,7 +38,7 @@ class BuildTable:
     picture: Path | None = None
     """File to write a picture of a drawn position with few pieces to, as SVG."""
 
-    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         check_solved(options["size"], options["players"])
         same_size_swap = options["same_size_swap"]
@@ -47,7 +47,7 @@ class BuildTable:
             if each is not None:
                 check_writable(each)
         with locked_file(path):
-            table = build_table(same_size_swap, tell)
+            table = build_table(same_size_swap, progress)
             write_table(path, table, same_size_swap)
         lines = [*facts(table), f"wrote {path}: {path.stat().st_size:,} bytes"]
         if self.picture is not None:

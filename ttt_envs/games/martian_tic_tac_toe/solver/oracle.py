@@ -5,7 +5,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
@@ -130,7 +130,7 @@ class RespondingOracle(MartianOracle):
         self._start["same_size_swap"], self._start["max_plies"] = same_size_swap, max_plies
         self._start["repetition_limit"], self._start["occurred"] = repetition_limit or 0, 1
 
-    def best_response(self, policy: Policy, player: int, tell: Tell = lambda share: None) -> float:
+    def best_response(self, policy: Policy, player: int, progress: Progress = lambda share: None) -> float:
         """Expected reward of `player`, who knows the other's policy and plays best against it: up to PRECISION.
 
         The policy is asked once in each position that can arise against it, at the first ply at which it can. Whether
@@ -141,7 +141,7 @@ class RespondingOracle(MartianOracle):
         Args:
             policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
             player: the player who plays best; the other one follows the policy.
-            tell: hears what share is done.
+            progress: called with the share that is done.
 
         Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal
         moves.
@@ -152,7 +152,7 @@ class RespondingOracle(MartianOracle):
                 "best responses are known with repetition_limit=none alone: with the draw by repetition a position has "
                 "too many pasts"
             )
-        response = Response(self._start, policy, player, lambda share: tell(share / 2))
+        response = Response(self._start, policy, player, lambda share: progress(share / 2))
         if response.heeded_at is not None:
             least, most = response.bounds()
             warnings.warn(
@@ -162,4 +162,4 @@ class RespondingOracle(MartianOracle):
                 f"wins from {least[0]:.4f} to {most[0]:.4f}",
                 stacklevel=2,
             )
-        return float(response.values(lambda share: tell((1 + share) / 2))[0])
+        return float(response.values(lambda share: progress((1 + share) / 2))[0])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     BOARDS,
@@ -193,14 +193,16 @@ class Response:
             None if it was not.
     """
 
-    def __init__(self, starts: np.ndarray, policy: Policy, player: int, tell: Tell = lambda share: None) -> None:
+    def __init__(
+        self, starts: np.ndarray, policy: Policy, player: int, progress: Progress = lambda share: None
+    ) -> None:
         """Find what can arise, and ask the policy about it: each position once, at the first ply at which it can arise.
 
         Args:
             starts: structured (n,), with no limit of repetitions, all with the same player to move and the same ply.
             policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
             player: the player who plays best.
-            tell: hears what share is done.
+            progress: called with the share that is done.
 
         Raises ValueError for other starts, or a policy that gives no distributions over the legal moves.
         """
@@ -219,13 +221,13 @@ class Response:
         digits[(pieces != EMPTY) & ((pieces - 1) // SIZES != player)] += SIZES
         self._boards = digits @ POWERS
         self._values = np.zeros(BOARDS), np.zeros(BOARDS)  # with the other, with the responder to move
-        self.parts = list(self._explore(tell))
+        self.parts = list(self._explore(progress))
         self.heeded_at = self._heeded_at()
 
     def _mine_at(self, depth: int) -> bool:
         return self._mine ^ bool(depth % 2)
 
-    def _explore(self, tell: Tell) -> Iterator[Part]:
+    def _explore(self, progress: Progress) -> Iterator[Part]:
         swap = bool(self._start["same_size_swap"][0])
         seen = np.zeros(BOARDS, np.bool_), np.zeros(BOARDS, np.bool_)
         queue, done = np.empty(BOARDS, np.int32), 0
@@ -243,7 +245,7 @@ class Response:
                 end = spread(boards, moves, mine, Found(seen[not mine], self._values[not mine], queue), end)
                 yield Part(depth, boards, moves, chances)
                 done += len(boards)
-                tell(min(done / (2 * POSITIONS), 1.0))
+                progress(min(done / (2 * POSITIONS), 1.0))
             # In their order, so that what is near in the arrays is used together.
             found = np.sort(queue[:end])
             if not end:
@@ -308,24 +310,24 @@ class Response:
                 return ply
         return None
 
-    def values(self, tell: Tell = lambda share: None) -> np.ndarray:
+    def values(self, progress: Progress = lambda share: None) -> np.ndarray:
         """float64 (n,): what the player gets from each start.
 
         The error is below PRECISION. A policy that heeds the ply is taken to do in each position always what it does
         when the position can first arise.
         """
-        return self._swept(self._plies, 0.0, tell)
+        return self._swept(self._plies, 0.0, progress)
 
-    def bounds(self, tell: Tell = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, progress: Progress = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest that `values` could be, whatever the policy does from ply `heeded_at` on."""
         if self.heeded_at is None:
-            found = self.values(tell)
+            found = self.values(progress)
             return found, found
         plies = self.heeded_at - int(self._start["ply"][0])
-        least = self._swept(plies, -1.0, lambda share: tell(share / 2))
-        return least, self._swept(plies, 1.0, lambda share: tell((1 + share) / 2))
+        least = self._swept(plies, -1.0, lambda share: progress(share / 2))
+        return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))
 
-    def _swept(self, plies: int, left: float, tell: Tell = lambda share: None) -> np.ndarray:
+    def _swept(self, plies: int, left: float, progress: Progress = lambda share: None) -> np.ndarray:
         """Values of the starts in games of so many plies, after which they are worth `left`."""
         parts = [part for part in self.parts if part.depth <= plies]
         for part in parts:
@@ -351,10 +353,10 @@ class Response:
                         continue
                 going.append(part)
             parts = going
-            tell(k / plies)
+            progress(k / plies)
             # At first there is no value with two plies less to compare with.
             steady = k >= 2 and change * (plies - k + 1) / 2 <= PRECISION / 2
             if steady or (np.abs(of_starts[self._boards]) >= settled).all():
-                tell(1.0)
+                progress(1.0)
                 break
         return of_starts[self._boards]

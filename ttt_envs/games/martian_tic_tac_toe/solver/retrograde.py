@@ -12,7 +12,7 @@ checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", I
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.oracle import StageProgress
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     BOARDS,
@@ -130,28 +130,28 @@ def reach(flags, queue, first, same_size_swap):
     return first, end
 
 
-def analyse(same_size_swap: bool, tell: TellPart) -> tuple[np.ndarray, np.ndarray]:
+def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, np.ndarray]:
     """Work out all positions that can arise.
 
-    `tell` hears what is being done and which share of it is. Returns uint8 (7**9,), see DRAWN, and bool (7**9,):
-    whether the board can arise and there is something to decide.
+    `progress` is called with what is being done and the share of it that is done. Returns uint8 (7**9,), see DRAWN, and
+    bool (7**9,): whether the board can arise and there is something to decide.
     """
     queue, arises = np.empty(BOARDS, np.int32), np.zeros(BOARDS, np.bool_)
     first, end = 0, 1
     while first < end:
         first, end = reach(arises, queue, first, same_size_swap)
-        tell("finding positions", first / end)
+        progress("finding positions", first / end)
     moves, values = np.empty(BOARDS, np.uint8), np.empty(BOARDS, np.uint8)
     parts = 49
     for part in range(parts):
         prepare(BOARDS // parts * part, BOARDS // parts * (part + 1), same_size_swap, moves, values)
-        tell("counting moves", (part + 1) / parts)
+        progress("counting moves", (part + 1) / parts)
     moves[~arises] = 0
     values[~arises] = DRAWN
     total = int(arises.sum())
     first, last = 0, collect_lost(values, queue)
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
-        tell("going back from the end", last / total)
+        progress("going back from the end", last / total)
     # Those that are known to be lost have run out of moves in the count.
     return values, arises & ((moves > 0) | (values > 1))

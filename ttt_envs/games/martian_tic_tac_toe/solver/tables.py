@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.oracle import StageProgress
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN, analyse
 from ttt_envs.storage import tables
@@ -124,9 +124,9 @@ def read_table(path: Path, same_size_swap: bool) -> Table:
     )
 
 
-def build_table(same_size_swap: bool, tell: TellPart = lambda what, share: None) -> Table:
+def build_table(same_size_swap: bool, progress: StageProgress = lambda what, share: None) -> Table:
     """Work out the table: half a minute and half a GB."""
-    values, live = analyse(same_size_swap, tell)
+    values, live = analyse(same_size_swap, progress)
     present, before, out = np.zeros(_WORDS, np.uint64), np.empty(_WORDS, np.uint32), np.empty(BOARDS, np.uint8)
     positions = compress(values, live, weights_of_images(), present, out)
     count_before(present, before)
@@ -138,6 +138,6 @@ def load_table(same_size_swap: bool) -> Table:
     return load_or_build(
         table_path(same_size_swap),
         lambda path: read_table(path, same_size_swap),
-        lambda tell: build_table(same_size_swap, tell),
+        lambda progress: build_table(same_size_swap, progress),
         lambda path, table: write_table(path, table, same_size_swap),
     )

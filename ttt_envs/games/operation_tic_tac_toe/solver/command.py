@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
 from ttt_envs.storage.files import check_writable, locked_file
 
@@ -19,7 +19,7 @@ class RoundValues:
     out: Path | None = None
     """File to write the values to; without it, the one in which the oracle looks for them."""
 
-    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         idle_turns, allow_pass = options["max_idle_turns"], options["allow_pass"]
         path = self.out or table_path(idle_turns, allow_pass)
@@ -27,7 +27,7 @@ class RoundValues:
             raise ValueError("the values for these options come with the package: give --out to write others")
         check_writable(path)
         with locked_file(path):
-            made = make_tables(idle_turns, allow_pass, self.overtime, tell)
+            made = make_tables(idle_turns, allow_pass, self.overtime, progress)
             write_tables(path, *made, idle_turns, allow_pass)
         return f"wrote {path}: {path.stat().st_size:,} bytes"
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import Tell
+from ttt_envs.core.oracle import Progress
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     CHOOSE,
     CHOOSE_TWO,
@@ -54,11 +54,12 @@ def round_values(
     idle_turns: int,
     may_pass: bool,
     points: int,
-    tell: Tell = lambda share: None,
+    progress: Progress = lambda share: None,
 ) -> np.ndarray:
     """Values of rounds for the player who places first: float64 (the player's hand, the other's, points).
 
-    The last axis is what a draw is worth to that player, see `worths_of_a_draw`. `tell` hears what share is done.
+    The last axis is what a draw is worth to that player, see `worths_of_a_draw`. `progress` is called with the share
+    that is done.
     """
     draws = worths_of_a_draw(points)
     out = np.empty((len(hands), len(hands), points))
@@ -70,7 +71,7 @@ def round_values(
         rounds = Rounds(hands, idle_turns, may_pass, draws[both])
         pairs = [(i, j) for i in range(len(hands)) for j in range(len(hands))]
         for count, (i, j) in enumerate(pairs):
-            tell((done + count / len(pairs)) / len(parts))
+            progress((done + count / len(pairs)) / len(parts))
             rounds.ensure(hands[i], hands[j])
             out[i, j, both] = rounds.start_values(hands[i], hands[j])
     return out
@@ -279,7 +280,7 @@ def solve_overtime(match, values):
                     )
 
 
-def solve_match(match: Match, tell: Tell = lambda share: None) -> Values:
+def solve_match(match: Match, progress: Progress = lambda share: None) -> Values:
     """All values of a match."""
     scores = min(match.rounds_to_win, ROUNDS_OF_OFFERS)
     values = Values(
@@ -289,11 +290,11 @@ def solve_match(match: Match, tell: Tell = lambda share: None) -> Values:
     solve_overtime(match, values)
     rounds = range(min(ROUNDS_OF_OFFERS, match.max_rounds), 0, -1)
     for done, number in enumerate(rounds):
-        tell(done / len(rounds))
+        progress(done / len(rounds))
         left = SPECIALISTS + 1 - number
         sets = np.array(list(combinations(range(SPECIALISTS), left)), np.int64)
         solve_round(match, number, sets, offers_from(left), values)
-    tell(1.0)
+    progress(1.0)
     return values
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
@@ -69,15 +69,15 @@ class RoundOracle:
         return float(self._rounds.start_values(own, other)[0])
 
     def best_response(
-        self, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+        self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
         """Expected reward of `player` in a round, who knows the other's policy and plays best against it.
 
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
-        `tell` hears what share is done. See `response.best_response`, which tells more.
+        `progress` is called with the share that is done. See `response.best_response`, which tells more.
         """
         player = int(check_players(player, 1, 2)[0])
-        return best_response(self.game, policy, player, tell, equivariant=equivariant).value
+        return best_response(self.game, policy, player, progress, equivariant=equivariant).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""

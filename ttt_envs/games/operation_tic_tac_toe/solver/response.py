@@ -19,7 +19,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
@@ -350,7 +350,7 @@ class Responder:
 
 
 def best_response(
-    game: Game, policy: Policy, player: int, tell: Tell = lambda share: None, *, equivariant: bool = False
+    game: Game, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
 ) -> BestResponse:
     """The most that a player can get against a known policy.
 
@@ -359,7 +359,7 @@ def best_response(
         policy: the other player's policy, asked for up to 8,192 states at once, and about each position with
             every number of idle turns.
         player: the player who plays best.
-        tell: hears what share is done.
+        progress: called with the share that is done.
         equivariant: the policy in a mirror image is the mirrored policy, so that it is asked about one of them: a
             seventh of the time.
 
@@ -367,9 +367,9 @@ def best_response(
     """
     responder = Responder(game, policy, player, equivariant=equivariant)
     for positions, share in responder.blocks():
-        tell(share)
+        progress(share)
         responder.work_out(positions)
-    tell(1.0)
+    progress(1.0)
     first = int(game.prototype["given_first"][0])
     rounds = tuple(
         ((names_of(pair[0]), names_of(pair[1])), placer, responder.start_value(pair, placer))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.core.oracle import TellPart
+from ttt_envs.core.oracle import StageProgress
 from ttt_envs.games.operation_tic_tac_toe.solver.match import HANDS, PAIR_HANDS, round_values
 from ttt_envs.storage import tables
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
@@ -95,18 +95,18 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
     return load_or_build(
         path,
         lambda path: read_tables(path, max_idle_turns, may_pass),
-        lambda tell: make_tables(max_idle_turns, may_pass, False, tell),
+        lambda progress: make_tables(max_idle_turns, may_pass, False, progress),
         lambda path, values: write_tables(path, *values, max_idle_turns, may_pass),
     )
 
 
 def make_tables(
-    max_idle_turns: int, may_pass: bool, overtime: bool, tell: TellPart = lambda what, share: None
+    max_idle_turns: int, may_pass: bool, overtime: bool, progress: StageProgress = lambda what, share: None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Work the values out: about a minute, and with overtime half an hour and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
     one, two = "rounds with one specialist a player", "rounds with two specialists a player"
-    single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: tell(one, share))
+    single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))
     if overtime:
-        pairs = round_values(PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, lambda share: tell(two, share))
+        pairs = round_values(PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, lambda share: progress(two, share))
     return single, pairs

@@ -10,7 +10,7 @@ import numpy as np
 
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.oracle import SolveCommand, TellPart
+from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.core.view import View
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import ROW_POINTS
@@ -31,12 +31,12 @@ class Layout:
     seed: int = 0
     """Seed for dealing the layout."""
 
-    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         _check_seed(self.seed)
         size, win_length = options["size"], options["win_length"]
         oracle, ranks = DiceOracle(size, win_length), self._ranks(size)
-        values = oracle.solution(ranks, ROUND_PAYOFFS, lambda share: tell("solving the layout", share))
+        values = oracle.solution(ranks, ROUND_PAYOFFS, lambda share: progress("solving the layout", share))
         lines = ["  ".join(str(rank) for rank in row) for row in ranks.reshape(size, size)]
         value = values[0, 0]
         lines.append(f"value for the player about to roll: {value:+.6f} (points: {ROW_POINTS * value:+.6f})")
@@ -101,7 +101,7 @@ class MatchValues:
     out: Path = Path(MATCH_VALUES.name)
     """File to write the table to."""
 
-    def run(self, options: Mapping[str, Any], tell: TellPart) -> str:
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         _check_seed(self.seed)
         if options["size"] != 3:
@@ -116,7 +116,7 @@ class MatchValues:
         with locked_file(self.out):
             found: dict[str, Any] = {}
             for share, table in make_match_values(self.layouts, self.groups, self.seed, threads=self.threads):
-                tell("solving layouts", share)
+                progress("solving layouts", share)
                 found = table
             write_match_values(self.out, found)
         return f"wrote {self.out}; largest standard error {np.max(found['standard_errors']):.6f}"

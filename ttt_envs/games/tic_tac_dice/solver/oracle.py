@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.oracle import Policy, Tell
+from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.solver.answers import claims_rows
@@ -100,10 +100,10 @@ class DiceOracle:
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
-    def solution(self, ranks: Any, payoffs: np.ndarray, tell: Tell | None = None) -> np.ndarray:
+    def solution(self, ranks: Any, payoffs: np.ndarray, progress: Progress | None = None) -> np.ndarray:
         """All values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
 
-        `tell` hears what share is done. Raises ValueError as `layout_value` does.
+        `progress` is called with the share that is done. Raises ValueError as `layout_value` does.
         """
         ranks = check_ranks(ranks, self.size)
         payoffs = np.ascontiguousarray(payoffs, np.float64)
@@ -121,8 +121,8 @@ class DiceOracle:
             for part in range(parts, 0, -1):
                 bounds = boards * part // parts, boards * (part - 1) // parts
                 solve_part(ranks, self._rows, payoffs, values, *bounds)
-                if tell is not None:
-                    tell(1 - (part - 1) / parts)
+                if progress is not None:
+                    progress(1 - (part - 1) / parts)
         self._solved[key] = values
         return values
 
@@ -171,7 +171,7 @@ class RoundOracle(DiceOracle):
         policy: Policy,
         starts: np.ndarray,
         player: int,
-        tell: Tell = lambda share: None,
+        progress: Progress = lambda share: None,
     ) -> np.ndarray:
         """Expected reward of `player`, who knows the other's policy and plays best against it.
 
@@ -180,7 +180,7 @@ class RoundOracle(DiceOracle):
                 boards of a layout with all rolls.
             starts: structured (n,), from where the rounds go on.
             player: the player who plays best; the other one follows the policy.
-            tell: hears what share is done.
+            progress: called with the share that is done.
 
         Returns float64 (n,). Raises ValueError for states of another game, or a policy of a wrong shape.
         """
@@ -188,5 +188,5 @@ class RoundOracle(DiceOracle):
         out = np.empty(len(starts))
         for i, start in enumerate(starts):
             out[i] = best_from(policy, start, player)
-            tell((i + 1) / len(starts))
+            progress((i + 1) / len(starts))
         return out

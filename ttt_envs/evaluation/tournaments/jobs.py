@@ -1,7 +1,7 @@
-"""The work of a tournament in units that any worker can play: a range of seeds of one pairing.
+"""The work of a tournament in jobs that any worker can play: a range of seeds of one pairing.
 
-A unit's games follow from the tournament's settings and the unit alone, so it does not matter who plays it, in which
-order, how often it is tried, or how a pairing's seeds are divided: put together in order, units give the same rows.
+A job's games follow from the tournament's settings and the job alone, so it does not matter who plays it, in which
+order, how often it is tried, or how a pairing's seeds are divided: put together in order, jobs give the same rows.
 """
 
 import math
@@ -17,15 +17,15 @@ from ttt_envs.evaluation.arena.seating import arrangements, held_seats
 #: Two agents, by their numbers, the lower one first.
 Pair = tuple[int, int]
 
-# Games of a pairing's first unit, the seconds that later ones should take, and by how much they may grow at a time.
+# Games of a pairing's first job, the seconds that later ones should take, and by how much they may grow at a time.
 _FIRST, _SECONDS, _GROWTH = 8, 4.0, 8
 
-# A unit whose worker has died so many times is not tried again.
+# A job whose worker has died so many times is not tried again.
 _TRIES = 3
 
 
 @dataclass(frozen=True, order=True)
-class Unit:
+class Job:
     """The games of agents `first` and `second` with the seeds number `start` to `stop` - 1, in all seatings."""
 
     first: int
@@ -40,21 +40,21 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A unit that has been played.
+class FinishedJob:
+    """A job that has been played.
 
     Attributes:
-        unit: the unit.
+        job: the job.
         games: its games, seed by seed, in each seed the arrangements in order. `seconds` and `decisions` are those of
-            the unit's two agents; the numbers of games in `failures` are counted from the pairing's first seed.
+            the job's two agents; the numbers of games in `failures` are counted from the pairing's first seed.
     """
 
-    unit: Unit
+    job: Job
     games: Games
 
 
 class Contest:
-    """A tournament's games, which are played unit by unit."""
+    """A tournament's games, which are played job by job."""
 
     def __init__(
         self,
@@ -83,21 +83,21 @@ class Contest:
         for agent in self.opened.values():
             agent.close()
 
-    def play(self, unit: Unit, tell: Callable[[int], None] | None = None) -> Games:
-        """Play a unit; `tell` is told how many of its games are finished. Raises as `play_games` does."""
-        pair = self.agent(unit.first), self.agent(unit.second)
+    def play(self, job: Job, progress: Callable[[int], None] | None = None) -> Games:
+        """Play a job; `progress` is called with how many of its games are finished. Raises as `play_games` does."""
+        pair = self.agent(job.first), self.agent(job.second)
         parts = Bout(self.game, pair, self._held, self.seed).play(
-            range(unit.start, unit.stop),
+            range(job.start, job.stop),
             chunk=self.chunk or LARGEST_CHUNK,
             strict=self.strict,
-            keep=(unit.stop - unit.start) * len(self._held) if self.record else not unit.start,  # the first is shown
-            progress=None if tell is None else lambda finished, _: tell(finished),
+            keep=(job.stop - job.start) * len(self._held) if self.record else not job.start,  # the first is shown
+            progress=None if progress is None else lambda finished, _: progress(finished),
         )
         return join(list(parts), self.game, 2)
 
 
 class Agenda:
-    """The units that are still to be played, handed out pairing by pairing, each to take a few seconds.
+    """The jobs that are still to be played, handed out pairing by pairing, each to take a few seconds.
 
     Attributes:
         workers: how many share the work: none gets more of a pairing than its part.
@@ -107,22 +107,22 @@ class Agenda:
     def __init__(
         self, missing: Mapping[Pair, Sequence[range]], seatings: int, *, workers: int = 1, chunk: int | None = None
     ) -> None:
-        """`missing`: the seeds to be played, in order; `seatings`: games of a seed; `chunk`: games of a unit."""
+        """`missing`: the seeds to be played, in order; `seatings`: games of a seed; `chunk`: games of a job."""
         self.given_up: dict[Pair, str] = {}
         self._missing = {pair: list(ranges) for pair, ranges in missing.items()}
-        self._again: list[Unit] = []
-        self._deaths: dict[Unit, int] = {}
+        self._again: list[Job] = []
+        self._deaths: dict[Job, int] = {}
         self._sizes: dict[Pair, int] = {}
         self.workers, self._seatings, self._chunk = workers, seatings, chunk
 
     @property
     def left(self) -> int:
         """The number of seeds that nobody plays yet, those of all pairings together."""
-        again = sum(unit.stop - unit.start for unit in self._again)
+        again = sum(job.stop - job.start for job in self._again)
         return again + sum(len(each) for ranges in self._missing.values() for each in ranges)
 
-    def take(self) -> Unit | None:
-        """The next unit; None if there is none now. One that is under way may still be put back."""
+    def take(self) -> Job | None:
+        """The next job; None if there is none now. One that is under way may still be put back."""
         if self._again:
             return self._again.pop()
         for pair, ranges in self._missing.items():
@@ -131,53 +131,53 @@ class Agenda:
                 stop = min(whole.start + self._size(pair, sum(map(len, ranges), len(whole))), whole.stop)
                 if stop < whole.stop:
                     ranges.insert(0, range(stop, whole.stop))
-                return Unit(*pair, whole.start, stop)
+                return Job(*pair, whole.start, stop)
         return None
 
     def _size(self, pair: Pair, left: int) -> int:
-        """Seeds of the next unit, of `left` that are still to be played."""
+        """Seeds of the next job, of `left` that are still to be played."""
         if self._chunk is not None:
             return max(self._chunk // self._seatings, 1)
         first = max(_FIRST // self._seatings, 1)
         most = max(LARGEST_CHUNK // self._seatings, 1)
         return max(min(self._sizes.get(pair, first), most, math.ceil(left / self.workers)), 1)
 
-    def finished(self, unit: Unit, seconds: float) -> None:
-        """Learn from the time that a unit took how large the pairing's next ones should be."""
-        seeds = unit.stop - unit.start
-        self._sizes[unit.pair] = max(int(seeds * min(_SECONDS / max(seconds, 1e-3), _GROWTH)), 1)
+    def finished(self, job: Job, seconds: float) -> None:
+        """Learn from the time that a job took how large the pairing's next ones should be."""
+        seeds = job.stop - job.start
+        self._sizes[job.pair] = max(int(seeds * min(_SECONDS / max(seconds, 1e-3), _GROWTH)), 1)
 
-    def put_back(self, unit: Unit, reason: str) -> None:
-        """Have a unit played again whose worker died of `reason`; or give its pairing up if that happens each time."""
-        self._deaths[unit] = self._deaths.get(unit, 0) + 1
-        if unit.pair in self.given_up:
+    def put_back(self, job: Job, reason: str) -> None:
+        """Have a job played again whose worker died of `reason`; or give its pairing up if that happens each time."""
+        self._deaths[job] = self._deaths.get(job, 0) + 1
+        if job.pair in self.given_up:
             return
-        if self._deaths[unit] < _TRIES:
-            self._again.append(unit)
+        if self._deaths[job] < _TRIES:
+            self._again.append(job)
             return
-        self._missing[unit.pair] = []
-        self._again = [each for each in self._again if each.pair != unit.pair]
-        games = f"{unit.start * self._seatings} to {unit.stop * self._seatings - 1}"
-        self.given_up[unit.pair] = f"its games {games} ended their worker {_TRIES} times ({reason})"
+        self._missing[job.pair] = []
+        self._again = [each for each in self._again if each.pair != job.pair]
+        games = f"{job.start * self._seatings} to {job.stop * self._seatings - 1}"
+        self.given_up[job.pair] = f"its games {games} ended their worker {_TRIES} times ({reason})"
 
 
-def uncovered(units: Iterable[Unit], seeds: int) -> list[range]:
-    """The ranges of the numbers below `seeds` that no unit of a pairing covers."""
+def uncovered(jobs: Iterable[Job], seeds: int) -> list[range]:
+    """The ranges of the numbers below `seeds` that no job of a pairing covers."""
     found, at = list[range](), 0
-    for unit in sorted(units):
-        if at < min(unit.start, seeds):
-            found.append(range(at, min(unit.start, seeds)))
-        at = max(at, unit.stop)
+    for job in sorted(jobs):
+        if at < min(job.start, seeds):
+            found.append(range(at, min(job.start, seeds)))
+        at = max(at, job.stop)
     return [*found, range(at, seeds)] if at < seeds else found
 
 
-def without_repeats(parts: Collection[Part]) -> list[Part]:
+def without_repeats(parts: Collection[FinishedJob]) -> list[FinishedJob]:
     """The parts in order, each seed of a pairing once.
 
     The same games may stand in two parts, if the process was killed between writing them anew and deleting them.
     """
-    found: list[Part] = []
-    for part in sorted(parts, key=lambda each: (each.unit.pair, each.unit.start, -each.unit.stop)):
-        if not found or found[-1].unit.pair != part.unit.pair or found[-1].unit.stop <= part.unit.start:
+    found: list[FinishedJob] = []
+    for part in sorted(parts, key=lambda each: (each.job.pair, each.job.start, -each.job.stop)):
+        if not found or found[-1].job.pair != part.job.pair or found[-1].job.stop <= part.job.start:
             found.append(part)
     return found
