@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from ttt_envs import testing as testing
     from ttt_envs.core.batch import Batch as Batch
     from ttt_envs.core.game import Game as Game
-    from ttt_envs.core.view import Actor
+    from ttt_envs.core.view import Actor, Encoding
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
-    from ttt_envs.wrappers.common import Encoding, Illegal, MaskIn, RenderMode
+    from ttt_envs.wrappers.common import Illegal, MaskIn, RenderMode
     from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
@@ -85,14 +85,15 @@ def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]
     return resolve(game, options)
 
 
-def _plies(game: "str | Game", max_plies: int | None) -> int | None:
-    """`max_plies` of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
-    if max_plies is not None and isinstance(game, str) and any(p.name == "max_plies" for p in options_of(game)):
+def _own(game: "str | Game", **argument: Any) -> Any:
+    """An argument of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
+    ((name, value),) = argument.items()
+    if value and isinstance(game, str) and any(each.name == name for each in options_of(game)):
         raise ValueError(
-            f"{game} has a rule max_plies, too: give the maker load({game!r}, max_plies={max_plies}) for the rule, or "
-            f"load({game!r}) and max_plies={max_plies} to cut games off"
+            f"{game} has a rule {name}, too: give the maker load({game!r}, {name}={value}) for the rule, or "
+            f"load({game!r}) and {name}={value} for the maker's own"
         )
-    return max_plies
+    return value
 
 
 def _load_opponent(given: Any, game: "Game") -> "Actor":
@@ -119,6 +120,7 @@ def make_aec(
     illegal: "Illegal" = "lose",
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
+    history: int = 0,
     **options: Any,
 ) -> "AECGame":
     """A PettingZoo AEC environment.
@@ -132,6 +134,8 @@ def make_aec(
             the observation is a plain array.
         max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
             game to its end.
+        history: 0 to 100: so many of the player's last decisions, what they saw and what they chose, stand behind the
+            present observation, the newest first; see `Game.layout`. For policies without a memory.
         options: of the game, if `game` is an id.
 
     Raises:
@@ -146,7 +150,8 @@ def make_aec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
+        history=_own(game, history=history),
     )
 
 
@@ -158,6 +163,7 @@ def make_parallel(
     illegal: "Illegal" = "lose",
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
+    history: int = 0,
     **options: Any,
 ) -> "ParallelGame":
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
@@ -169,7 +175,8 @@ def make_parallel(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
+        history=_own(game, history=history),
     )
 
 
@@ -184,6 +191,7 @@ def make_single(
     illegal: "Illegal" = "lose",
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
+    history: int = 0,
     **options: Any,
 ) -> "PlayerEnv":
     """A Gymnasium environment: one player learns, the others' moves happen inside `step`.
@@ -202,6 +210,7 @@ def make_single(
         mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
             the observation is a plain array, as many wrappers need it.
         max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
+        history: 0 to 100: so many of the learner's last decisions stand in an observation, as for `make_aec`.
         options: of the game, if `game` is an id.
 
     Raises:
@@ -220,7 +229,8 @@ def make_single(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
+        history=_own(game, history=history),
     )
 
 
@@ -238,6 +248,7 @@ def make_vec(
     autoreset_mode: "AutoresetMode | Autoreset" = "same_step",
     render_mode: None = None,
     max_plies: int | None = None,
+    history: int = 0,
     **options: Any,
 ) -> "PlayerVectorEnv":
     """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
@@ -256,6 +267,7 @@ def make_vec(
             Gymnasium's AutoresetMode.
         render_mode: None: a vector environment draws nothing.
         max_plies: as for `make_single`.
+        history: as for `make_single`.
         options: of the game, if `game` is an id.
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
@@ -273,7 +285,8 @@ def make_vec(
         mask=mask,
         threads=threads,
         autoreset_mode=autoreset_mode,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
+        history=_own(game, history=history),
     )
 
 
@@ -289,6 +302,7 @@ def make_sb3(
     threads: int = 1,
     render_mode: Literal["rgb_array"] | None = None,
     max_plies: int | None = None,
+    history: int = 0,
     **options: Any,
 ) -> "SB3PlayerEnv":
     """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
@@ -311,7 +325,8 @@ def make_sb3(
         illegal=illegal,
         threads=threads,
         render_mode=render_mode,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
+        history=_own(game, history=history),
     )
 
 
@@ -357,7 +372,7 @@ def make_text(
         retries=retries,
         illegal=illegal,
         rules=rules,
-        max_plies=_plies(game, max_plies),
+        max_plies=_own(game, max_plies=max_plies),
     )
 
 

@@ -60,7 +60,9 @@ def test_it_plays_whole_games_in_both_seats(solved, game):
     class Watched(Solved):
         def act(self, view):
             for i, player in enumerate(view.players):
-                asked.append((tables[player][sets[player][view.known[i].tobytes()]], self.policy(view.take([i]))[0]))
+                asked.append(
+                    (tables[player][sets[player][view.info_state_keys[i].tobytes()]], self.policy(view.take([i]))[0])
+                )
             return super().act(view)
 
     watched = Watched(agent.path)
@@ -97,11 +99,11 @@ def test_a_live_game_tells_it_what_was_seen(solved):
     while not live.over:
         for player in live.asked():
             live.choose(player, int(agent.act(live.view(player))[0]))
-    first = [live.view(player, 0).known for player in range(2)]
+    first = [live.view(player, 0).info_state_keys for player in range(2)]
     again = LiveGame(COIN, live.episode_seed, live.actions)
-    assert (again.view(0, 1).known == live.view(0, 1).known).all()
+    assert (again.view(0, 1).info_state_keys == live.view(0, 1).info_state_keys).all()
     live.take_back(0)
-    assert all((live.view(player).known == before).all() for player, before in enumerate(first))
+    assert all((live.view(player).info_state_keys == before).all() for player, before in enumerate(first))
     live.choose(0, live.legal(0)[1])
     live.choose(1, live.legal(1)[1])
     assert live.over or agent.act(live.view(live.asked()[0])) is not None

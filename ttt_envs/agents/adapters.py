@@ -9,7 +9,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
 from ttt_envs.core.game import Game
-from ttt_envs.core.memory import observes
+from ttt_envs.core.memory import observes, wants
 from ttt_envs.core.options import within
 from ttt_envs.core.view import Actor, View
 from ttt_envs.storage.extras import require
@@ -118,7 +118,7 @@ class ActorAgent(Agent):
         """`actor`: has `act(view) -> int64 (n,)`."""
         self.actor = actor
         self.name = str(getattr(actor, "name", type(actor).__name__))
-        self.remembers = bool(getattr(actor, "remembers", False))
+        self.remembers, self.history = wants([actor])
         self.observes = observes(actor)
 
     def act(self, view: View) -> np.ndarray:

@@ -74,7 +74,8 @@ class Agent:
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
             rounding: what holds for one such position holds for all.
-        remembers: True if it answers by `View.known`, so that whoever plays with it must keep account of that.
+        remembers: True if it answers by `View.info_state_keys`, so that whoever plays with it keeps account of them.
+        history: how many of its player's last decisions it wants to have in `View.past`.
         observes: True if it wants to see every ply: so for a class with a method `observe` of its own.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
         hint_simulations: of a tree search that estimates the value of every action, how many simulations make a hint:
@@ -89,6 +90,7 @@ class Agent:
     plays: ClassVar[Mapping[str, bool]] = {}
     equivariant: bool = False
     remembers: bool = False
+    history: int = 0
     observes: bool = False
     interactive: ClassVar[bool] = False
     hint_simulations: ClassVar[int] = 0
@@ -184,7 +186,7 @@ class Around(Agent):
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
             )
         self.agent = agent
-        self.remembers, self.observes = agent.remembers, agent.observes
+        self.remembers, self.observes, self.history = agent.remembers, agent.observes, agent.history
 
     def observe(self, view: View) -> None:
         """Let the other agent look."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.core.view import ENCODINGS
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
-from ttt_envs.wrappers.common import ENCODINGS
 
 FORMAT = "ttt-envs network 1"
 

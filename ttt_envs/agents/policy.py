@@ -8,9 +8,8 @@ from ttt_envs.agents.base import Agent
 from ttt_envs.agents.network import softmax_rows
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.view import View
+from ttt_envs.core.view import ENCODINGS, View
 from ttt_envs.storage.extras import require
-from ttt_envs.wrappers.common import ENCODINGS
 
 if TYPE_CHECKING:  # so that agents can be listed and described without the extra
     import torch

@@ -153,6 +153,7 @@ class Trained(Agent):
         self.remembers, self.observes = (
             any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
         )
+        self.history = max(agent.history for _, agent in self.choices)
         self._latest: tuple[Game, Agent] | None = None
 
     def agent_for(self, game: Game) -> Agent:

@@ -132,10 +132,13 @@ class Solved(Agent):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions). Raises BadTensorFile for another game, ValueError for a view without `known`."""
+        """float64 (n, num_actions).
+
+        Raises BadTensorFile for another game, ValueError for a view without `info_state_keys`.
+        """
         if self._fits is not view.game:
             self.check(view.game)
-        if view.known is None:
+        if view.info_state_keys is None:
             raise ValueError(
                 f"agent {self.name} answers by all that its player was shown since the game began, which this view "
                 "does not tell: it plays whole games, in tournaments and as an opponent"
@@ -143,7 +146,7 @@ class Solved(Agent):
         out = np.zeros((len(view), view.game.num_actions))
         for player, (side, digests, order, starts) in enumerate(self._sides):
             rows = np.flatnonzero((view.players == player) & view.masks.any(axis=1))
-            asked = view.known[rows]
+            asked = view.info_state_keys[rows]
             place = np.searchsorted(digests[:, 0], asked[:, 0])
             if (place == len(digests)).any() or (digests[place] != asked).any():
                 raise BadTensorFile(f"{self.path} lacks a position of {view.game!r}: it was made by other rules")

@@ -12,12 +12,16 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ttt_envs.core.game import Game, refusal
+from ttt_envs.core.game import Game, check_history, refusal
 from ttt_envs.core.illegal import check_actions
+from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_rows
 from ttt_envs.core.view import View
+
+#: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
+_Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
 
 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +198,15 @@ class Batch:
     """
 
     def __init__(
-        self, game: Game, n: int, *, seed: int | None = None, auto_reset: bool = False, threads: int = 1
+        self,
+        game: Game,
+        n: int,
+        *,
+        seed: int | None = None,
+        auto_reset: bool = False,
+        threads: int = 1,
+        history: int = 0,
+        recall: bool = False,
     ) -> None:
         """Make and reset the games.
 
@@ -204,6 +216,9 @@ class Batch:
             seed: whole number, or None for one from the system.
             auto_reset: a game that ends starts anew within the same step.
             threads: threads that share the work; worth it from some thousand games on.
+            history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
+            recall: keep account of what the players know, for `info_state_keys`. All players then look at each
+                position, which takes longer than a step.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
@@ -220,6 +235,8 @@ class Batch:
         self.done = np.zeros(self.n, np.bool_)
         self._key = new_key(seed)
         self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
+        keeps = check_history(history) or recall
+        self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
@@ -341,6 +358,7 @@ class Batch:
             self._placed = placed
             self._states[:] = checked
             self.rewards[:], self.done[:] = checked["rewards"], checked["done"]
+            self._forget(self._rows)
 
         with self._in_use:
             self._in_use.do(replace)
@@ -365,11 +383,34 @@ class Batch:
         return out
 
     def observations(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`."""
+        """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
+
+        With `history` the player's last decisions stand behind it, int8 (n, game.encoded_size(history)).
+        """
         with self._in_use:
-            out = self._room(out, self.game.observation_size, np.int8)
-            self._share(self.game.loops.observe_rows, (), self.states, self._players(player), out)
+            players, known = self._players(player), self._known
+            if known is None or not known.history:
+                out = self._room(out, self.game.observation_size, np.int8)
+                self._share(self.game.loops.observe_rows, (), self.states, players, out)
+                return out
+            out = self._room(out, self.game.encoded_size(known.history), np.int8)
+            seen = np.empty((self.n, self.game.observation_size), np.int8)
+            self._share(self.game.loops.observe_rows, (), self.states, players, seen)
+            out[:] = known.encoded(self._rows, players, seen)
         return out
+
+    def info_state_keys(self, player: int | np.ndarray | None = None) -> np.ndarray:
+        """uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
+
+        Two games in which a player has been shown the same and has done the same, ply by ply, have the same key, and
+        others have different ones. In a finished game it is what the player knew before the end.
+
+        Raises ValueError if the Batch was made without `recall=True`.
+        """
+        with self._in_use:
+            if self._known is None or self._known.digests is None:
+                raise ValueError("what players know is kept with Batch(..., recall=True)")
+            return self._known.digests[self._rows, self._players(player)]
 
     def position(self, i: int) -> "Position":
         """Game `i` as it stands now, for the eye: text, and a picture in notebooks. Raises IndexError without one."""
@@ -388,13 +429,15 @@ class Batch:
                 self._number(self._rows)
             if rows is None:
                 players, seeds = self._players(player), self.episode_seeds
+                known = {} if self._known is None else self._known.of(self._rows, players)
                 return View.unchecked(
-                    self.game, self.states, players, seeds, episodes=self._numbers[self._rows, players]
+                    self.game, self.states, players, seeds, episodes=self._numbers[self._rows, players], **known
                 )
             rows = check_rows(rows, self._rows)
             players = self._players(player, rows)[rows]
+            known = {} if self._known is None else self._known.of(rows, players)
             episodes, seeds = self._numbers[rows, players], self.episode_seeds[rows]
-            return View.unchecked(self.game, self.states[rows], players, seeds, episodes=episodes, copy=False)
+            return View.unchecked(self.game, self.states[rows], players, seeds, episodes=episodes, copy=False, **known)
 
     def _number(self, rows: np.ndarray) -> None:
         """Give the episodes that these games begin numbers, once somebody has asked for a view."""
@@ -425,13 +468,14 @@ class Batch:
                 self.rewards[rows] = reward
             self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
             self._number(rows)
+            self._forget(rows)
 
         self._in_use.do(begin)
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
         which = slice(None) if rows is self._rows else rows
-        settle = partial(self._settle, which, self.states["done"][which].copy())
+        settle = partial(self._settle, which, self.states["done"][which].copy(), self._noted(rows, joint))
         if self.threads > 1:
             shares = self._shares(self.game.loops.step_rows, (self.states,), rows, joint)
             self._in_use.do(shares.finish, settle)
@@ -447,8 +491,10 @@ class Batch:
 
         self._in_use.do(play, settle)
 
-    def _settle(self, which: Any, over: np.ndarray) -> None:
+    def _settle(self, which: Any, over: np.ndarray, noted: _Noted | None) -> None:
         """Tell what a step has done to the games `which`; those that were `over` before, bool (k,), are not paid."""
+        if noted is not None:
+            self._learn(noted)
         for mine, theirs in zip(
             self.rewards.T, self.states["rewards"].T, strict=True
         ):  # by rows it takes 4 times as long
@@ -460,6 +506,31 @@ class Batch:
             ended = np.flatnonzero(self.done)
             if len(ended):
                 self._begin(ended, done=True)
+
+    def _forget(self, rows: np.ndarray) -> None:
+        """Nothing was known before the positions of these games."""
+        if self._known is not None:
+            self._known.begin(rows)
+            rows = rows[~self._states["done"][rows]]
+            self._known.show(rows, self._states[rows])
+
+    def _noted(self, rows: np.ndarray, joint: np.ndarray) -> _Noted | None:
+        """What players know once they have played in the games `rows`: that of those which are not over."""
+        if self._known is None:
+            return None
+        going = np.flatnonzero(~self._states["done"][rows])
+        rows, states = rows[going], self._states[rows[going]]
+        return rows, states["ply"], *self._known.after(rows, states, own_actions(self.game, states, joint[going]))
+
+    def _learn(self, noted: _Noted) -> None:
+        """Set what is known, and let all look at the new positions; a game that stayed as it is has not been played."""
+        assert self._known is not None
+        rows, plies, digests, past = noted
+        moved = self._states["ply"][rows] != plies
+        rows = rows[moved]
+        self._known.put(rows, None if digests is None else digests[moved], past[moved])
+        rows = rows[~self._states["done"][rows]]
+        self._known.show(rows, self._states[rows])
 
     def _share(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> list[Any]:
         """Run a kernel with `whole` and `parts`, in slices of `parts` if there are threads; returns what each gives."""

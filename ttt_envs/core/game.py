@@ -15,7 +15,7 @@ from ttt_envs.core.cursor import State, start
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.lessons import Lesson
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import options_then, unknown
+from ttt_envs.core.options import options_then, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -27,6 +27,15 @@ from ttt_envs.storage.outside import brief
 
 #: Where chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
+
+#: So many decisions of the past can stand in an observation, see `Game.layout`.
+MOST_HISTORY = 100
+
+
+def check_history(history: int) -> int:
+    """`history`, if it is a whole number from 0 to `MOST_HISTORY`; else ValueError."""
+    within(0, MOST_HISTORY, history=history)
+    return history
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,27 +405,68 @@ class Game:
         """Whether there is a board for the encoding "planes"."""
         return any(block.grid is not None for block in self.observation_layout)
 
-    @cached_property
+    @property
     def plane_index(self) -> np.ndarray:
         """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
-        grids = [block.grid for block in self.observation_layout if block.grid is not None]
-        if not grids:
-            raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
-        rows, columns = grids[0].shape[1:]
-        planes, start = [], 0
-        for block in self.observation_layout:
-            if block.grid is None:
-                grid = np.broadcast_to(np.arange(block.size)[:, None, None], (block.size, rows, columns))
-            else:
-                grid = block.grid
-            planes.append(np.where(grid < 0, self.observation_size, start + grid))
-            start += block.size
-        return read_only(np.concatenate(planes).astype(np.int64))
+        return self._planes(0)
+
+    def layout(self, history: int = 0) -> tuple[Block, ...]:
+        """The blocks of an observation with the player's last `history` decisions behind it, the newest first.
+
+        Of each decision there is the observation, and the action that the player chose; all is 0 where there were fewer
+        decisions. Environments, `Batch` and `View.encoded` give such observations with the same argument.
+
+        Raises ValueError for a history that is no whole number from 0 to 100.
+        """
+        check_history(history)
+        chosen = Block("chosen", (self.num_actions,), "the action that I chose")
+        return self.observation_layout + tuple(
+            replace(
+                block, name=f"{ago} ago: {block.name}", meaning=f"at my decision number {ago} before: {block.meaning}"
+            )
+            for ago in range(1, history + 1)
+            for block in (*self.observation_layout, chosen)
+        )
+
+    def encoded_size(self, history: int = 0) -> int:
+        """The number of features of a flat observation with so many decisions of the past."""
+        return self.observation_size + history * (self.observation_size + self.num_actions)
+
+    def encoded_shape(self, encoding: str = "flat", history: int = 0) -> tuple[int, ...]:
+        """The shape of an observation: (features,) or, for "planes", (channels, rows, columns).
+
+        Raises ValueError for planes in a game without a board.
+        """
+        check_history(history)
+        return (self.encoded_size(history),) if encoding == "flat" else self._planes(history).shape
+
+    @cached_property
+    def _plane_indices(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _planes(self, history: int) -> np.ndarray:
+        """`plane_index` for observations with a history; their size means a constant 0."""
+        if history not in self._plane_indices:
+            grids = [block.grid for block in self.observation_layout if block.grid is not None]
+            if not grids:
+                raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
+            rows, columns = grids[0].shape[1:]
+            planes, start = [], 0
+            for block in self.layout(history):
+                if block.grid is None:
+                    grid = np.broadcast_to(np.arange(block.size)[:, None, None], (block.size, rows, columns))
+                else:
+                    grid = block.grid
+                planes.append(np.where(grid < 0, self.encoded_size(history), start + grid))
+                start += block.size
+            self._plane_indices[history] = read_only(np.concatenate(planes).astype(np.int64))
+        return self._plane_indices[history]
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
-        """Flat observations int8 (..., size) as planes int8 (..., channels, rows, columns)."""
+        """Flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns)."""
+        history = (observations.shape[-1] - self.observation_size) // (self.observation_size + self.num_actions)
         padded = np.concatenate([observations, np.zeros((*observations.shape[:-1], 1), np.int8)], axis=-1)
-        return np.take(padded, self.plane_index, axis=-1)
+        return np.take(padded, self._planes(history), axis=-1)
 
     def parse_action(self, text: str) -> int:
         """The action of that name. The number of an action is not a name.

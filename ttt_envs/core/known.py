@@ -1,4 +1,4 @@
-"""The knowledge of players: digests of all that each was shown and has done, ply by ply, with perfect recall.
+"""The knowledge of players: their information states with perfect recall, as digests, and their last decisions.
 
     digests = known.begin(len(states), game.num_players)
     known.show(game, states, digests)  # at every ply, in games that are not over
@@ -6,13 +6,17 @@
 
 Two positions have the same digest for a player if all observations and masks that the player was shown, at every ply,
 whoever acted, and all their own actions were the same. A digest has 128 bits; that two different histories share one is
-as unlikely as one in 2**128 for each pair. Players who act at once do not see each other's choice.
+as unlikely as one in 2**128 for each pair. Players who act at once do not see each other's choice. A digest is the key
+of an information state, for tables; networks take the observations at a player's last decisions, see `Game.layout`.
 """
+
+from typing import Any
 
 import numpy as np
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Game, check_history
+from ttt_envs.core.state import SIMULTANEOUS
 
 # Rows observed at once: enough to make Python's share small, few enough to stay in a processor's cache.
 _CHUNK = 1 << 14
@@ -55,29 +59,104 @@ class Known:
     """What the players of n games know, while these are played.
 
     Attributes:
-        digests: uint64 (n, players, 2).
+        digests: uint64 (n, players, 2); None if these are not kept.
+        past: int8 (n, players, history, observation size + num_actions), what each player saw and chose at their last
+            decisions, the newest first, see `Game.layout`; zeros where there were fewer.
     """
 
-    def __init__(self, game: Game, n: int) -> None:
-        """All games begin."""
+    digests: np.ndarray | None
+
+    def __init__(self, game: Game, n: int, *, digests: bool = True, history: int = 0) -> None:
+        """All games begin. `history`: how many decisions of each player are kept, see `check_history`."""
+        check_history(history)
         self._game = game
-        self.digests = begin(n, game.num_players)
+        self.digests = begin(n, game.num_players) if digests else None
+        self.past = np.zeros((n, game.num_players, history, game.observation_size + game.num_actions), np.int8)
+
+    @property
+    def history(self) -> int:
+        """How many decisions of each player are kept."""
+        return int(self.past.shape[2])
+
+    def keep(self, *, digests: bool, history: int) -> None:
+        """Keep this, too: of what happens from now on."""
+        if digests and self.digests is None:
+            self.digests = begin(len(self.past), self._game.num_players)
+        if history > self.history:
+            check_history(history)
+            self.past = np.pad(self.past, [(0, 0), (0, 0), (0, history - self.history), (0, 0)])
 
     def begin(self, rows: np.ndarray) -> None:
-        """These games begin anew."""
-        self.digests[rows] = begin(len(rows), self._game.num_players)
+        """These games, int64 (k,), begin anew."""
+        self.past[rows] = 0
+        if self.digests is not None:
+            self.digests[rows] = begin(len(rows), self._game.num_players)
 
     def show(self, rows: np.ndarray, states: np.ndarray) -> None:
         """All players look at these games, whose positions are `states`, structured (k,), none of them over."""
-        digests = self.digests[rows]
-        show(self._game, states, digests)
-        self.digests[rows] = digests
+        if self.digests is not None:
+            digests = self.digests[rows]
+            show(self._game, states, digests)
+            self.digests[rows] = digests
 
-    def note(self, rows: np.ndarray, actions: np.ndarray) -> None:
-        """The actions int64 (k, players) are played in these games; -1 for players who do not act."""
-        digests = self.digests[rows]
-        note(digests, actions)
-        self.digests[rows] = digests
+    def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """In these positions, structured (k,), the actions int64 (k, players) are played; -1 for who does not act."""
+        self.put(rows, *self.after(rows, states, actions))
+
+    def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """What `note` makes of the digests and the past of these games, for `put`; nothing is changed."""
+        digests, past = None, self.past[rows]
+        if self.digests is not None:
+            digests = self.digests[rows]
+            note(digests, actions)
+        if self.history:
+            for player in range(self._game.num_players):
+                acted = np.flatnonzero(actions[:, player] >= 0)
+                past[acted, player, 1:] = past[acted, player, :-1]
+                past[acted, player, 0] = decisions(self._game, states[acted], player, actions[acted, player])
+        return digests, past
+
+    def put(self, rows: np.ndarray, digests: np.ndarray | None, past: np.ndarray) -> None:
+        """Set the digests and the past of these games."""
+        if self.digests is not None:
+            self.digests[rows] = digests
+        if self.history:
+            self.past[rows] = past
+
+    def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
+        """What a view of these players, int64 (k,), in the games `rows` is made with."""
+        digests = None if self.digests is None else self.digests[rows, players]
+        return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
+
+    def encoded(self, rows: np.ndarray, players: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        """The observations `seen`, int8 (k, observation size), of these players with their past: int8 (k, size)."""
+        return np.concatenate([seen, self.past[rows, players].reshape(len(seen), -1)], axis=1)
+
+
+def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
+    """What a player sees in the states (k,), and the actions int64 (k,) there: int8 (k, one decision of the past)."""
+    out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
+    seen = np.empty((len(states), game.observation_size), np.int8)
+    game.loops.observe_rows(np.ascontiguousarray(states), np.full(len(states), player), seen)
+    out[:, : game.observation_size] = seen
+    out[np.arange(len(states)), game.observation_size + actions] = 1
+    return out
+
+
+def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
+    """The actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
+
+    `joint` is int64 (k, players), or (k, 1) for the player to move.
+    """
+    to_move = states["to_move"].astype(np.int64)
+    acts = to_move[:, None] == np.arange(game.num_players)
+    at_once = np.flatnonzero(to_move == SIMULTANEOUS)
+    if len(at_once):
+        masks = np.empty((len(at_once), game.num_actions), np.bool_)
+        for player in range(game.num_players):
+            game.loops.mask_rows(states[at_once], np.full(len(at_once), player), masks)
+            acts[at_once, player] = masks.any(axis=1)
+    return np.where(acts, joint, -1)
 
 
 @jit.kernel

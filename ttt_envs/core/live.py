@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.core import known
 from ttt_envs.core.batch import acting_players
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import MOST_HISTORY, Game
 from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.validity import check_players
@@ -144,7 +144,19 @@ class LiveGame:
         players = check_players(player, 1, self.game.num_players)
         position = self._position(ply)
         digests = self._digests(self.ply if ply is None else ply)
-        return View.unchecked(self.game, position, players, self._seeds, known=digests[:, players[0]])
+        past = self._past(int(players[0]), self.ply if ply is None else ply)
+        keys = digests[:, players[0]]
+        return View.unchecked(self.game, position, players, self._seeds, info_state_keys=keys, past=past)
+
+    def _past(self, player: int, ply: int) -> np.ndarray:
+        """The last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY, features)."""
+        own = [k for k in range(ply - 1, -1, -1) if self.actions[k][player] >= 0][:MOST_HISTORY]
+        past = np.zeros((1, MOST_HISTORY, self.game.observation_size + self.game.num_actions), np.int8)
+        if own:
+            states = np.concatenate([self.states[k] for k in own])
+            chosen = np.array([self.actions[k][player] for k in own])
+            past[0, : len(own)] = known.decisions(self.game, states, player, chosen)
+        return past
 
     def ended_round(self, ply: int) -> np.ndarray | None:
         """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""

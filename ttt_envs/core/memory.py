@@ -1,6 +1,6 @@
 """What is kept of games while they are played, for agents with a memory: numbers of episodes, and what players know."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,13 @@ class Memory:
         self.known: Known | None = None
         self.begin(np.arange(n))
 
-    def keep_known(self) -> None:
-        """Keep account of what the players know: of games that begin from now on."""
-        if self.known is None:
-            self.known = Known(self._game, len(self.episodes))
+    def keep_for(self, agents: Iterable[Any]) -> None:
+        """Keep account of what these agents want to know, in games that begin from now on."""
+        remembers, history = wants(agents)
+        if self.known is None and (remembers or history):
+            self.known = Known(self._game, len(self.episodes), digests=remembers, history=history)
+        elif self.known is not None:
+            self.known.keep(digests=remembers, history=history)
 
     def begin(self, rows: np.ndarray) -> None:
         """These games, int64 (k,), begin anew."""
@@ -38,8 +41,8 @@ class Memory:
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
         """What a view of these players, int64 (k,), in the games `rows` is made with."""
-        known = None if self.known is None else self.known.digests[rows, players]
-        return {"episodes": self.episodes[rows, players], "known": known}
+        known = {} if self.known is None else self.known.of(rows, players)
+        return {"episodes": self.episodes[rows, players], **known}
 
     def watched(
         self, rows: np.ndarray, states: np.ndarray, seeds: np.ndarray, keys: np.ndarray, watchers: Mapping[int, Actor]
@@ -62,10 +65,13 @@ class Memory:
             if len(at):
                 yield key, View.unchecked(self._game, states[at], by, seeds[at], **self.of(rows[at], by)), at
 
-    def note(self, rows: np.ndarray, actions: np.ndarray) -> None:
-        """The actions int64 (k, players) are played in these games; -1 for players who do not act."""
+    def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """In these games the actions int64 (k, players) are to be played; -1 for players who do not act.
+
+        `states`, structured (n,), are those of all games, as they stand before.
+        """
         if self.known is not None:
-            self.known.note(rows, actions)
+            self.known.note(rows, states[rows], actions)
 
     def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
         """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""
@@ -79,6 +85,16 @@ class Memory:
 def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
     """Those of the agents who want to see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
     return {key: agent for key, agent in agents.items() if observes(agent)}
+
+
+def wants(agents: Iterable[Any]) -> tuple[bool, int]:
+    """Whether some of the agents answer by `View.info_state_keys`, and the most of `View.past` that one wants."""
+    remembers, history = False, 0
+    for agent in agents:
+        remembers |= bool(getattr(agent, "remembers", False))
+        own = getattr(agent, "history", 0)
+        history = max(history, own if isinstance(own, int) else 0)  # other people's may be a list of theirs
+    return remembers, history
 
 
 def observes(agent: Any) -> bool:

@@ -2,14 +2,19 @@
 
 import operator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Game, check_history
+from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import read_only
 from ttt_envs.core.validity import check_players, check_rows
+
+#: How observations can be laid out: one row of features, or (channels, rows, columns) with scalars as constant planes.
+Encoding = Literal["flat", "planes"]
+ENCODINGS = get_args(Encoding)
 
 
 class View:
@@ -26,15 +31,20 @@ class View:
         episodes: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at
             random, for agents that keep something from one decision to the next; None if these positions are no such
             games. See `Agent.episodes_over`.
-        known: uint64 (n, 2), digests of all that the players were shown and have done, see `ttt_envs.core.known`; None
-            where nobody kept account of it. It is kept for agents that ask for it, see `Agent.remembers`.
+        info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
+            they were shown and have done, see `ttt_envs.core.known`; None where nobody kept account of it. It is kept
+            for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
+        past: int8 (n, k, observation size + num_actions), what the players saw and chose at their last k decisions,
+            the newest first, see `Game.layout`; zeros where there were fewer. None where nobody kept account of it. It
+            is kept for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.
     """
 
     game: Game
     players: np.ndarray
     seeds: np.ndarray
     episodes: np.ndarray | None
-    known: np.ndarray | None
+    info_state_keys: np.ndarray | None
+    past: np.ndarray | None
     _states: np.ndarray
     _watching: bytes
 
@@ -62,7 +72,8 @@ class View:
         seeds: np.ndarray,
         *,
         episodes: np.ndarray | None = None,
-        known: np.ndarray | None = None,
+        info_state_keys: np.ndarray | None = None,
+        past: np.ndarray | None = None,
         copy: bool = True,
     ) -> "View":
         """A view of states and players that are known to be good: others may crash the process.
@@ -72,8 +83,7 @@ class View:
         view: View = object.__new__(cls)
         copied = states.copy() if copy else np.ascontiguousarray(states)
         view._fill(game, copied, np.array(players, np.int64), seeds, episodes)
-        if known is not None:
-            vars(view).update(known=read_only(known))
+        view._add(info_state_keys, past)
         return view
 
     def _fill(
@@ -96,8 +106,16 @@ class View:
             players=np.ndarray(players.shape, np.int64, watching),
             seeds=read_only(seeds),
             episodes=None if episodes is None else read_only(episodes),
-            known=None,
+            info_state_keys=None,
+            past=None,
         )
+
+    def _add(self, keys: np.ndarray | None, past: np.ndarray | None) -> None:
+        """Add what somebody kept account of."""
+        if keys is not None:
+            vars(self).update(info_state_keys=read_only(keys))
+        if past is not None:
+            vars(self).update(past=read_only(past))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a View cannot be changed: `{name}` was to be set")
@@ -123,6 +141,24 @@ class View:
         out = np.empty((len(self), self.game.observation_size), np.int8)
         self.game.loops.observe_rows(self._states, self._players, out)
         return read_only(out)
+
+    def encoded(self, encoding: Encoding = "flat", *, history: int = 0) -> np.ndarray:
+        """The observations as environments give them with these arguments: int8 (n, *game.encoded_shape(...)).
+
+        Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
+        past than are kept in `past`.
+        """
+        choice("encoding", encoding, ENCODINGS)
+        kept = 0 if self.past is None else self.past.shape[1]
+        if check_history(history) > kept:
+            raise ValueError(
+                f"this view has {kept} decisions of the past, not history={history}: they are kept for an agent whose "
+                "attribute `history` says so, and in a Batch with history="
+            )
+        seen: np.ndarray = self.observations
+        if self.past is not None and history:
+            seen = np.concatenate([seen, self.past[:, :history].reshape(len(self), -1)], axis=1)
+        return self.game.to_planes(seen) if encoding == "planes" else seen
 
     @cached_property
     def masks(self) -> np.ndarray:
@@ -166,8 +202,7 @@ class View:
         """
         rows = check_rows(rows, np.arange(len(self)))
         part = self._part(self.game, self._states[rows], rows)
-        if self.known is not None:
-            vars(part).update(known=read_only(self.known[rows]))
+        part._add(*(None if each is None else each[rows] for each in (self.info_state_keys, self.past)))
         return part
 
     def current_round(self) -> tuple[np.ndarray, "View"]:

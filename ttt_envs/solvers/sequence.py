@@ -109,7 +109,7 @@ class Tree:
                 np.full(len(some), seed, np.uint64), np.arange(first, first + len(some), dtype=np.uint64), seeds
             )
             known = digests[first : first + chunk]
-            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, known=known, copy=False)
+            yield View.unchecked(self.game, some, np.full(len(some), player), seeds, info_state_keys=known, copy=False)
 
     def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """A policy from each player's table, float64 (information sets, num_actions)."""

@@ -8,7 +8,7 @@ from pettingzoo import AECEnv
 from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.wrappers.board import Board
-from ttt_envs.wrappers.common import as_action, forfeit, unpack_state
+from ttt_envs.wrappers.common import as_action, forfeit
 
 
 class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
@@ -24,7 +24,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     #: The mover's info, and what they see if nobody has asked for it yet, after a move that told both; else None.
     _info: dict[str, Any] | None = None
-    _seen: np.ndarray | None = None
+    _ready: np.ndarray | None = None
     _infos: dict[str, dict[str, Any]]
 
     @property
@@ -39,7 +39,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     @infos.setter
     def infos(self, infos: dict[str, dict[str, Any]]) -> None:
-        self._infos, self._info, self._seen = infos, None, None
+        self._infos, self._info, self._ready = infos, None, None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
@@ -101,11 +101,10 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
         player = self._player(agent)
-        if self._seen is not None and agent == self.agent_selection:
-            out, self._seen = self._seen, None
+        if self._ready is not None and agent == self.agent_selection:
+            out, self._ready = self._ready, None
         else:
-            out = np.empty(self.game.observation_size, np.int8)
-            self.game.loops.observe_one(self._states, 0, player, out)
+            out = self._seen(player)
         mine = self._info if agent == self.agent_selection else None
         info = self.infos.get(agent) if mine is None else mine
         # An agent that has left after the end of the game has nothing to choose.
@@ -156,7 +155,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         else:
             self._committed[player] = action
             if not self._others_still_choose():
-                self.game.loops.step_one(self._states, 0, self._committed)
+                self._play(self._committed)
                 self._committed[:] = -1
             self._select()
         if self.render_mode == "human":
@@ -165,7 +164,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
     @property
     def _in_turn(self) -> bool:
         """Whether one call can play a move and look as the next player."""
-        return self.max_plies is None and not self.game.simultaneous
+        return self.max_plies is None and not self.game.simultaneous and not self._known.history
 
     def _move(self, player: int, action: int) -> None:
         """Play where one player acts at a time, and select the next."""
@@ -177,7 +176,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._select()
             return
         self.agent_selection = self.possible_agents[mover]
-        self._info, self._seen = {"action_mask": self._legal.astype(np.int8)}, seen
+        self._info, self._ready = {"action_mask": self._legal.astype(np.int8)}, seen
 
     def _others_still_choose(self) -> bool:
         return self._states[0]["to_move"] == SIMULTANEOUS and any(
@@ -186,6 +185,5 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     def set_state(self, data: bytes) -> None:
         """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""
-        self._states, self._committed, self._episode_seed = unpack_state(self.game, data)
-        self._begin_episode()
+        self._go_to(data, waiting=True)
         self._begin()

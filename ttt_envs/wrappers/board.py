@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
@@ -19,8 +20,12 @@ from ttt_envs.wrappers.common import (
     everything,
     pack_state,
     state_space,
+    unpack_past,
+    unpack_state,
     warn_of_options,
 )
+
+_FIRST = np.zeros(1, np.int64)
 
 
 class Board:
@@ -46,6 +51,7 @@ class Board:
         illegal: str = "lose",
         mask: str = "both",
         max_plies: int | None = None,
+        history: int = 0,
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -58,12 +64,14 @@ class Board:
                 that the observation is a plain array.
             max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
                 game to its end.
+            history: so many of a player's last decisions stand in their observations, see `Game.layout`.
         """
         self.game = game
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask)
+        self._encode = Encoder(game, encoding, mask, history)
+        self._known = Known(game, 1, digests=False, history=history)
         self.max_plies = check_max_plies(max_plies)
         self.state_space = state_space(game)
         self.metadata = {
@@ -107,7 +115,22 @@ class Board:
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1
+        self._known.begin(_FIRST)
         self._begin_episode()
+
+    def _play(self, joint: np.ndarray) -> None:
+        """Step the game by the actions int64 (players,), -1 for those who do not act."""
+        if self._known.history:
+            self._known.note(_FIRST, self._states, joint[None])
+        self.game.loops.step_one(self._states, 0, joint)
+
+    def _seen(self, player: int) -> np.ndarray:
+        """The flat observation of a player, with the history."""
+        out = np.empty(self.game.observation_size, np.int8)
+        self.game.loops.observe_one(self._states, 0, player, out)
+        if self._known.history:
+            return self._known.encoded(_FIRST, np.array([player]), out[None])[0]
+        return out
 
     def _cut_off(self) -> bool:
         """Whether the game is cut off before its end."""
@@ -125,8 +148,8 @@ class Board:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         player = self._player(agent)
-        seeds, episodes = np.array([self._episode_seed]), self._episodes[player : player + 1]
-        return View.unchecked(self.game, self._states, np.array([player]), seeds, episodes=episodes)
+        by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
+        return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(_FIRST, by))
 
     def _begin_episode(self) -> None:
         """Give the players' episode numbers, see `View.episodes`."""
@@ -136,7 +159,17 @@ class Board:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such
         environment."""
         self._check_live("get_state")
-        return pack_state(self.game, self._states[0], self._committed, self._episode_seed)
+        return pack_state(self.game, self._states[0], self._committed, self._episode_seed, self._known.past[0])
+
+    def _go_to(self, data: bytes, *, waiting: bool) -> None:
+        """Go to a position from `get_state`; ValueError says why not. `waiting`: choices may wait for others."""
+        history = self._known.history
+        states, committed, seed = unpack_state(self.game, data, history)
+        if not waiting and (committed >= 0).any():
+            raise ValueError("this position was saved by an AEC environment while some players had chosen already")
+        self._states, self._committed, self._episode_seed = states, committed, seed
+        self._known.past[0] = unpack_past(self.game, data, history)
+        self._begin_episode()
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).

@@ -11,16 +11,16 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.view import ENCODINGS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 
 #: The values of arguments that all environments have.
-Encoding = Literal["flat", "planes"]
 MaskIn = Literal["both", "info"]
 Illegal = Literal["lose", "raise"]
 RenderMode = Literal["human", "rgb_array", "ansi"]
 
-ENCODINGS, MASKS, ILLEGAL, RENDER_MODES = map(get_args, (Encoding, MaskIn, Illegal, RenderMode))
+MASKS, ILLEGAL, RENDER_MODES = map(get_args, (MaskIn, Illegal, RenderMode))
 RENDER_FPS = 4
 
 
@@ -28,15 +28,15 @@ class Encoder:
     """Observations as users see them.
 
     `encoding="flat"`: int8 (observation size,). `encoding="planes"`: int8 (channels, rows, columns), scalars as
-    constant planes. `mask="both"`: a dict with the action mask beside it; `mask="info"`: the array alone.
+    constant planes. `mask="both"`: a dict with the action mask beside it; `mask="info"`: the array alone. `history`:
+    so many of the player's last decisions stand behind the present observation, see `Game.layout`.
     """
 
-    def __init__(self, game: Game, encoding: str, mask: str = "both") -> None:
+    def __init__(self, game: Game, encoding: str, mask: str = "both", history: int = 0) -> None:
         self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
         self.masked = choice("mask", mask, MASKS) == "both"
         self.game = game
-        shape = game.plane_index.shape if self.planes else (game.observation_size,)
-        self.space = gymnasium.spaces.Box(0, 1, shape, np.int8)
+        self.space = gymnasium.spaces.Box(0, 1, game.encoded_shape(encoding, history), np.int8)
 
     def __call__(self, flat: np.ndarray) -> np.ndarray:
         """Encode flat observations int8 (..., size)."""
@@ -153,19 +153,22 @@ class Renderer:
 _MAGIC = b"ttt1"
 
 
-def _fingerprint(game: Game) -> bytes:
-    text = f"{game.id} {sorted(game.options.items())} {game.state_dtype}"
+def _fingerprint(game: Game, history: int) -> bytes:
+    text = f"{game.id} {sorted(game.options.items())} {game.state_dtype}{f' {history}' if history else ''}"
     return hashlib.sha256(text.encode()).digest()[:8]
 
 
-def pack_state(game: Game, state: Any, committed: np.ndarray, episode_seed: np.uint64) -> bytes:
+def pack_state(
+    game: Game, state: Any, committed: np.ndarray, episode_seed: np.uint64, past: np.ndarray | None = None
+) -> bytes:
     """A position as bytes: all of it, hidden things and the generator included.
 
-    It holds the record, the choices int16 (players,) that wait for others to choose, and the seed that agents' own
-    random numbers come from.
+    It holds the record, the choices int16 (players,) that wait for others to choose, the seed that agents' own random
+    numbers come from, and `past`, int8 (players, history, features), see `core.known.Known`.
     """
-    body = _MAGIC + _fingerprint(game) + np.uint64(episode_seed).tobytes()
-    body += committed.astype(np.int16).tobytes() + state.tobytes()
+    history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
+    body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()
+    body += committed.astype(np.int16).tobytes() + state.tobytes() + features
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
@@ -185,17 +188,33 @@ def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> N
         raise ValueError("all players have chosen in this position, and nobody could go on")
 
 
-def unpack_state(game: Game, data: bytes) -> tuple[np.ndarray, np.ndarray, np.uint64]:
+def unpack_state(game: Game, data: bytes, history: int = 0) -> tuple[np.ndarray, np.ndarray, np.uint64]:
     """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError names the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data = bytes(data)
     start = 20 + 2 * game.num_players
+    end = start + game.state_dtype.itemsize
     if data[:4] != _MAGIC or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
-    if data[4:12] != _fingerprint(game) or len(data) != start + game.state_dtype.itemsize + 4:
-        raise ValueError(f"this position was saved by another game, or with other options, than {game!r}")
-    states = game.check_states(np.frombuffer(data[start:-4], game.state_dtype).copy())
+    features = (int(np.prod(_past_shape(game, history))) + 7) // 8
+    if data[4:12] != _fingerprint(game, history) or len(data) != end + features + 4:
+        raise ValueError(
+            f"this position was saved by another game, or with other options, than {game!r}, or with another history "
+            f"than {history}"
+        )
+    states = game.check_states(np.frombuffer(data[start:end], game.state_dtype).copy())
     committed = np.frombuffer(data[20:start], np.int16).astype(np.int64)
     _check_committed(game, states, committed)
     return states, committed, np.frombuffer(data[12:20], np.uint64)[0]
+
+
+def _past_shape(game: Game, history: int) -> tuple[int, int, int]:
+    return game.num_players, history, game.observation_size + game.num_actions
+
+
+def unpack_past(game: Game, data: bytes, history: int) -> np.ndarray:
+    """The `past` of bytes that `unpack_state` takes."""
+    shape, start = _past_shape(game, history), 20 + 2 * game.num_players + game.state_dtype.itemsize
+    packed = np.frombuffer(bytes(data)[start:-4], np.uint8)
+    return np.unpackbits(packed, count=int(np.prod(shape))).astype(np.int8).reshape(shape)

@@ -1,7 +1,7 @@
 """Opponents of a learner: drawn at each game's reset, by weight or by a function."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,9 @@ class Opponents:
         return out
 
     @property
-    def remember(self) -> bool:
-        """Whether some go by what a player knows, `View.known`."""
-        return any(getattr(agent, "remembers", False) for agent in self._agents.values())
+    def agents(self) -> Collection[Actor]:
+        """All who can be drawn or are in play."""
+        return self._agents.values()
 
     @property
     def observers(self) -> dict[int, Any]:

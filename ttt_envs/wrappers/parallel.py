@@ -7,7 +7,7 @@ from pettingzoo import ParallelEnv
 
 from ttt_envs.core.illegal import IllegalAction, explain
 from ttt_envs.wrappers.board import Board
-from ttt_envs.wrappers.common import as_action, forfeit, unpack_state
+from ttt_envs.wrappers.common import as_action, forfeit
 
 
 class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
@@ -46,10 +46,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             mask = self._masks[player]
             loops.mask_one(self._states, 0, player, mask[:-1].view(np.bool_))
             mask[-1] = not mask.any()
-            flat = np.empty(self.game.observation_size, np.int8)
-            loops.observe_one(self._states, 0, player, flat)
             given = mask.copy()  # what a user does to a mask does not change what is legal
-            observations[name] = self._encode.shown(flat, given)
+            observations[name] = self._encode.shown(self._seen(player), given)
             infos[name] = {"action_mask": given}
         if self.render_mode == "human":
             self.render()
@@ -83,7 +81,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             forfeit(self.game, self._states, 0, list(offences))
         else:
             joint[joint == wait] = -1
-            self.game.loops.step_one(self._states, 0, joint)
+            self._play(joint)
         observations, infos = self._look()
         for player, (_, played, legal) in offences.items():
             infos[self.possible_agents[player]].update(illegal_action=played, legal_actions=legal)
@@ -96,9 +94,5 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
 
     def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Go to a position from `get_state`; returns what `reset` does. Raises ValueError saying why not."""
-        states, committed, seed = unpack_state(self.game, data)
-        if (committed >= 0).any():
-            raise ValueError("this position was saved by an AEC environment while some players had chosen already")
-        self._states, self._episode_seed = states, seed
-        self._begin_episode()
+        self._go_to(data, waiting=False)
         return self._begin()

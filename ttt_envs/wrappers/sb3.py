@@ -33,15 +33,23 @@ class SB3PlayerEnv(VecEnv):
         threads: int = 1,
         render_mode: str | None = None,
         max_plies: int | None = None,
+        history: int = 0,
     ) -> None:
         """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
 
         With render_mode "rgb_array", `get_images` draws the games, as SB3's VecVideoRecorder asks for.
         """
         self.game = game
-        self._encode = Encoder(game, encoding)
+        self._encode = Encoder(game, encoding, history=history)
         self.games = PlayerGames(
-            game, num_envs, opponent=opponent, player=player, illegal=illegal, threads=threads, max_plies=max_plies
+            game,
+            num_envs,
+            opponent=opponent,
+            player=player,
+            illegal=illegal,
+            threads=threads,
+            max_plies=max_plies,
+            history=history,
         )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self.np_random_seed: int | None = None  # the last seed that took effect

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
-from ttt_envs.core.game import Game
+from ttt_envs.core.game import Game, check_history
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, unknown
@@ -38,7 +38,8 @@ class PlayerGames:
         truncated: bool (n,), those of them that were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
         at_random: whether `reply_one` can play the only game: the others in it all draw uniformly, one at a time.
-        final_observations: int8 (k, observation size), the learner's, of the k games that the last step ended.
+        final_observations: int8 (k, observation size, with the history), the learner's, of the k games that the last
+            step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
         final_players: int64 (k,), the learner's numbers in them.
         final_opponents: object (k,), the names of the others in them.
@@ -56,6 +57,7 @@ class PlayerGames:
         threads: int = 1,
         autoreset: str = "same_step",
         max_plies: int | None = None,
+        history: int = 0,
     ) -> None:
         """Make the games; call `reset` first.
 
@@ -70,13 +72,14 @@ class PlayerGames:
             autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
                 then, or when it is "disabled" by `reset` alone.
             max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
+            history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
         """
-        self.game = game
+        self.game, self.history = game, check_history(history)
         self.player = self._checked_player(player)
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         self.max_plies = check_max_plies(max_plies)
-        self.batch = Batch(game, n, seed=seed, threads=threads)
+        self.batch = Batch(game, n, seed=seed, threads=threads, history=history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
@@ -228,14 +231,14 @@ class PlayerGames:
             self.opponents[rows] = self._opponents.names(self._others[rows])
             if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
                 self._opponents.forget(self._others)
-            if self._opponents.remember:
-                self._memory.keep_known()  # games under way keep their opponents, who do not ask for it
+            self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
             self._memory.begin(rows)
             self.at_random = bool(
                 self.n == 1
                 and not self.game.simultaneous
                 and self.max_plies is None
                 and self._memory.known is None
+                and not self.history
                 and not self._opponents.observers
                 and self._opponents.draw_uniformly(self._others)
             )
@@ -249,7 +252,7 @@ class PlayerGames:
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
     def observations(self) -> np.ndarray:
-        """int8 (n, observation size), the learner's."""
+        """int8 (n, observation size, with the history), the learner's."""
         return self.batch.observations(self.players)
 
     def masks(self) -> np.ndarray:
@@ -346,7 +349,7 @@ class PlayerGames:
                 known = self._memory.of(np.zeros(len(mine), np.int64), by)
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
-            self._memory.note(self._rows, joint[None])
+            self._memory.note(self._rows, states, joint[None])
             self.game.loops.step_one(states, 0, joint)
             if states["done"][0] or (self.max_plies is not None and states["ply"][0] >= self.max_plies):
                 break
@@ -414,7 +417,7 @@ class PlayerGames:
             states, seeds = self.batch.states[at], self.batch.episode_seeds[at]
             view = View.unchecked(self.game, states, by, seeds, **self._memory.of(at, by), copy=False)
             joint[at, by] = legal_actions(self._opponents[int(key)], view, "the opponent")
-        self._memory.note(rows, joint[rows])
+        self._memory.note(rows, self.batch.states, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
 
 

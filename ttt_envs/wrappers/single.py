@@ -30,6 +30,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         illegal: str = "lose",
         mask: str = "both",
         max_plies: int | None = None,
+        history: int = 0,
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -43,13 +44,21 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
                 that the observation is a plain array.
             max_plies: plies after which a game is truncated, and paid nothing; None plays each to its end.
+            history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
         """
         self.game = game
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask)
+        self._encode = Encoder(game, encoding, mask, history)
         self._games = PlayerGames(
-            game, 1, opponent=opponent, player=player, illegal=illegal, autoreset="disabled", max_plies=max_plies
+            game,
+            1,
+            opponent=opponent,
+            player=player,
+            illegal=illegal,
+            autoreset="disabled",
+            max_plies=max_plies,
+            history=history,
         )
         self._live = False
         self._legal = np.zeros(game.num_actions, np.bool_)
@@ -91,7 +100,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         action = as_action(action, self.game.num_actions, "the learner")
         offences = []
         seen = None
-        if not self._legal[action]:
+        if not self._legal[action] or self._games.history:
             offences = self._games.step(np.array([action]))
         elif self._games.at_random:
             seen = np.empty(self.game.observation_size, np.int8)
@@ -109,12 +118,14 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         loops.mask_one(states, 0, player, self._legal)
         if self._games.truncated[0]:
             self._legal[:] = False
+        if self._games.history:
+            return self._told(self._games.observations()[0])
         flat = np.empty(self.game.observation_size, np.int8)
         loops.observe_one(states, 0, player, flat)
         return self._told(flat)
 
     def _told(self, flat: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        """Observation and info of what the learner sees, int8 (observation size,), and may do, as `_legal` says."""
+        """Observation and info of what the learner sees, int8 (features,), and may do, as `_legal` says."""
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()

@@ -110,8 +110,7 @@ class TextGame:
         self._live = True
         if self._opponents is not None:
             self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self._own]))[0]
-            if self._opponents.remember:
-                self._memory.keep_known()
+            self._memory.keep_for(self._opponents.agents)
         self._memory.begin(_FIRST)
         self._begin()
         return self.prompt, {"player": self.player}
@@ -262,7 +261,7 @@ class TextGame:
 
     def _step(self) -> None:
         """Play what all have chosen."""
-        self._memory.note(_FIRST, self._joint)
+        self._memory.note(_FIRST, self._batch.states, self._joint)
         self._batch.step(self._joint)
 
     def _tell(self) -> None:

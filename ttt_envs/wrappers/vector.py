@@ -34,6 +34,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_plies: int | None = None,
+        history: int = 0,
     ) -> None:
         """Environments for `game`; call `reset` first.
 
@@ -43,7 +44,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.game = game
         self.num_envs = num_envs
         self.render_mode = None
-        self._encode = Encoder(game, encoding, mask)
+        self._encode = Encoder(game, encoding, mask, history)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
         self._games = PlayerGames(
             game,
@@ -54,6 +55,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             threads=threads,
             autoreset=mode,
             max_plies=max_plies,
+            history=history,
         )
         self.autoreset_mode = AutoresetMode[mode.upper()]
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}

@@ -320,8 +320,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     failures: list[Failure] = []
     before = [dict(agent.counts()) for agent in agents]
     memory, by_number = Memory(game, n), dict(enumerate(agents))
-    if any(agent.remembers for agent in agents):
-        memory.keep_known()
+    memory.keep_for(agents)
     watchers = observers(by_number)
     told = {a: agent for a, agent in by_number.items() if type(agent).episodes_over is not Agent.episodes_over}
     for _ in range(game.max_plies + 1):
@@ -366,8 +365,8 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         under_way = rows
         rows = rows[~states["done"][rows]]
         played = joint[rows]
+        memory.note(rows, states, played)
         game.loops.step_rows(states, rows, played)
-        memory.note(rows, played)
         moves[rows] = digest(moves[rows], played)
         steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
         for k in set(kept_states) & set(rows.tolist()):
