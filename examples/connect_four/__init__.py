@@ -33,7 +33,6 @@ def make(*, line: int = 4) -> Game:
         hidden_information=False,
         max_plies=rules.ROWS * rules.COLUMNS,
         teams=((0,), (1,)),
-        native="aec",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(

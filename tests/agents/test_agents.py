@@ -13,6 +13,7 @@ from asking import some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parameters
 from ttt_envs.core.view import View
@@ -146,6 +147,26 @@ def test_policy_is_how_often_act_chooses(spec: str) -> None:
     agent = agents.load(spec)
     chosen = np.bincount(agent.act(view), minlength=view.game.num_actions) / n
     assert np.abs(chosen - agent.policy(view).mean(axis=0)).max() < 2 / np.sqrt(n)
+
+
+def test_a_policy_need_not_know_what_is_legal() -> None:
+    """What is not legal counts for nothing; a policy of ones is uniform."""
+
+    class Ones(agents.Agent):
+        def policy(self, view: View) -> np.ndarray:
+            return np.ones(view.masks.shape)
+
+    class Elsewhere(agents.Agent):
+        def policy(self, view: View) -> np.ndarray:
+            return ~view.masks
+
+    batch = Batch(ttt_envs.load("super_tic_tac_toe"), 200, seed=0)
+    for _ in range(3):
+        view = batch.view()
+        assert (Elsewhere().act(view) == -1).all()
+        chosen = Ones().act(view)
+        assert np.array_equal(chosen, agents.load("random").act(view))
+        batch.step(chosen)
 
 
 @pytest.mark.parametrize("spec", SPECS)

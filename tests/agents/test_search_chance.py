@@ -200,7 +200,6 @@ def make_peek() -> Game:
         hidden_information=False,
         max_plies=2,
         teams=((0,), (1,)),
-        native="aec",
         kernels=Kernels(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",

@@ -143,7 +143,6 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
-        native="aec",
         kernels=Kernels(guess_reset, guess_mask, guess_step, guess_observe, guess_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",

@@ -121,7 +121,6 @@ def make_matrix(
         hidden_information=False,
         max_plies=2,
         teams=tuple((player,) for player in range(players)),
-        native="parallel",
         kernels=Kernels(matrix_reset, matrix_mask, matrix_step, matrix_observe, matrix_resample),
         faces=Faces(
             format_state=lambda state, viewer: "",

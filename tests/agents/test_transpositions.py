@@ -78,7 +78,6 @@ GAME = Game(
     hidden_information=False,
     max_plies=PIECES,
     teams=((0,), (1,)),
-    native="aec",
     kernels=Kernels(reset, legal_mask, step, observe, resample),
     faces=Faces(
         format_state=lambda state, viewer: "",

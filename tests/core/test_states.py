@@ -287,13 +287,23 @@ def foreign(game: Game) -> dict[str, tuple[Any, str]]:
     return {
         "of another game": (other.new_state(0), "they have other fields"),
         "fields in another order": (packed, "they have other fields"),
-        "a record": (states[0], "must be a structured array"),
+        "a record of another game": (other.new_state(0)[0], "they have other fields"),
         "bytes": (states.view(np.uint8), "must be a structured array"),
         "a list": ([states[0]], "must be a structured array"),
         "two dimensions": (states[None], "must have shape (n,), not (1, 1)"),
         "no dimension": (states.reshape(()), "must have shape (n,), not ()"),
         "nothing": (None, "must be a structured array"),
     }
+
+
+def test_a_record_is_an_array_of_one() -> None:
+    game = load(SUPER)
+    states = game.new_state(0)
+    for call in (game.check_states, game.masks, game.observations, game.to_bytes, lambda each: game.step(each, [40])):
+        one, other = call(states), call(states[0])
+        assert one.shape == other.shape
+        assert one.tobytes() == other.tobytes()
+    assert View(game, states[0], 0, [1]).masks.tobytes() == game.masks(states).tobytes()
 
 
 WRONG_PLAYERS: list[tuple[Any, type[Exception]]] = [

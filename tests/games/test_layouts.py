@@ -102,8 +102,8 @@ def use(game: Game, plies: int) -> None:
         batch.observations(0)
         batch.step(joint)
     game.check_states(batch.states)
-    env = ttt_envs.make_parallel(game) if game.native == "parallel" else ttt_envs.make_aec(game)
-    env.reset(seed=0)
+    for make in (ttt_envs.make_parallel, ttt_envs.make_aec):
+        make(game).reset(seed=0)
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")

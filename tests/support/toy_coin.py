@@ -276,7 +276,6 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         hidden_information=True,
         max_plies=3 * (tosses + 1),
         teams=tuple((player,) for player in range(players)),
-        native="parallel",
         players_differ="player 0 tells, the others guess",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(

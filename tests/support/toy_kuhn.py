@@ -201,7 +201,6 @@ def make() -> Game:
         hidden_information=True,
         max_plies=3,
         teams=((0,), (1,)),
-        native="aec",
         players_differ="player 0 acts first",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(

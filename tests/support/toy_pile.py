@@ -125,7 +125,6 @@ def pile(*, players: int = 2, most: int = 8) -> Game:
         hidden_information=False,
         max_plies=8,
         teams=tuple((player,) for player in range(players)),
-        native="aec",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=lambda state, viewer: f"left {state['left']}",

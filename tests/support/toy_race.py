@@ -69,7 +69,6 @@ def make(*, lucky: bool = True) -> Game:
         hidden_information=False,
         max_plies=7,
         teams=((0,), (1,), (2,)),
-        native="aec",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
             format_state=lambda state, viewer: f"{state['stones']} stones, player {state['to_move']}",

@@ -702,14 +702,12 @@ def test_a_position_brings_the_agents_seeds_with_it():
 
 def test_a_forfeit_is_the_sides():
     game = toy_coin.make(players=3, tosses=1)
-    states = game.new_state(0)
-    forfeit(game, states, 0, [0])
-    assert states["rewards"][0].tolist() == [-1, 0.5, 0.5]
     teams = game.replace(teams=((0, 2), (1,)))
-    forfeit(teams, states, 0, [0])
-    assert states["rewards"][0].tolist() == [-0.5, 1, -0.5]
-    forfeit(teams, states, 0, [0, 1])
-    assert not states["rewards"].any()
+    wanted = [(game, [0], [-1, 0.5, 0.5]), (teams, [0], [-0.5, 1, -0.5]), (teams, [0, 1], [0, 0, 0])]
+    for each, offenders, rewards in wanted:
+        states = game.new_state(0)
+        forfeit(each, states, 0, offenders)
+        assert states["rewards"][0].tolist() == rewards
 
 
 def test_rewards_handed_out_stay():

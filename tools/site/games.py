@@ -60,7 +60,6 @@ def _oracle(game: Game) -> str:
 
 _FACTS: dict[str, Callable[[Game], str]] = {
     "PettingZoo": lambda game: _code(f"ttt_envs/{game.id}-v0"),
-    "its API that fits best": lambda game: {"aec": "AEC", "parallel": "Parallel"}[game.native],
     "Gymnasium": lambda game: _code(gymnasium_id(game.id)),
     "players": _sides,
     "actions": lambda game: f"{game.num_actions:,}",

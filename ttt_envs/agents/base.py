@@ -108,7 +108,8 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position, int64 (n,); -1 where the player has none. By default drawn from `policy`.
+        """One legal action a position, int64 (n,); -1 where the player has none. By default drawn from `policy`, in
+        which what is not legal counts for nothing.
 
         Raises ValueError if `policy` does not give one row of probabilities a position.
         """
@@ -150,14 +151,14 @@ class Agent:
         """Release what the agent holds, such as a process. By default it does nothing. The agent can be used again."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
-        """`policy` as the kernels need it, float64 (n, num_actions)."""
+        """`policy` as the kernels need it, float64 (n, num_actions), and 0 for what is not legal."""
         found = np.ascontiguousarray(policy, np.float64)
         shape = (len(view), view.game.num_actions)
         if found.shape != shape:
             raise ValueError(f"agent {self.name}: its policy must have shape {shape}, not {found.shape}")
         if not ((found >= 0) & (found < np.inf)).all():
             raise ValueError(f"agent {self.name}: its policy must be numbers of at least 0")
-        return found
+        return np.where(view.masks, found, 0.0)
 
     def check(self, game: Game) -> None:
         """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""

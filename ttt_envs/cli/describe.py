@@ -66,7 +66,6 @@ def _facts(game: "Game") -> Iterator[str]:
     yield f"At most {game.max_plies:,} plies"
     if game.symmetries:
         yield f"{len(game.symmetries)} symmetries of the board"
-    yield f"PettingZoo API that fits best: {game.native}"
 
 
 def _position(game: "Game", state: Any) -> Iterator[str]:

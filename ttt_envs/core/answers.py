@@ -14,6 +14,16 @@ def name_of(agent: Actor) -> str:
     return str(getattr(agent, "name", type(agent).__name__))
 
 
+def as_actor(given: Any, role: str = "an agent") -> Actor:
+    """An object with `act(view)`; TypeError, which says `role`, for anything else, such as the text of an agent."""
+    if isinstance(given, str):
+        raise TypeError(f"{role} is an object here, not text: use agents.load({given!r})")
+    if isinstance(given, type) or not callable(getattr(given, "act", None)):
+        raise TypeError(f"{role} needs a method act(view), as the agents of agents.load have, not {given!r}")
+    actor: Actor = given
+    return actor
+
+
 def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
     """An answer as int64 (n,), numbers of actions or -1, legal or not.
 

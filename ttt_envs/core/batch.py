@@ -3,7 +3,7 @@
 import _thread
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
@@ -12,13 +12,15 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ttt_envs.core.answers import as_actor, legal_actions, name_of
 from ttt_envs.core.game import Game, check_history, refusal
 from ttt_envs.core.illegal import check_actions
 from ttt_envs.core.known import Known, own_actions
+from ttt_envs.core.memory import Memory, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_rows
-from ttt_envs.core.view import View
+from ttt_envs.core.view import Actor, View
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
@@ -193,7 +195,7 @@ class Batch:
     done: all games have been stepped or none, and with `auto_reset` no finished one stays.
 
     Attributes:
-        rewards: float32 (n, players), what the last step paid; 0 in games that were over before.
+        rewards: float32 (n, players), what the last step paid each player; 0 in games that were over before.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
     """
 
@@ -335,29 +337,36 @@ class Batch:
                 rows = check_rows(rows, self._rows)
                 self._play(rows, self._check_actions(rows, actions))
 
-    def set_states(self, states: np.ndarray) -> None:
-        """Put positions into the place of all games, structured (n,); `rewards` and `done` become theirs.
+    def set_states(self, states: np.ndarray, *, episode_seeds: np.ndarray | None = None) -> None:
+        """Put positions into the place of all games; `done` becomes theirs, `rewards` what those that are over paid.
 
-        The episodes and their seeds stay. A position from text has no generator: its chance is drawn from the seed of
-        the game's episode, and differently each time that positions are put here.
+        A position from text has no generator: its chance is drawn from the seed of the game's episode, and differently
+        each time that positions are put here.
+
+        Args:
+            states: structured (n,).
+            episode_seeds: uint64 (n,), of the episodes that they are of; None: the games' own stay.
 
         Raises TypeError or ValueError for another number of states, or for one that is no position of the game, see
-        `Game.check_states`; then no game has changed.
+        `Game.check_states`, and for what are no seeds; then no game has changed.
         """
         checked = self.game.check_states(states)
         if len(checked) != self.n:
             raise ValueError(f"states must have shape {(self.n,)}, not {checked.shape}")
         checked, placed = checked.copy(), self._placed + 1
+        seeds = self._episode_seeds if episode_seeds is None else np.array(episode_seeds)
+        if seeds.dtype != np.uint64 or seeds.shape != (self.n,):
+            raise ValueError(f"episode_seeds must be uint64 of shape {(self.n,)}, not {seeds.dtype} of {seeds.shape}")
         without = np.flatnonzero(checked["rng"] == 0)
         if self.game.chance == "play" and len(without):
             drawn = np.empty(len(without), np.uint64)
-            derive_rows(self._episode_seeds[without], int(Purpose.GAME), placed, drawn)
+            derive_rows(seeds[without], int(Purpose.GAME), placed, drawn)
             checked["rng"][without] = drawn
 
         def replace() -> None:
-            self._placed = placed
+            self._placed, self._episode_seeds = placed, seeds
             self._states[:] = checked
-            self.rewards[:], self.done[:] = checked["rewards"], checked["done"]
+            self.rewards[:], self.done[:] = checked["rewards"] * checked["done"][:, None], checked["done"]
             self._forget(self._rows)
 
         with self._in_use:
@@ -411,6 +420,80 @@ class Batch:
             if self._known is None or self._known.digests is None:
                 raise ValueError("what players know is kept with Batch(..., recall=True)")
             return self._known.digests[self._rows, self._players(player)]
+
+    def ask(self, agents: Actor | Sequence[Actor]) -> np.ndarray:
+        """Ask all who act now, whether in turn or at once: actions int64 (n, players), -1 for all others, for `step`.
+
+        Args:
+            agents: one for all players, or one for each: objects with `act(view)`, as from `agents.load`.
+
+        Raises:
+            TypeError, ValueError: no agents, or another number of them; an answer that is no action.
+            IllegalAction: an answer that is not legal. These errors name the agent; what it raises is passed on.
+        """
+        cast, keys = self._cast(agents)
+        joint = np.full((self.n, self.game.num_players), -1)
+        games, players = acting_players(self.game, self.states, np.flatnonzero(~self.states["done"]))
+        for key, agent in enumerate(cast):
+            mine = keys[players] == key
+            for player in np.unique(players[mine]).tolist():
+                rows = games[mine & (players == player)]
+                joint[rows, player] = legal_actions(agent, self.view(player, rows))
+        return joint
+
+    def play(self, agents: Actor | Sequence[Actor]) -> np.ndarray:
+        """Let agents play all games to their ends; what each game has paid in all, float32 (n, players).
+
+        The agents see every ply if they want to, and are told when games are over. With `auto_reset` too, the games
+        stay at their ends. `evaluation.play_games` plays, measures and records games of agents that may fail.
+
+        Args:
+            agents: as for `ask`.
+
+        Raises what `ask` does; and ValueError for an agent that goes by all that it has seen, if a game is under way.
+        """
+        cast, keys = self._cast(agents)
+        seats = np.broadcast_to(keys, (self.n, len(keys)))
+        named = dict(enumerate(cast))
+        memory, watchers = Memory(self.game, self.n), observers(named)
+        for agent in cast:
+            if wants([agent])[0] and self.states["ply"].any():
+                raise ValueError(f"{name_of(agent)} goes by all that it has seen: let it play from the start")
+        memory.keep_for(cast)
+        memory.begin(self._rows)
+        while len(rows := np.flatnonzero(~self.states["done"])):
+            seeds = self.episode_seeds
+            for key, view, _ in memory.watched(rows, self.states[rows], seeds[rows], seats[rows], watchers):
+                watchers[key].observe(view)
+            joint = np.full((self.n, self.game.num_players), -1)
+            games, players = acting_players(self.game, self.states, rows)
+            for key in np.unique(keys[players]).tolist():
+                mine = keys[players] == key
+                at, by = games[mine], players[mine]
+                view = View.unchecked(self.game, self.states[at], by, seeds[at], **memory.of(at, by), copy=False)
+                joint[at, by] = legal_actions(cast[key], view)
+            memory.note(rows, self.states, joint[rows])
+            self.step_unchecked(joint[rows], rows)
+            over = rows[self.states["done"][rows]]
+            memory.over(over, self.states["rewards"][over], seats[over], named)
+        return self.states["rewards"].copy()
+
+    def _cast(self, agents: Actor | Sequence[Actor]) -> tuple[list[Actor], np.ndarray]:
+        """The different agents, and the number among them of each player's, int64 (players,)."""
+        given = list(agents) if isinstance(agents, Sequence) and not isinstance(agents, str) else [agents]
+        if len(given) == 1:
+            given *= self.game.num_players
+        if len(given) != self.game.num_players:
+            raise ValueError(
+                f"agents must be one, or one for each of {self.game.num_players} players, not {len(given)}"
+            )
+        cast: list[Actor] = []
+        keys = []
+        for each in map(as_actor, given):
+            if not any(each is other for other in cast):
+                cast.append(each)
+            keys.append(next(key for key, other in enumerate(cast) if other is each))
+        return cast, np.array(keys)
 
     def position(self, i: int) -> "Position":
         """Game `i` as it stands now, for the eye: text, and a picture in notebooks. Raises IndexError without one."""
@@ -475,7 +558,8 @@ class Batch:
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
         which = slice(None) if rows is self._rows else rows
-        settle = partial(self._settle, which, self.states["done"][which].copy(), self._noted(rows, joint))
+        paid = self.states["rewards"][which].copy() if self.game.rewards == "steps" else None
+        settle = partial(self._settle, which, self.states["done"][which].copy(), paid, self._noted(rows, joint))
         if self.threads > 1:
             shares = self._shares(self.game.loops.step_rows, (self.states,), rows, joint)
             self._in_use.do(shares.finish, settle)
@@ -491,14 +575,19 @@ class Batch:
 
         self._in_use.do(play, settle)
 
-    def _settle(self, which: Any, over: np.ndarray, noted: _Noted | None) -> None:
-        """Tell what a step has done to the games `which`; those that were `over` before, bool (k,), are not paid."""
+    def _settle(self, which: Any, over: np.ndarray, paid: np.ndarray | None, noted: _Noted | None) -> None:
+        """Tell what a step has done to the games `which`; those that were `over` before, bool (k,), are not paid.
+
+        `paid` float32 (k, players) had been paid before; None for nothing.
+        """
         if noted is not None:
             self._learn(noted)
         for mine, theirs in zip(
             self.rewards.T, self.states["rewards"].T, strict=True
         ):  # by rows it takes 4 times as long
             mine[which] = theirs[which]
+        if paid is not None:
+            self.rewards[which] -= paid
         if over.any():
             self.rewards[self._rows[which][over]] = 0
         self.done[which] = self.states["done"][which]

@@ -227,7 +227,7 @@ class State:
         return () if self.player is None else (self.player,)
 
     def returns(self) -> list[float]:
-        """Each player's reward: 0 until the game is over."""
+        """What each player has been paid so far: in most games 0 until the game is over."""
         found: list[float] = self._states["rewards"][0].tolist()
         return found
 

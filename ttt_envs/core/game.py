@@ -28,6 +28,9 @@ from ttt_envs.storage.outside import brief
 #: Where chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
 
+#: When rewards are paid, see `Game.rewards`.
+PAID = "end", "steps"
+
 #: So many decisions of the past can stand in an observation, see `Game.layout`.
 MOST_HISTORY = 100
 
@@ -176,8 +179,11 @@ class Game:
         chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
         hidden_information: some player does not know the whole position.
         max_plies: no game has more steps.
-        teams: the players of each side; sides share their reward.
-        native: the PettingZoo API that fits best.
+        teams: the players of each side, who all get the same rewards.
+        rewards: "end" if nothing is paid before the end, "steps" if any step may pay. A state's field `rewards` holds
+            what each player has been paid so far: at the end, what the game has paid. Searches, measures and solvers go
+            by that; a `Batch` and environments tell what each step pays.
+        zero_sum: the players' rewards add up to 0.
         rotate_players: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
         players_differ: in the place of `rotate_players`, the reason why the players' parts are not the same.
@@ -202,7 +208,8 @@ class Game:
     hidden_information: bool
     max_plies: int
     teams: tuple[tuple[int, ...], ...]
-    native: Literal["aec", "parallel"]
+    rewards: Literal["end", "steps"] = "end"
+    zero_sum: bool = True
     rotate_players: Callable[[np.ndarray], np.ndarray] | None = None
     players_differ: str = ""
     kernels: Kernels
@@ -213,6 +220,8 @@ class Game:
     def __post_init__(self) -> None:
         if self.chance not in CHANCES:
             raise ValueError(f"{self.id}: chance must be one of {', '.join(map(repr, CHANCES))}, not {self.chance!r}")
+        if self.rewards not in PAID:
+            raise ValueError(f"{self.id}: rewards must be one of {', '.join(map(repr, PAID))}, not {self.rewards!r}")
         names = self.faces.player_names
         if names and not len(names) == len({*names}) == self.num_players:
             raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
@@ -324,6 +333,13 @@ class Game:
     def stochastic(self) -> bool:
         """Chance plays a part, in the start or later."""
         return self.chance != "none"
+
+    def check_rewards(self, who: str) -> None:
+        """For what relies on it: raise ValueError, naming `who`, unless rewards come at the end and add up to 0."""
+        if self.rewards != "end":
+            raise ValueError(f"{who} needs a game that pays at its end alone; {self!r} has rewards={self.rewards!r}")
+        if not self.zero_sum:
+            raise ValueError(f"{who} needs a game whose rewards add up to 0; {self!r} has zero_sum=False")
 
     @cached_property
     def player_names(self) -> tuple[str, ...]:
@@ -501,15 +517,16 @@ class Game:
             prototype=self.prototype,
             max_plies=self.max_plies,
             simultaneous=self.simultaneous,
+            at_end=self.rewards == "end",
             name=repr(self),
         )
 
     def check_states(self, states: Any) -> np.ndarray:
         """The states, structured (n,), if all are positions of this game with these options.
 
-        Each field lies in its range, options are the prototype's, padding is 0, rewards are finite and 0 before the
-        end, the game's invariants hold, and in a game that is not over somebody can act. That a position can be reached
-        from a start is not checked.
+        A record counts as an array of one. Each field lies in its range, options are the prototype's, padding is 0,
+        rewards are finite, and 0 before the end unless the game pays at steps, the game's invariants hold, and in a
+        game that is not over somebody can act. That a position can be reached from a start is not checked.
 
         Raises:
             ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.
@@ -732,6 +749,9 @@ def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dic
 def refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
     """The error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were stepped."""
     mover = int(states["to_move"][i])
+    if not SIMULTANEOUS <= mover < game.num_players:
+        known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"
+        return ValueError(f"state {i} is no position of {game!r}: its field `to_move` is {mover}, and must be {known}")
     if mover == SIMULTANEOUS and len(actions) < game.num_players:
         shape = (games, game.num_players)
         return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")

@@ -232,6 +232,8 @@ def find_illegal(states, rows, actions, mask):
                 return rows[k]
         if state["done"]:
             continue
+        if not SIMULTANEOUS <= mover < players:  # somebody has written into the record
+            return rows[k]
         if mover != SIMULTANEOUS:
             if not allowed(state, mover, actions[k, mover if columns == players else 0], mask):
                 return rows[k]

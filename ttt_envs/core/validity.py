@@ -33,6 +33,7 @@ class Validity:
         prototype: np.ndarray | None = None,
         max_plies: int | None = None,
         simultaneous: bool = True,
+        at_end: bool = True,
         name: str = "this game",
     ) -> None:
         """Prepare the checks.
@@ -44,6 +45,7 @@ class Validity:
             prototype: structured (1,): its options are the states' options; None for any options in their ranges.
             max_plies: no game has more steps; None for no limit.
             simultaneous: several players may act at once.
+            at_end: nothing is paid before the end.
             name: what messages call the game.
         """
         self.dtype = plain(dtype)
@@ -51,7 +53,7 @@ class Validity:
         self._invariants = invariants
         self._prototype = prototype
         self._max_plies = max_plies
-        self._simultaneous = simultaneous
+        self._at_end = at_end
         players = self.dtype["rewards"].shape[0]
         self._ranges = {
             "script": Range(0, 0),
@@ -93,7 +95,12 @@ class Validity:
         return int(self._prototype[high][0]) if isinstance(high, str) and self._prototype is not None else high
 
     def check(self, states: Any) -> np.ndarray:
-        """The states, structured (n,), if all are valid; else ValueError or TypeError naming what is wrong."""
+        """The states, structured (n,), if all are valid; else ValueError or TypeError naming what is wrong.
+
+        A record counts as an array of one.
+        """
+        if isinstance(states, np.void):
+            states = np.array([states])
         if not isinstance(states, np.ndarray) or states.dtype.names is None:
             kind = f"an array of {states.dtype}" if isinstance(states, np.ndarray) else type(states).__name__
             raise TypeError(f"states must be a structured array of shape (n,), not {kind}")
@@ -106,10 +113,12 @@ class Validity:
         if ((raw < self._low) | (raw > self._high)).any() or any(self._wrong(checked, f).any() for f in self._slow):
             self._explain(checked)
         going, rewards = ~checked["done"], checked["rewards"]
-        payable = (np.isfinite(rewards) & ((rewards == 0) | ~going[:, None])).all(axis=1)
+        payable = np.isfinite(rewards).all(axis=1)
+        if self._at_end:
+            payable &= ((rewards == 0) | ~going[:, None]).all(axis=1)
         if not payable.all():
             i = int(payable.argmin())
-            rule = "they must be finite, and 0 before the end of a game"
+            rule = "they must be finite" + ", and 0 before the end of a game" * self._at_end
             raise self._fault(i, f"its rewards are {rewards[i].tolist()}; {rule}")
         for holds, rule in self._all_invariants(checked, going):
             if not holds.all():

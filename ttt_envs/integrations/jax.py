@@ -57,7 +57,7 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     def on_host(carried: Any, actions: Any) -> Positions:
         states = game.from_bytes(np.asarray(carried))
         after = game.step(states, np.asarray(actions))
-        paid = after["rewards"][np.arange(len(after)), states["to_move"]]
+        paid = (after["rewards"] - states["rewards"])[np.arange(len(after)), states["to_move"]]
         rewards = np.where(states["done"], np.float32(0), paid)
         return Positions(game.to_bytes(after), game.observations(after), game.masks(after), rewards, after["done"])
 

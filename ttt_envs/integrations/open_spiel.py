@@ -132,6 +132,7 @@ class SpielGame(pyspiel.Game):
 
     def __init__(self, game: Game, seed: int = -1) -> None:
         """Make it; `seed` fixes what is sampled, a negative one does not."""
+        game.check_rewards("OpenSpiel's form")
         self.game, self.graph = game, Graph(game, None if seed < 0 else seed)
         self._root: Node | None = None
         facts = pyspiel.GameInfo(

@@ -135,8 +135,10 @@ class Settings:
         return {name: texts for name, texts in found.items() if texts}
 
     def load(self) -> Game:
-        """The game with its options; ValueError or TypeError as from `ttt_envs.load`."""
-        return resolve(self.game, self.options)
+        """The game with its options; ValueError or TypeError as from `ttt_envs.load`, or for other kinds of rewards."""
+        game = resolve(self.game, self.options)
+        game.check_rewards("training")
+        return game
 
     def probes(self, game: Game, average: Any = None) -> list[Probe]:
         """The probes that the settings ask for; `average` as for `Exploitability`.

@@ -123,6 +123,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
     """
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game!r} has {game.num_players}")
+    game.check_rewards("a solver of trees")
     within(1, MOST, limit=limit)
     if (size := _estimate(game, _FAR * limit)) > _FAR * limit:
         raise TooLarge(

@@ -29,7 +29,6 @@ def check_facts(game: Game) -> None:
     assert members == list(players_of(game)), f"teams {game.teams} must hold each of {game.num_players} players once"
     assert game.prototype.shape == (1,), f"prototype must have shape (1,), not {game.prototype.shape}"
     assert not game.prototype["done"][0], "the prototype is a finished game"
-    assert game.native in ("aec", "parallel"), f"native must be 'aec' or 'parallel', not {game.native!r}"
     assert game.title, "the title is empty"
     if not game.replaced:
         again = pickle.loads(pickle.dumps(game))
@@ -97,15 +96,19 @@ def check_random_action(game: Game) -> None:
 
 
 def check_rewards(game: Game) -> None:
-    """Zero before the end; at the end winners share +1 and losers -1, or all get 0; some games are won."""
+    """Rewards are those that the facts `rewards`, `zero_sum` and `teams` declare; some games are won."""
     states = random_play(game).states
-    rewards, done = states["rewards"], states["done"]
-    assert not rewards[~done].any(), "a reward before the end"
-    ends = rewards[-1].astype(float)
-    assert np.allclose(ends.sum(axis=1), 0, atol=1e-6), "rewards do not sum to zero"
-    assert (np.maximum(ends, 0).sum(axis=1) <= 1 + 1e-6).all(), "the winners get more than +1 in all"
+    rewards, done = states["rewards"].astype(float), states["done"]
+    ends = rewards[-1]
+    assert np.isfinite(rewards).all(), "a reward is no number"
+    if game.rewards == "end":
+        assert not rewards[~done].any(), "a reward before the end, which needs rewards='steps'"
+    if game.zero_sum:
+        assert np.allclose(rewards.sum(axis=-1), 0, atol=1e-5), "rewards do not sum to zero, which needs zero_sum=False"
+    if game.zero_sum and game.rewards == "end":
+        assert (np.maximum(ends, 0).sum(axis=1) <= 1 + 1e-6).all(), "the winners get more than +1 in all"
     for team in game.teams:
-        assert (ends[:, team] == ends[:, team[:1]]).all(), "players of one team get different rewards"
+        assert (rewards[..., team] == rewards[..., team[:1]]).all(), "players of one team get different rewards"
     if not ends.any():
         # With some options random play may win too seldom; with the default ones it must win.
         usual = game.factory().replace(kernels=game.kernels)

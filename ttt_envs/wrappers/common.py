@@ -104,14 +104,14 @@ def state_space(game: Game) -> gymnasium.spaces.Box:
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
-    """End states[i]: the sides of the offenders share -1, the rest share +1; nobody gains if all sides offend."""
+    """End states[i]: the sides of the offenders are paid -1, the rest +1, shared; nobody is if all sides offend."""
     state = states[i]
     losers = [player for team in game.teams if set(team) & set(offenders) for player in team]
     state["done"] = True
-    state["rewards"] = 0
     if len(losers) < game.num_players:
-        state["rewards"] = 1 / (game.num_players - len(losers))
-        state["rewards"][losers] = -1 / len(losers)
+        paid = np.full(game.num_players, 1 / (game.num_players - len(losers)), np.float32)
+        paid[losers] = -1 / len(losers)
+        state["rewards"] += paid
 
 
 class Renderer:

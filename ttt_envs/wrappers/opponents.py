@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.answers import name_of
+from ttt_envs.core.answers import as_actor, name_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import observers
 from ttt_envs.core.rng import Purpose, derive_rows
@@ -22,16 +22,6 @@ OpponentLike = AgentLike | Sequence[AgentLike] | Mapping[Any, Any]
 _Pool = tuple[np.ndarray, np.ndarray] | Callable[[np.random.Generator], Any]
 
 
-def as_actor(given: Any, game: Game) -> Actor:
-    """An object with `act(view)`; TypeError for anything else, such as the text of an agent."""
-    if isinstance(given, str):
-        raise TypeError(f"an opponent is an agent, not text: use agents.load({given!r})")
-    if isinstance(given, type) or not callable(getattr(given, "act", None)):
-        raise TypeError(f"an opponent needs a method act(view), as the agents of agents.load have, not {given!r}")
-    actor: Actor = given
-    return actor
-
-
 class Opponents:
     """The agents of the other players, by key. Each game draws at its reset, from the seed of its episode."""
 
@@ -41,7 +31,7 @@ class Opponents:
         opponent: Any,
         *,
         partner: Any = None,
-        load: Callable[[Any, Game], Actor] = as_actor,
+        load: Callable[[Any, Game], Actor] = lambda given, game: as_actor(given, "an opponent"),
     ) -> None:
         """See `replace` for `opponent`.
 

@@ -323,6 +323,7 @@ class AlphaBeta(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError, naming the reason, unless the game is of the kind that it plays."""
         super().check(game)
+        game.check_rewards(f"agent {self.name}")
         if len(game.teams) < 2:
             raise ValueError(f"agent {self.name} plays games of two sides or more; {game!r} does not fit")
         if len(game.teams) > 2 and isinstance(self.values, Network):

@@ -98,7 +98,6 @@ def make(
         hidden_information=False,
         max_plies=max_plies,
         teams=tuple((player,) for player in range(players)),
-        native="aec",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(
             rules.reset,

@@ -129,7 +129,6 @@ def make(
         hidden_information=False,
         max_plies=rules.most_plies(prototype[0]),
         teams=((0,), (1,)),
-        native="parallel",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(

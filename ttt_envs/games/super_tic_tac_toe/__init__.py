@@ -69,7 +69,6 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         hidden_information=False,
         max_plies=81,
         teams=((0,), (1,)),
-        native="aec",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(
             rules.reset,

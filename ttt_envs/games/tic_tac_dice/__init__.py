@@ -91,7 +91,6 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
         hidden_information=False,
         max_plies=size * size * rules.most_rounds(size, target),
         teams=((0,), (1,)),
-        native="aec",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(
             rules.reset,

@@ -104,7 +104,6 @@ def make(
         hidden_information=True,
         max_plies=max_turns * (3 if double_plays else 1),
         teams=tuple(tuple(int(each) for each in np.flatnonzero(sides == side)) for side in (0, 1)),
-        native="parallel",
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
         faces=Faces(
