@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from importlib import import_module
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -134,6 +135,19 @@ def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
         except ValueError as error:
             raise ValueError(f"{game_id}: option {key}: {error}") from None
     return parsed
+
+
+def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What the folders of the built-in games declare in a TOML file of that name: game, name of a table, its entries.
+
+    In an entry "options" the options of the game are parsed, as on a command line.
+    """
+    for game_id, place in GAMES.items():
+        module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
+        if module.endswith(f".{game_id}") and (path := resources.files(module).joinpath(file)).is_file():
+            for name, facts in tomllib.loads(path.read_text(encoding="utf-8")).items():
+                texts = [f"{key}={value}" for key, value in facts.get("options", {}).items()]
+                yield game_id, name, {**facts, "options": parse_options(game_id, texts)}
 
 
 def options_of(game_id: str) -> list[Parameter]:

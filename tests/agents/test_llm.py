@@ -1,5 +1,6 @@
 """Language models as agents, behind a server on this machine."""
 
+import contextlib
 import copy
 import pickle
 import time
@@ -14,6 +15,7 @@ from chat_server import INPUT_TOKENS, OUTPUT_TOKENS, ChatServer, chat_server, le
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.base import AgentFailed
+from ttt_envs.agents.external.transcripts import read_transcripts
 from ttt_envs.cli import main
 from ttt_envs.core.game import Game
 
@@ -68,6 +70,70 @@ def test_a_model_plays(game: Game, server: ChatServer) -> None:
         "input tokens": 3 * INPUT_TOKENS,
         "output tokens": 3 * OUTPUT_TOKENS,
     }
+
+
+def test_settings_stand_in_the_request(game: Game, server: ChatServer) -> None:
+    text = "llm:model=first,top_p=0.9,seed=7,reasoning_effort=low,system=Be brief,legal=false,illegal=random,retries=0"
+    agents.load(f'{text},extra_body={{"top_k": 20}}').act(view_of(game, 1))
+    body = server.asked[0]
+    assert {name: body[name] for name in ("top_p", "seed", "reasoning_effort", "top_k")} == {
+        "top_p": 0.9,
+        "seed": 7,
+        "reasoning_effort": "low",
+        "top_k": 20,
+    }
+    system, asked = body["messages"]
+    assert (system["role"], system["content"]) == ("system", "Be brief")
+    assert "YOUR LEGAL ACTIONS" not in asked["content"]
+    for wrong in ("extra_body=3", "top_p=2", "rules=often", "answers=xml"):
+        with pytest.raises(ValueError, match=wrong.partition("=")[0]):
+            agents.load(f"llm:model=first,{wrong}")
+
+
+@pytest.mark.parametrize(("form", "model"), [("json", "object"), ("tool", "caller"), ("json", "first")])
+def test_answers_as_objects_and_as_calls(game: Game, server: ChatServer, form: str, model: str) -> None:
+    """A model that answers in text all the same is read."""
+    view = view_of(game)
+    assert agents.load(f"llm:model={model},answers={form}").act(view).tolist() == view.masks.argmax(axis=1).tolist()
+    body = server.asked[0]
+    assert ("tools" in body, "response_format" in body) == (form == "tool", form == "json")
+
+
+def test_a_game_can_be_one_conversation(game: Game, server: ChatServer) -> None:
+    agent = agents.load("llm:model=first,rules=first,system=Be brief")
+    evaluation.play_games(game, [agent, "random"], games=2)
+    firsts = [body for body in server.asked if len(body["messages"]) == 2]
+    assert len(firsts) == 2
+    for body in server.asked:
+        asked = [each["content"] for each in body["messages"] if each["role"] == "user"]
+        assert game.rules_text in asked[0]
+        assert not any(game.rules_text in each for each in asked[1:])
+    assert max(len(body["messages"]) for body in server.asked) > 4
+    assert not agent._talks, "games that are over are forgotten"
+    server.asked.clear()
+    agents.load("llm:model=first,rules=never").act(view_of(game, 1))
+    assert game.rules_text not in server.asked[0]["messages"][0]["content"]
+
+
+def test_decisions_are_kept(game: Game, tmp_path: Path) -> None:
+    path = tmp_path / "told.jsonl"
+    for model in ("thinks", "wrong,illegal=random", "down,server_retries=0"):
+        agent = agents.load(f"llm:model={model},retries=1,transcripts={path}")
+        with contextlib.suppress(AgentFailed):
+            agent.act(view_of(game, 1))
+    with path.open("a") as file:
+        file.write('{"model": "killed')
+    thinks, wrong, down = read_transcripts(path)
+    assert thinks["answers"][0]["reasoning"] == "The first is as good as any."
+    assert thinks["answers"][0]["tokens"] == [INPUT_TOKENS, OUTPUT_TOKENS]
+    assert thinks["action"] in game.action_names
+    assert (thinks["game"], thinks["options"]["rounds"]) == (DICE, "single")
+    assert [each["text"] for each in wrong["answers"]] == ["I play north"] * 2
+    assert wrong["action"] in game.action_names
+    assert (down["action"], down["answers"]) == (None, [])
+    path.write_text('{"model": 1}\n')
+    with pytest.raises(ValueError, match="line 1"):
+        list(read_transcripts(path))
 
 
 def test_the_url_is_a_parameter_and_a_key_may_be_missing(

@@ -88,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
                 server.now -= body["model"] == "slow"
 
     def answer(self, model: str, messages: list[dict[str, str]]) -> None:
-        first = legal_in(messages[0]["content"])[0]
+        asked = next(each["content"] for each in reversed(messages) if "YOUR SIDE" in each["content"])
+        first = legal_in(asked)[0] if "YOUR LEGAL ACTIONS" in asked else "nothing"
         if self.server.moved:
             return self.move()
         if model == "bomb":
@@ -119,6 +120,14 @@ class _Handler(BaseHTTPRequestHandler):
             "talks": f"I think.\n{'So far. ' * 20_000}\nI play {first}.",
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
         }.get(model, f"Let me think.\nI play {first}.")
+        message: dict[str, Any] = {"role": "assistant", "content": said}
+        if model == "object":
+            message["content"] = json.dumps({"thought": "It is the first.", "action": first})
+        if model == "caller":
+            call = {"name": "play", "arguments": json.dumps({"action": first})}
+            message |= {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+        if model == "thinks":
+            message["reasoning_content"] = "The first is as good as any."
         usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
         if model == "boasts":
             usage["prompt_tokens"] = 10**400
@@ -129,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "object": "chat.completion",
                 "created": 0,
                 "model": model,
-                "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}],
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
                 **({} if model == "uncounted" else {"usage": usage}),
             },
         )

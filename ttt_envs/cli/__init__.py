@@ -31,6 +31,8 @@ VERBS: dict[str, str] = {
     "calibrate": "ttt_envs.cli.calibrate:Calibrate",
     "regret": "ttt_envs.cli.regret:Regret",
     "mistakes": "ttt_envs.cli.mistakes:Mistakes",
+    "questions": "ttt_envs.cli.questions:Questions",
+    "llm-eval": "ttt_envs.cli.llm_eval:LlmEval",
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "exploit": "ttt_envs.cli.exploit:Exploit",
     "solve": "ttt_envs.cli.solve:Solve",

@@ -17,4 +17,4 @@ class Mistakes(MeasuringAgents):
     least: float = 0.05
     """An action that loses more than this against the best one is a mistake, in units of reward."""
 
-    function = "ttt_envs.evaluation.solved_positions:mistakes"
+    function = "ttt_envs.evaluation.solved.positions:mistakes"

@@ -12,7 +12,8 @@ from ttt_envs.evaluation.placements.ladders import ladders
 from ttt_envs.evaluation.placements.placement import ladder
 from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
-from ttt_envs.evaluation.solved_positions import mistakes
+from ttt_envs.evaluation.solved.exam import llm_eval
+from ttt_envs.evaluation.solved.positions import mistakes
 from ttt_envs.evaluation.tournaments.tournament import tournament
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ladder",
     "ladders",
     "leaderboard",
+    "llm_eval",
     "mistakes",
     "play_games",
     "regret",

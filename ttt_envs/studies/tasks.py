@@ -4,17 +4,15 @@ Each game's folder may have a file tasks.toml. The score of a measurement is 1 -
 policy: 1 for best play, 0 for random play. Results of one version of a task are comparable for ever.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.options import unknown
-from ttt_envs.registry import GAMES, parse_options
+from ttt_envs.registry import declared
 
 #: Measure -> its metric, as `ttt_envs.learning.metrics` names it.
 MEASURES = {"exploitability": "eval/exploitability", "regret": "eval/regret"}
@@ -71,20 +69,7 @@ class Task:
 @cache
 def tasks() -> dict[str, Task]:
     """All tasks, by name."""
-    found: dict[str, Task] = {}
-    for game, place in GAMES.items():
-        if not isinstance(place, str):
-            continue  # registered by a user
-        module = place.partition(":")[0]
-        if not module.endswith(f".{game}"):
-            continue  # another preset of a game that has a folder of its own name
-        file = resources.files(module).joinpath("tasks.toml")
-        if not file.is_file():
-            continue
-        for name, facts in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            texts = [f"{key}={value}" for key, value in facts.pop("options").items()]
-            found[name] = Task(name=name, game=game, options=parse_options(game, texts), **facts)
-    return found
+    return {name: Task(name=name, game=game, **facts) for game, name, facts in declared("tasks.toml")}
 
 
 def task_of(name: str) -> Task:

@@ -18,6 +18,16 @@ from ttt_envs.storage.outside import brief
 #: What follows where a player's answers name no legal action: they lose, or a legal action is drawn.
 ILLEGAL_ANSWERS = ("lose", "random")
 
+# Forms of an answer: what the last sentence of a prompt asks for.
+_WANTED = {
+    "text": "End your answer with a line that holds nothing but its name in square brackets, as in:\n[{example}]",
+    "json": 'Answer with a JSON object and nothing else, as in:\n{{"action": "{example}"}}',
+    "tool": "Call the tool `play` with its name, such as {example}.",
+}
+
+#: The forms of an answer.
+ANSWERS = tuple(_WANTED)
+
 # Words between the parts of an action's name that say nothing, beside the game's own: "C on cell E" is "C to E".
 _FILLERS = ("to", "and", "on", "onto", "in", "into", "at", "the", "cell")
 
@@ -38,24 +48,30 @@ _JOINS = "/+=-"
 _LISTED, _LONGEST = 100, 2000
 
 
-def prompt(view: View, i: int = 0, *, rules: bool = True) -> str:
+def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, answer: str = "text") -> str:
     """The question that a player is asked in position `i`: the rules, who they are, what they see, the legal actions.
 
-    `rules=False` leaves out the rules, for a model that has been told them.
+    Args:
+        view: what the player may know.
+        i: the position.
+        rules: False leaves out the rules, for a model that has been told them.
+        legal: False leaves out the list of legal actions.
+        answer: the form of the answer that is asked for, one of `ANSWERS`.
     """
     game, player = view.game, int(view.players[i])
-    legal = legal_names(game, view.masks[i])
-    example = legal[0] if legal else game.action_names[0]
+    names = legal_names(game, view.masks[i])
+    # Without the list the example gives no legal action away.
+    example = names[0] if names and legal else game.action_names[0]
     parts = [f"You are playing {game.title}."]
     if rules and game.rules_text:
         parts.append(f"RULES\n\n{game.rules_text}")
     parts += [
         f"YOUR SIDE\n\n{side_of(game, player)}",
         f"POSITION, as you see it\n\n{view.text(i)}",
-        f"YOUR LEGAL ACTIONS ({len(legal)}), one a line\n\n" + "\n".join(legal),
-        "Choose one of your legal actions. End your answer with a line that holds nothing but its name in square "
-        f"brackets, as in:\n[{example}]",
     ]
+    if legal:
+        parts.append(f"YOUR LEGAL ACTIONS ({len(names)}), one a line\n\n" + "\n".join(names))
+    parts.append(f"Choose one of your legal actions. {_WANTED[answer].format(example=example)}")
     return "\n\n".join(parts) + "\n"
 
 

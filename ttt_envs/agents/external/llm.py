@@ -1,26 +1,29 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-Each decision is a conversation of its own: the prompt of `ttt_envs.wrappers.prompts`, and where the answer names no
-legal action, the reason and another answer. A model is told what its player may know, and no seed. See
-docs/language_models.md.
+A decision is a conversation: the prompt of `ttt_envs.wrappers.prompts`, and where the answer names no legal action, the
+reason and another answer. With `rules="first"` a game is one conversation. A model is told what its player may know,
+and no seed. See docs/language_models.md.
 """
 
+import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, gathered
+from ttt_envs.agents.external.transcripts import Transcripts
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
-from ttt_envs.storage.outside import brief, printable
-from ttt_envs.wrappers.prompts import ILLEGAL_ANSWERS, prompt, read_answer
+from ttt_envs.storage.outside import brief, printable, read_json
+from ttt_envs.wrappers.prompts import ANSWERS, ILLEGAL_ANSWERS, prompt, read_answer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -48,6 +51,29 @@ _KEY = "OPENAI_API_KEY"
 
 _MILLION = 1e6
 
+#: When a model is told the rules: with each prompt, at the beginning of a game, which is one conversation then, or not.
+RULES = ("always", "first", "never")
+
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "play",
+        "description": "Play one of your legal actions.",
+        "parameters": {
+            "type": "object",
+            "properties": {"action": {"type": "string", "description": "The name of a legal action."}},
+            "required": ["action"],
+        },
+    },
+}
+
+# What a request says besides, for each form of answers.
+_FORMS: dict[str, dict[str, Any]] = {
+    "text": {},
+    "json": {"response_format": {"type": "json_object"}},
+    "tool": {"tools": [_TOOL], "tool_choice": {"type": "function", "function": {"name": "play"}}},
+}
+
 
 class _Unusable(Exception):
     """An answer that is not read."""
@@ -73,8 +99,17 @@ class LanguageModel(Agent):
         illegal: str = "lose",
         server_retries: int = 3,
         at_once: int = 8,
+        rules: Literal["always", "first", "never"] = "always",
+        legal: bool = True,
+        system: str | None = None,
+        answers: Literal["text", "json", "tool"] = "text",
         temperature: float | None = None,
+        top_p: float | None = None,
         max_tokens: int | None = None,
+        seed: int | None = None,
+        reasoning_effort: str | None = None,
+        extra_body: str | Mapping[str, Any] | None = None,
+        transcripts: str | None = None,
         input_price: float | None = None,
         output_price: float | None = None,
     ) -> None:
@@ -91,13 +126,25 @@ class LanguageModel(Agent):
             illegal: what follows then: they "lose" the game, or a "random" legal action is played.
             server_retries: further tries of a request that fails, with growing pauses.
             at_once: requests that are made at the same time.
-            temperature: of the model's sampling; None leaves it to the server.
-            max_tokens: most tokens of an answer; None leaves it to the server.
+            rules: "always" has the rules in each prompt; "first" in the first one of a game, which is one conversation
+                then, where whoever asks tells games apart (`View.episodes`); "never" leaves them out.
+            legal: whether prompts list the legal actions.
+            system: system message that begins each conversation; None for none.
+            answers: "text" for a last line with the action's name, "json" for a JSON object {"action": name}, "tool"
+                for a call of the tool `play`. A server must know the last two.
+            temperature: of the model's sampling; None leaves it to the server, as with the next four.
+            top_p: share of the likeliest tokens that are sampled from.
+            max_tokens: most tokens of an answer.
+            seed: of the model's sampling, for servers that know one.
+            reasoning_effort: such as "low", for models that reason.
+            extra_body: further entries of each request: a mapping, or its text as JSON.
+            transcripts: file to which each decision is added as a line of JSON; None for none.
             input_price: price of a million tokens of prompts, such as dollars, for the cost in reports.
             output_price: price of a million tokens of answers, in the same unit.
 
         Raises:
-            ValueError: a value out of range, a URL that is none, or no key for OpenAI's own server.
+            ValueError: a value out of range, a URL that is none, `extra_body` that is no JSON object, or no key for
+                OpenAI's own server.
             ImportError: the extra `llm` is not installed.
         """
         require("llm", "openai")
@@ -109,6 +156,7 @@ class LanguageModel(Agent):
         within(0, 100, retries=retries, server_retries=server_retries)
         within(1, 1000, at_once=at_once)
         within(0.0, 100.0, temperature=0.0 if temperature is None else temperature)
+        within(0.0, 1.0, top_p=0.0 if top_p is None else top_p)
         within(1, 10**9, max_tokens=1 if max_tokens is None else max_tokens)
         within(0.0, 1e9, input_price=input_price or 0.0, output_price=output_price or 0.0)
         usual = os.environ.get("OPENAI_BASE_URL") or _OPENAI
@@ -121,11 +169,21 @@ class LanguageModel(Agent):
             raise ValueError(f"agent llm needs a key for {self.url} in {place}, which is not set")
         self.seconds, self.retries, self.illegal = seconds, retries, choice("illegal", illegal, ILLEGAL_ANSWERS)
         self.server_retries, self.at_once = server_retries, at_once
-        self._request: dict[str, Any] = {"model": model}
-        if temperature is not None:
-            self._request["temperature"] = temperature
-        if max_tokens is not None:
-            self._request["max_completion_tokens" if own else "max_tokens"] = max_tokens
+        self.rules, self.answers = choice("rules", rules, RULES), choice("answers", answers, ANSWERS)
+        self.legal, self.system = legal, system
+        self.transcripts = None if transcripts is None else Transcripts(transcripts)
+        # Of each game under way, by its number: what has been said in it.
+        self._talks: dict[int, list[dict[str, str]]] = {}
+        settings = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "reasoning_effort": reasoning_effort,
+            "max_completion_tokens" if own else "max_tokens": max_tokens,
+            "extra_body": _object("extra_body", extra_body),
+        }
+        self._request: dict[str, Any] = {"model": model, **_FORMS[answers]}
+        self._request |= {name: value for name, value in settings.items() if value is not None}
         self._prices = input_price, output_price
         self._counts: Counter[str] = Counter()
 
@@ -228,38 +286,84 @@ class LanguageModel(Agent):
                 group.start_soon(decide, row)
         return found
 
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """Forget the conversations of these games."""
+        for episode in episodes.tolist():
+            self._talks.pop(episode, None)
+
     async def _decide(self, client: "AsyncOpenAI", view: View, row: int) -> int | Fault:
         """Ask about one position until an answer names a legal action, or there are no retries left."""
-        messages = [{"role": "user", "content": prompt(view, row)}]
+        episode = None if self.rules != "first" or view.episodes is None else int(view.episodes[row])
+        before = [] if episode is None else self._talks.get(episode, [])
+        told = self.rules != "never" and not before
+        question = prompt(view, row, rules=told, legal=self.legal, answer=self.answers)
+        messages = [*before, {"role": "user", "content": question}]
+        if self.system is not None and not before:
+            messages.insert(0, {"role": "system", "content": self.system})
+        answers: list[dict[str, Any]] = []
+        found: int | Fault = Fault("the server failed or was too slow")
+        try:
+            found = await self._until_legal(client, view, row, messages, answers)
+        finally:
+            if episode is not None:
+                self._talks[episode] = messages
+            if self.transcripts is not None:
+                self.transcripts.add(
+                    {
+                        "model": self.model,
+                        "game": view.game.id,
+                        "options": dict(view.game.options),
+                        "player": int(view.players[row]),
+                        "episode": None if view.episodes is None else int(view.episodes[row]),
+                        "prompt": question,
+                        "answers": answers,
+                        "action": None if isinstance(found, Fault) else view.game.action_names[found],
+                        "fault": found.reason if isinstance(found, Fault) else None,
+                    }
+                )
+        return found
+
+    async def _until_legal(
+        self,
+        client: "AsyncOpenAI",
+        view: View,
+        row: int,
+        messages: list[dict[str, str]],
+        answers: list[dict[str, Any]],
+    ) -> int | Fault:
+        """Ask until an answer names a legal action; adds to `messages` what is said, and to `answers` what came."""
         reason = ""
-        for _ in range(self.retries + 1):
-            answer = await self._answer(client, messages)
+        for again in range(self.retries + 1):
+            if again:
+                messages.append({"role": "user", "content": f"This answer could not be used. {reason}"})
+            answers.append(await self._answer(client, messages))
+            answer = answers[-1]["text"]
+            messages.append({"role": "assistant", "content": brief(answer, _REPEATED) or "(no answer)"})
             try:
-                return read_answer(view.game, view.masks[row], answer[-_LOOKED_AT:])
+                return read_answer(view.game, view.masks[row], _action_in(answer[-_LOOKED_AT:], self.answers))
             except ValueError as error:
                 reason = str(error)
             self._counts["illegal answers"] += 1
-            messages += [
-                {"role": "assistant", "content": brief(answer, _REPEATED) or "(no answer)"},
-                {"role": "user", "content": f"This answer could not be used. {reason}"},
-            ]
         if self.illegal == "random":
             self._counts["random moves"] += 1
             seed = int(stream_seeds(view.seeds[row : row + 1], Stream.CHOICE)[0])
             return int(np.random.default_rng(seed).choice(np.flatnonzero(view.masks[row])))
-        last = brief(messages[-2]["content"])
+        last = brief(messages[-1]["content"])
         return Fault(
             f"named no legal action in {self.retries + 1} answers; the last one: {last!r}. {brief(reason, 500)}"
         )
 
-    async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> str:
-        """The text of the model's answer; raises whatever a bad server leads to."""
+    async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """A model's answer as a transcript has it; raises whatever a bad server leads to."""
         self._counts["requests"] += 1
+        started = perf_counter()
         raw = await client.chat.completions.with_raw_response.create(**self._request, messages=cast(Any, messages))
+        seconds = perf_counter() - started
         self._counts["repeated requests"] += raw.retries_taken
         found: Any = raw.parse()
         try:
-            usage, content = found.usage, found.choices[0].message.content
+            usage, message = found.usage, found.choices[0].message
+            content = message.content
         except (AttributeError, IndexError, TypeError):
             raise ValueError(f"its answer is no chat completion: {brief(repr(found))}") from None
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
@@ -270,9 +374,20 @@ class LanguageModel(Agent):
             self._counts["output tokens"] += tokens[1]
         else:
             self._counts["requests without token counts"] += 1
+        if (called := _called(message)) is not None:
+            content = called
         if content is not None and not isinstance(content, str):
             raise ValueError(f"its answer has no text: {brief(repr(content))}")
-        return content or ""
+        # Servers of models that reason call it by one of these names, if they give it.
+        thoughts = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
+        refused = getattr(message, "refusal", None)
+        return {
+            "text": content or "",
+            "reasoning": next((each for each in thoughts if isinstance(each, str)), None),
+            "refused": refused if isinstance(refused, str) else None,
+            "tokens": tokens if len(tokens) == 2 else None,
+            "seconds": round(seconds, 3),
+        }
 
     def _reason(self, error: BaseException) -> str:
         """The error as one line, without the key."""
@@ -280,6 +395,39 @@ class LanguageModel(Agent):
         text = " ".join(printable(named).split())
         key = self._key()
         return brief(text.replace(key, "...") if key else text, 500)
+
+
+def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A JSON object from its text, or as it is; ValueError for anything else."""
+    found = given
+    if isinstance(given, str):
+        try:
+            found = read_json(given)
+        except ValueError:
+            found = given
+    if found is not None and not isinstance(found, Mapping):
+        raise ValueError(f'agent llm: {name} must be a JSON object such as {{"top_k": 20}}, not {brief(repr(given))}')
+    return found
+
+
+def _called(message: Any) -> str | None:
+    """The arguments of the first call of a tool in an answer; None without one."""
+    try:
+        found = message.tool_calls[0].function.arguments
+    except (AttributeError, IndexError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _action_in(answer: str, form: str) -> str:
+    """The action that a JSON object names, as an answer in text; any other answer as it is."""
+    if form == "text":
+        return answer
+    try:
+        action = json.loads(answer)["action"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return answer
+    return f"[{action}]" if isinstance(action, str) else answer
 
 
 def _http_client(headers: Mapping[str, str] | None) -> Any:

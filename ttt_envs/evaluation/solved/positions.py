@@ -16,8 +16,10 @@ Positions are drawn evenly by length. An oracle that has its game solved as a wh
 `ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
 play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
 play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
-loses more than `least`, do not count. The positions are independent, and so is the interval of their share (95 %):
-Clopper and Pearson's, see `ttt_envs.evaluation.reports.intervals`.
+loses more than `least`, do not count. Where players choose at once, an action's loss is that against an equilibrium
+strategy of the others: actions that the equilibrium plays lose nothing, and how often each is to be played is not
+asked. The positions are independent, and so is the interval of their share (95 %): Clopper and Pearson's, see
+`ttt_envs.evaluation.reports.intervals`.
 """
 
 from collections.abc import Mapping
@@ -28,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, as_agent, load
-from ttt_envs.core.batch import Batch
+from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Drawer
@@ -62,18 +64,23 @@ class Positions:
         states: structured (n,), none of them finished.
         players: int64 (n,), who decides.
         lengths: int64 (n,), plies that best play still takes, -1 where it takes no end; or plies played.
-        loss: float64 (n, num_actions), what each action loses against the best one; nan where illegal.
+        values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
         remaining: whether lengths are plies to the end.
     """
 
     states: np.ndarray
     players: np.ndarray
     lengths: np.ndarray
-    loss: np.ndarray
+    values: np.ndarray
     remaining: bool
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @property
+    def loss(self) -> np.ndarray:
+        """float64 (n, num_actions): what each action loses against the best one; nan where illegal."""
+        return np.asarray(np.nanmax(self.values, axis=1, keepdims=True) - self.values)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ class MeasuredMistakes:
         interval: its 95 % interval, both ends.
         mean_loss: mean over all positions of what its action loses, in units of reward.
         positions: their number.
+        failures: positions in which it gave no legal action, which count as mistakes that lose the most.
         by_length: (least and greatest length, mistakes, positions), from short to long; -1 is a draw without end.
     """
 
@@ -94,39 +102,37 @@ class MeasuredMistakes:
     interval: tuple[float, float]
     mean_loss: float
     positions: int
+    failures: int
     by_length: tuple[tuple[int, int, int, int], ...]
 
 
 def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
     """So many positions of the game for `measure`.
 
-    Raises ValueError for a game without an oracle, with hidden information or with choices at once, and where the
-    oracle answers too few positions.
+    Raises ValueError for a game without an oracle or with hidden information, and where the oracle answers too few
+    positions.
     """
     within(1, 10**6, positions=number)
     within(0.0, 2.0, least=least)
     oracle = oracle_of(game)
-    if game.simultaneous:
-        raise ValueError(f"mistakes cannot be measured in {game!r}: where players choose at once, best play is mixed")
     drawer = oracle if isinstance(oracle, Drawer) else None
     parts, left = [], number
     for again in range(_ROUNDS):
         starts = Batch(game, max(2 * left, 64), seed=seed + again)
         states, lengths = _random_play(starts) if drawer is None else drawer.draw_positions(starts.states, seed + again)
-        players = states["to_move"].astype(np.int64)
+        players = _deciding(game, states, seed + again)
         masks = np.empty((len(states), game.num_actions), np.bool_)
         game.loops.mask_rows(states, players, masks)
         covered, _, _, values = judge(game, oracle, states, players, masks.argmax(axis=1))
         known = covered & ~(np.isnan(values) & masks).any(axis=1)
         rows = np.flatnonzero(known)
-        loss = np.nanmax(values[rows], axis=1, keepdims=True) - values[rows]
-        telling = np.nanmax(loss, axis=1) > least
-        rows, loss = rows[telling][:left], loss[telling][:left]
-        parts.append((states[rows], players[rows], lengths[rows], loss))
+        spread = np.nanmax(values[rows], axis=1) - np.nanmin(values[rows], axis=1)
+        rows = rows[spread > least][:left]
+        parts.append((states[rows], players[rows], lengths[rows], values[rows]))
         left -= len(rows)
         if not left:
-            states, players, lengths, loss = (np.concatenate(each) for each in zip(*parts, strict=True))
-            return Positions(states, players, lengths, loss, drawer is not None)
+            states, players, lengths, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Positions(states, players, lengths, values, drawer is not None)
     raise ValueError(
         f"mistakes cannot be measured in {game!r}: of the positions drawn its oracle answers too few in which an "
         f"action loses more than {least:g}"
@@ -138,22 +144,41 @@ def _random_play(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     agent, kept = load("random"), []
     while len(going := np.flatnonzero(~batch.states["done"])):
         kept.append(batch.states[going])
-        batch.step_rows(going, agent.act(batch.view(rows=going)))
+        joint = np.full((batch.n, batch.game.num_players), -1)
+        rows, players = acting_players(batch.game, batch.states, going)
+        view = View.unchecked(batch.game, batch.states[rows], players, batch.episode_seeds[rows])
+        joint[rows, players] = agent.act(view)
+        batch.step_rows(going, joint[going])
     rng = np.random.default_rng(int(batch.episode_seeds[0]))
     plies = rng.integers(0, len(kept), len(batch.states))
     return np.concatenate([kept[ply][[rng.integers(len(kept[ply]))]] for ply in plies]), plies
 
 
-def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0) -> MeasuredMistakes:
+def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
+    """int64 (n,): who is asked in each position; where several choose at once, one of them by the seed."""
+    rows, players = acting_players(game, states, np.arange(len(states)))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    found = np.empty(len(states), np.int64)
+    found[rows[order]] = players[order]
+    return found
+
+
+def measure(
+    game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0, strict: bool = True
+) -> MeasuredMistakes:
     """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
 
-    Raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
+    Without `strict` a position in which it raises an error, or answers no legal action, is counted as a failure. With
+    it, raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
     """
     agent = as_agent(agent)
     agent.check(game)
     seeds = game_seeds(seed, len(positions))
-    actions, _ = ask(agent, View(game, positions.states, positions.players, seeds))
-    lost = positions.loss[np.arange(len(positions)), actions]
+    actions, faults = ask(agent, View(game, positions.states, positions.players, seeds), strict=strict)
+    loss = positions.loss
+    lost = loss[np.arange(len(positions)), actions]
+    failed = sorted(faults)
+    lost[failed] = np.nanmax(loss[failed], axis=1)
     wrong = lost > least
     share, interval = mean_interval(wrong.astype(float), np.ones(len(wrong), np.int64), 1.0)
     found = []
@@ -162,7 +187,7 @@ def measure(game: Game, agent: Agent, positions: Positions, *, least: float = LE
         if inside.any():
             found.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
     ends = interval[0], min(interval[1], 1.0)
-    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), tuple(found))
+    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed), tuple(found))
 
 
 def _parts(lengths: np.ndarray) -> list[tuple[int, int]]:
@@ -241,7 +266,7 @@ def mistakes(
     """Measure in what share of solved positions agents make mistakes.
 
     Args:
-        game: an id, or a Game; with an oracle, without hidden information and without choices at once.
+        game: an id, or a Game; with an oracle, and without hidden information.
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         options: options of the game, if it is given by its id.
         positions: how many are drawn.

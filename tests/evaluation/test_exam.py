@@ -1,0 +1,145 @@
+"""Questions with exact answers, and the exam of agents by them and by games."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from chat_server import INPUT_TOKENS, chat_server
+
+import ttt_envs
+from ttt_envs import agents, evaluation
+from ttt_envs.agents import Agent
+from ttt_envs.agents.external.transcripts import read_transcripts
+from ttt_envs.cli import main
+from ttt_envs.evaluation.solved.positions import measure
+from ttt_envs.evaluation.solved.questions import question_sets, set_of
+
+DICE = "dice-round"
+
+
+class Silent(Agent):
+    """Fails in every position with an even number of legal actions."""
+
+    name = "silent"
+
+    def act(self, view):
+        if (view.masks.sum(axis=1) % 2 == 0).any():
+            raise RuntimeError("nothing to say")
+        return view.masks.argmax(axis=1)
+
+
+def test_a_set_is_the_same_for_ever(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "dice.jsonl"
+    assert main(["questions", DICE, "--out", str(path)]) == 0
+    head, *questions = map(json.loads, path.read_text().splitlines())
+    assert (head["set"], head["version"], len(questions)) == (DICE, 1, 300)
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    oracle = game.oracle()
+    for each in questions[::40]:
+        state, player = game.parse_state(each["position"]), each["player"]
+        values = oracle.action_values(state, player)[0]
+        assert each["values"] == {
+            game.action_names[a]: pytest.approx(values[a], abs=1e-6) for a in np.flatnonzero(~np.isnan(values))
+        }
+        top = max(each["values"].values())
+        assert each["best"] == [name for name, value in each["values"].items() if value == top]
+        assert top - min(each["values"].values()) > head["least"]
+        for name in each["values"]:
+            assert f"\n{name}\n" in each["prompt"]
+    assert main(["questions", DICE, "--out", str(path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    changed = dataclasses.replace(set_of(DICE), seed=2)
+    with pytest.raises(ValueError, match="'dice-round' of version 1 cannot be drawn"):
+        changed.draw()
+    with pytest.raises(ValueError, match="did you mean 'dice-round'"):
+        set_of("dice-rund")
+
+
+def test_every_set_names_a_game_and_is_listed(capsys):
+    assert {"martian-3x3", DICE, "operation-spies"} <= question_sets().keys()
+    assert main(["questions"]) == 0
+    shown = capsys.readouterr().out
+    for name, each in question_sets().items():
+        each.load()
+        assert name in shown
+
+
+@pytest.mark.slow  # solves a round
+def test_choices_at_once_are_judged_against_the_equilibrium():
+    spies = set_of("operation-spies")
+    game, drawn = spies.load(), spies.draw()
+    assert set(drawn.players.tolist()) == {0, 1}
+    assert measure(game, agents.load("oracle"), drawn, least=spies.least).share == 0
+    assert measure(game, agents.load("random"), drawn, least=spies.least).share > 0.3
+    question = next(iter(spies.questions()))
+    assert sum(question["equilibrium"].values()) == pytest.approx(1, abs=1e-4)
+    values = question["values"]
+    top = max(values.values())
+    assert all(values[name] == pytest.approx(top, abs=1e-4) for name in question["equilibrium"])
+
+
+def test_positions_without_a_legal_answer_count_as_the_worst():
+    dice = set_of(DICE)
+    game, drawn = dice.load(), dice.draw()
+    found = measure(game, Silent(), drawn, least=dice.least, strict=False)
+    even = (~np.isnan(drawn.values)).sum(axis=1) % 2 == 0
+    assert 0 < found.failures == even.sum() < len(drawn)
+    first = np.nanargmax(~np.isnan(drawn.values), axis=1)
+    lost = np.where(even, np.nanmax(drawn.loss, axis=1), drawn.loss[np.arange(len(drawn)), first])
+    assert found.share == pytest.approx((lost > dice.least).mean())
+    assert found.mean_loss == pytest.approx(lost.mean())
+    with pytest.raises(RuntimeError, match="nothing to say"):
+        measure(game, Silent(), drawn)
+
+
+def test_models_are_asked_like_agents(tmp_path, monkeypatch):
+    """A model that answers as greedy does has greedy's figures; one that always errs has none right."""
+    pytest.importorskip("openai", reason="needs the extra llm")
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with chat_server() as server:
+        first, wrong = (f"llm:model={model},url={server.url},retries=0" for model in ("first", "wrong"))
+        report = evaluation.llm_eval(
+            [agents.load(first), wrong, "tests/evaluation/test_exam.py:Silent"],
+            sets=[DICE],
+            questions=12,
+            games=2,
+            out=tmp_path / "exam",
+            quiet=True,
+        )
+    rows = {agent: row for (_, agent), row in report.rows.items()}
+    assert set(rows) == {"random", "greedy", "trained", first, wrong, "tests/evaluation/test_exam.py:Silent"}
+    assert rows["trained"].questions.share <= rows["greedy"].questions.share < rows["random"].questions.share
+    assert (rows[wrong].questions.share, rows[wrong].questions.failures) == (1.0, 12)
+    assert rows[wrong].failures == 4
+    assert rows[wrong].scores["greedy"][0] == 0.0
+    used = rows[first].used
+    assert used["input tokens"] == INPUT_TOKENS * used["requests"]
+    text = (tmp_path / "exam" / "report.md").read_text()
+    assert "12 questions of dice-round, version 1" in text
+    html = (tmp_path / "exam" / "report.html").read_text()
+    assert "without a legal action first" in html
+    told = list(read_transcripts(tmp_path / "exam" / "transcripts.jsonl"))
+    assert len(told) == used["requests"] + rows[wrong].used["requests"]
+    assert {each["model"] for each in told} == {"first", "wrong"}
+    assert told[0]["answers"][0]["text"].endswith(f"I play {told[0]['action']}.")
+    found = json.loads((tmp_path / "exam" / "results.json").read_text())
+    assert [each["agent"] for each in found["rows"]] == list(rows)
+
+
+def test_a_function_that_is_greedy_has_greedys_figures():
+    greedy = agents.load("greedy")
+
+    class Scripted(Agent):
+        name = "scripted"
+
+        def act(self, view):
+            return greedy.act(view)
+
+    report = evaluation.llm_eval(Scripted(), sets=DICE, games=4, quiet=True)
+    by_name = {agent: row for (_, agent), row in report.rows.items()}
+    assert dataclasses.replace(by_name["scripted"].questions, agent="greedy") == by_name["greedy"].questions
+    assert by_name["scripted"].scores == by_name["greedy"].scores
+    with pytest.raises(ValueError, match="two agents have one name"):
+        evaluation.llm_eval([Scripted(), Scripted()], sets=DICE, quiet=True)

@@ -1,0 +1,34 @@
+"""`ttt questions`: the sets of questions with exact answers, and files of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """List the sets of questions with exact answers, or write one as JSON lines."""
+
+    set: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SET", help_behavior_hint="")] = None
+    """Name of the set to write; without one the sets are listed."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """File for the questions, which must not exist; by default SET.jsonl."""
+
+    def run(self) -> None:
+        """List the sets, or write one."""
+        from rich.console import Console
+
+        from ttt_envs.evaluation.solved.questions import overview, set_of
+
+        if self.set is None:
+            if self.out is not None:
+                raise ValueError("--out needs the name of a set before it")
+            Console().print(overview().rich())
+            return
+        found, path = set_of(self.set), self.out or Path(f"{self.set}.jsonl")
+        if path.exists():
+            raise FileExistsError(f"{path} is there already; name another file with --out")
+        found.write(path)
+        print(f"{found.positions} questions are in {path}")

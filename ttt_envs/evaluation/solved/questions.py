@@ -1,0 +1,154 @@
+"""Fixed sets of questions with exact answers: positions, the value of each action, and the question as text.
+
+    from ttt_envs.evaluation.solved.questions import question_sets
+
+    for question in question_sets()["dice-round"].questions():
+        print(question["prompt"], question["best"])
+
+A set is a game with its options, a number of positions and a seed, in the file questions.toml of the game's folder, and
+is drawn anew from these wherever it is used: `ttt questions SET` writes it for other programs. The digest of its
+positions stands in the file too, so that a set of one version is the same one for ever, or refused. How positions are
+drawn, and what a mistake is, says `ttt_envs.evaluation.solved.positions`.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import unknown
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.reports.report import Table
+from ttt_envs.evaluation.solved.positions import Positions, draw_positions
+from ttt_envs.registry import declared, load
+from ttt_envs.storage.files import write_whole
+from ttt_envs.wrappers.prompts import prompt
+
+#: Version of the lines of a file of questions.
+FORMAT = "ttt-envs questions 1"
+
+# Digits after the point of a value in files and digests: oracles are exact up to rounding or a stated error.
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A set of questions.
+
+    Attributes:
+        name: its name.
+        game: id of the game.
+        options: the game's options.
+        positions: number of questions.
+        least: an answer that loses more than this against the best action is a mistake, in units of reward.
+        seed: fixes the positions.
+        version: raised when anything of it changes.
+        digest: of the positions and the values of the actions.
+        title: what it is, as a phrase.
+    """
+
+    name: str
+    game: str
+    options: Mapping[str, Any]
+    positions: int
+    least: float
+    seed: int
+    version: int
+    digest: str
+    title: str
+
+    def load(self) -> Game:
+        """The game with these options."""
+        return load(self.game, **self.options)
+
+    def draw(self) -> Positions:
+        """The positions; raises ValueError if they are not those of this version any more."""
+        game = self.load()
+        drawn = draw_positions(game, self.positions, least=self.least, seed=self.seed)
+        if (digest := digest_of(game, drawn)) != self.digest:
+            raise ValueError(
+                f"the questions {self.name!r} of version {self.version} cannot be drawn: their digest is {digest}, not "
+                f"{self.digest}, so that the game or its oracle has changed"
+            )
+        return drawn
+
+    def questions(self) -> Iterator[dict[str, Any]]:
+        """The questions, each as in a line of the file by `write`."""
+        game, drawn = self.load(), self.draw()
+        view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
+        policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else None
+        for k in range(len(drawn)):
+            values = {game.action_names[a]: _rounded(drawn.values[k, a]) for a in np.flatnonzero(view.masks[k])}
+            top = max(values.values())
+            question = {
+                "set": self.name,
+                "version": self.version,
+                "number": k,
+                "game": self.game,
+                "options": dict(self.options),
+                "player": int(drawn.players[k]),
+                "plies": int(drawn.lengths[k]),
+                "position": game.format_state(drawn.states[k], None),
+                "prompt": prompt(view, k),
+                "values": values,
+                "best": [name for name, value in values.items() if top - value <= 10**-_DIGITS],
+            }
+            if policy is not None:
+                played = np.flatnonzero(policy[k] > 0)
+                question["equilibrium"] = {game.action_names[a]: _rounded(policy[k, a]) for a in played}
+            yield question
+
+    def write(self, path: Path) -> None:
+        """Write the questions as JSON lines, the first of which says what they are, whole or not at all."""
+        head = {
+            "format": FORMAT,
+            "set": self.name,
+            "version": self.version,
+            "title": self.title,
+            "least": self.least,
+            "plies": "to the end under best play, -1 where it has no end" if self.draw().remaining else "played",
+        }
+        lines = [json.dumps(each, ensure_ascii=False) for each in (head, *self.questions())]
+        write_whole(path, "\n".join([*lines, ""]))
+
+
+@cache
+def question_sets() -> dict[str, QuestionSet]:
+    """All sets, by name."""
+    return {name: QuestionSet(name=name, game=game, **facts) for game, name, facts in declared("questions.toml")}
+
+
+def set_of(name: str) -> QuestionSet:
+    """The set of that name; ValueError if there is none."""
+    if name not in question_sets():
+        raise ValueError(unknown("set of questions", name, list(question_sets())))
+    return question_sets()[name]
+
+
+def overview() -> Table:
+    """The sets."""
+    rows = [
+        [each.title, each.name, str(each.positions), f"{each.least:g}", str(each.version)]
+        for each in question_sets().values()
+    ]
+    note = "An answer that loses more than the limit against the best action is a mistake, in units of reward."
+    return Table("Questions", ["questions about", "set", "number", "limit", "version"], rows, note)
+
+
+def digest_of(game: Game, drawn: Positions) -> str:
+    """16 hexadecimal digits that tell the positions, who decides and the values of the actions."""
+    found = hashlib.sha256()
+    for state, player, values in zip(drawn.states, drawn.players.tolist(), drawn.values, strict=True):
+        told = [None if np.isnan(value) else f"{_rounded(value):.4f}" for value in values]
+        found.update(json.dumps([game.format_state(state, None), player, told]).encode())
+    return found.hexdigest()[:16]
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS) + 0.0  # no -0.0
