@@ -261,32 +261,38 @@ def _games(game: Game, agent: Agent, other: Agent, games: int, seed: int) -> tup
 
 
 def _tables(each: QuestionSet, rows: Mapping[str, Row]) -> list[Table]:
-    header = ["agent", "results kept", "mean loss", "no answer", "ms"]
-    against = list(next(iter(rows.values())).scores)
+    against = next(iter(rows.values())).scores
+    names = list(dict.fromkeys(name for row in rows.values() for name, count in row.used.items() if count))
     shown, used = [], []
     for agent, row in rows.items():
         m = row.questions
         low, high = (percent(1 - end) for end in reversed(m.interval))
         scores = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in row.scores.values()]
-        cells = [f"{percent(1 - m.share)} ({low} to {high})", f"{m.mean_loss:.3f}", str(m.failures + row.failures)]
-        shown.append([agent, *cells, f"{1000 * row.seconds:,.0f}", *scores])
-        if any(row.used.values()):
-            used.append([agent, *(f"{row.used.get(name, 0):,.10g}" for name in _names(rows))])
+        shown.append([agent, f"{percent(1 - m.share)} ({low} to {high})", f"{m.mean_loss:.3f}", *scores])
+        counts = (f"{row.used.get(name, 0):,.10g}" for name in names)
+        used.append([agent, f"{1000 * row.seconds:,.1f}", str(m.failures), str(row.failures), *counts])
     number = next(iter(rows.values())).questions.positions
     note = (
         f"{number} questions of {each.name}, version {each.version}. Results kept: the share of answers that lose no "
         f"more than {each.least:g} against the best action, with its 95 % interval; mean loss: of all answers, in "
-        "units of reward; no answer: questions and games without a legal action; ms: wall-clock time a question."
+        "units of reward."
     )
-    games = [f"score against {name}" for name in against]
-    found = [Table(f"{each.name}: {each.title}", [*header, *games], shown, note)]
-    if used:
-        found.append(Table(f"{each.name}: used", ["agent", *_names(rows)], used, "For questions and games."))
-    return found
-
-
-def _names(rows: Mapping[str, Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows.values() for name, count in row.used.items() if count))
+    games = " Then the score in games against these opponents, a draw being half a win." * bool(against)
+    return [
+        Table(
+            each.title,
+            ["agent", "results kept", "mean loss", *(f"against {name}" for name in against)],
+            shown,
+            note + games,
+        ),
+        Table(
+            f"{each.name}: what it took",
+            ["agent", "ms", "no answer", "games", *names],
+            used,
+            "Wall-clock time a question; questions without a legal action, and games lost by one; what questions and "
+            "games have used.",
+        ),
+    ]
 
 
 def _decisions(path: Path) -> Iterator[str]:
