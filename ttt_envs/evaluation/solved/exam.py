@@ -201,7 +201,7 @@ def llm_eval(
             for each in chosen:
                 drawn = None
                 for name, agent in lines[each.name]:
-                    work.tell(len(exam.rows) + len(exam.left_out), f"{each.name}: {name}")
+                    work.update(len(exam.rows) + len(exam.left_out), f"{each.name}: {name}")
                     try:
                         (agent := load(agent)).check(each.load())
                     except ValueError as error:
