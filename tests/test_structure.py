@@ -191,6 +191,7 @@ EXTRAS = {
     "stable_baselines3": {"ttt_envs.learning.ppo", "ttt_envs.integrations.sb3", "ttt_envs.wrappers.sb3"},
     "sb3_contrib": {"ttt_envs.learning.both_sides", "ttt_envs.learning.magnets", "ttt_envs.learning.ppo"},
     "matplotlib": {"ttt_envs.studies", "ttt_envs.learning.curves", "ttt_envs.evaluation.reports.equilibrium"},
+    "pandas": {"ttt_envs.storage.rows"},
     "pygame": {"ttt_envs.drawing"},
     "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},
@@ -202,7 +203,6 @@ EXTRAS = {
     "imageio_ffmpeg": {"ttt_envs.drawing"},
     "pyarrow": {"ttt_envs.evaluation.records.dataset"},
     "minari": {"ttt_envs.evaluation.records.dataset"},
-    "pandas": set(),
     "starlette": {"ttt_envs.web"},
     "uvicorn": {"ttt_envs.web"},
 }

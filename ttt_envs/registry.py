@@ -38,8 +38,8 @@ def load(game_id: str, **options: Any) -> "Game":
     """The game with that id and these options; `ttt describe` lists the options.
 
     Args:
-        game_id: an id of `GAMES`; or "module:function" for a game that is not registered, so that a command can name
-            it too.
+        game_id: an id of `GAMES`, or the beginning of one, see `full_id`; or "module:function" for a game that is not
+            registered, so that a command can name it too.
         options: options of the game.
 
     Raises:
@@ -55,6 +55,7 @@ def check_arguments(function: str, game_id: str, options: Mapping[str, Any], arg
 
     It names the options, and the function's other `arguments`. ValueError for an unknown id.
     """
+    game_id = full_id(game_id)
     _, known = _maker(game_id)
     for option in options:
         if option not in known:
@@ -63,6 +64,7 @@ def check_arguments(function: str, game_id: str, options: Mapping[str, Any], arg
 
 
 def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
+    game_id = full_id(game_id)
     make, known = _maker(game_id)
     for option in options:
         if option not in known:
@@ -84,7 +86,7 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
     if not isinstance(game, Game):
         return _load(game, options or {})
     if options:
-        raise TypeError(f"{game!r} has its options already: {', '.join(options)} cannot be set here")
+        raise TypeError(f"{game} has its options already: {', '.join(options)} cannot be set here")
     return game
 
 
@@ -120,7 +122,7 @@ def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
         ValueError: an unknown game or option (the known ones are listed), no `name=value`, a name given twice, or a
             value of a wrong type.
     """
-    game_id, known = game if isinstance(game, str) else game.id, _maker(game)[1]
+    game_id, known = full_id(game) if isinstance(game, str) else game.id, _maker(game)[1]
     parsed: dict[str, Any] = {}
     for option in texts:
         key, equals, text = (part.strip() for part in option.partition("="))
@@ -155,11 +157,36 @@ def options_of(game_id: str) -> list[Parameter]:
     return parameters(_maker(game_id)[0])
 
 
+def full_id(text: str) -> str:
+    """The id of the game that a text names: the id itself, or the beginning of one game's id alone.
+
+    The words that all games of the family have in their ids may be left out, as in "dice". A text such as
+    "module:function" is returned as it is.
+
+    Raises ValueError for a text that begins no id, naming the nearest ones, or more than one, naming them.
+    """
+    if not isinstance(text, str):
+        raise ValueError(unknown("game", text, list(GAMES)))
+    if text in GAMES or _ENTRY.fullmatch(text):
+        return text
+    short = {_FAMILY.sub("", game_id) or game_id: game_id for game_id in GAMES}
+    if text in short:
+        return short[text]
+    fits = [each for name, each in short.items() if text and (name.startswith(text) or each.startswith(text))]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise ValueError(f"game {brief(repr(text))} fits {' and '.join(fits)}: write more of the id")
+    raise ValueError(unknown("game", text, list(GAMES), short))
+
+
 def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]]:
     """The function that makes a game, and its options with their annotated types; ValueError for an unknown id."""
-    entry = GAMES.get(game_id) if isinstance(game_id, str) else getattr(game_id, "factory", None)
-    if entry is None and isinstance(game_id, str) and _ENTRY.fullmatch(game_id):
-        entry = game_id
+    if isinstance(game_id, str):
+        game_id = full_id(game_id)
+        entry: Any = GAMES.get(game_id, game_id)
+    else:
+        entry = getattr(game_id, "factory", None)
     if entry is None:
         raise ValueError(unknown("game", game_id, list(GAMES)))
     make = entry if callable(entry) else _import(entry)
@@ -206,6 +233,9 @@ def gymnasium_id(game_id: str) -> str:
     """A game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
     return f"ttt_envs/{''.join(word.capitalize() for word in game_id.split('_'))}-v0"
 
+
+# The words of an id that say only that the game is one of this family.
+_FAMILY = re.compile(r"tic_tac_toe_|_tic_tac_toe|tic_tac_")
 
 _ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")

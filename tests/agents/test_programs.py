@@ -193,7 +193,7 @@ def test_the_time_of_a_game(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("refuse", "does not play Game('toy_coin', players=2, tosses=1): only chess"),
+        ("refuse", "does not play toy_coin: only chess"),
         ("version", "could not be started: it speaks version 2 of the protocol, and not 1"),
         ("no greeting", "could not be started: it answered 'hello' with"),
         ("silent", "could not be started: it gave no answer within 3 s; it wrote:\nhello from silent"),

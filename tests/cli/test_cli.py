@@ -2,8 +2,11 @@
 
 import ast
 import base64
+import csv
 import dataclasses
 import inspect
+import io
+import json
 import os
 import re
 import shlex
@@ -25,7 +28,7 @@ from ttt_envs.cli.games import Games
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parameters
 from ttt_envs.drawing.terminal import escape, protocol
-from ttt_envs.registry import options_of
+from ttt_envs.registry import full_id, options_of
 from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +168,33 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
     assert capsys.readouterr().err == said
 
 
-@pytest.mark.parametrize("arguments", [["chess"], [], ["describe"], ["games", "--colour"]])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["chess"], "ttt: unknown command 'chess'; known: games"),
+        (["tornament"], "did you mean 'tournament'?"),
+        (["train", "pp"], "ttt train: unknown command 'pp'; did you mean 'ppo'"),
+        (["games", "--colour"], "ttt games: unknown option '--colour'; `ttt games --help` lists them"),
+        (["tournament", SUPER, "--agent", "random"], "unknown option '--agent'; did you mean '--agents'?"),
+        (["describe", "tic_tac"], "fits tic_tac_dice and tic_tac_super_dice and tic_tac_match"),
+        (["describe", "supr"], "did you mean 'super_tic_tac_toe'?"),
+        (["describe", "martian", "--option", "players=3"], "option players=3 must be 2; size=5 allows up to 4"),
+        (
+            ["play", SUPER, "--agents", "random", "random", "--out", "x.bmp"],
+            "a picture is an .svg or a .png, not x.bmp",
+        ),
+        (["games", "--json", "--csv"], "give --json or --csv, not both"),
+    ],
+)
+def test_a_word_that_is_wrong_is_named_with_what_may_be_meant(arguments, words, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["describe"], ["describe", SUPER, "more"]])
 def test_a_wrong_command_line_ends_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
@@ -210,7 +239,41 @@ def test_a_module_is_the_command():
     assert done.stdout.startswith("usage: ttt games")
 
 
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ttt-envs {ttt_envs.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "game_id"),
+    [
+        *(("super", SUPER), ("martian", "martian_tic_tac_toe"), ("dice", "tic_tac_dice"), ("big", "big_tic_tac_dice")),
+        *(("match", "tic_tac_match"), ("operation", "operation_tic_tac_toe"), ("super_d", "tic_tac_super_dice")),
+        ("tic_tac_m", "tic_tac_match"),
+    ],
+)
+def test_a_game_has_the_beginnings_of_its_id(text, game_id):
+    assert full_id(text) == game_id
+    assert ttt_envs.load(text) is ttt_envs.load(game_id)
+
+
+@pytest.mark.parametrize("text", ["m", "s", "tic_tac", ""])
+def test_a_beginning_of_several_ids_is_none(text):
+    with pytest.raises(ValueError, match="fits .* and " if text else "unknown game ''"):
+        full_id(text)
+
+
 # --- games ---
+
+
+def test_games_as_data(capsys):
+    assert main(["games", "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert main(["games", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["game"] for row in rows] == IDS == [each["game"] for each in found]
+    assert [int(row["actions"]) for row in rows] == [ttt_envs.load(each).num_actions for each in IDS]
+    assert found[0]["plies"] == ttt_envs.load(IDS[0]).max_plies
 
 
 def test_games_has_a_line_for_each(capsys):

@@ -38,13 +38,16 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+NOT_OF_THE_FUNCTION = ("game", "agents", "agent", "option", "json", "csv", "full")
+
+
 @pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability, Ladder, Calibrate])
 def test_a_verb_is_its_function_with_a_command_line(verb):
     module, name = verb.function.split(":")
     function = getattr(import_module(module), name)
     assert cli.VERBS[name] == f"{verb.__module__}:{verb.__name__}"
     theirs = inspect.signature(function).parameters
-    ours = {each.name: each.default for each in fields(verb) if each.name not in ("game", "agents", "agent", "option")}
+    ours = {each.name: each.default for each in fields(verb) if each.name not in NOT_OF_THE_FUNCTION}
     usual = {k: p.default for k, p in theirs.items() if k not in ("game", "agents", "agent", "options", "quiet")}
     assert ours == usual
 
@@ -76,7 +79,7 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
     ("arguments", "words"),
     [
         (["tournament", "super_tic_tac_toe", "--agents", "random", "nobody"], "unknown agent 'nobody'"),
-        (["tournament", "super_tic_tac", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
+        (["tournament", "super_tic_tac_tow", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
         (["regret", "tic_tac_dice", "--option", "size=4", "--agents", "random"], "no oracle for size=4"),
         ([*EXPLOITABILITY, "--limit", "1000"], "more than 1000 positions"),
         (["regret", *DICE, "--agents", "network:missing"], "missing"),

@@ -49,7 +49,7 @@ def toys(monkeypatch, tmp_path):
 def test_an_agent_is_placed_in_every_game(toys, tmp_path, capsys):
     assert cli.main(["ladders", "--agent", "greedy:samples=2", "--games", "8", "--out", "x"]) == 0
     printed = capsys.readouterr().out
-    assert "bare is left out: Game('bare', " in printed
+    assert "bare is left out: bare comes with no ladder" in printed
     found = {path.name: json.loads((path / "results.json").read_text()) for path in (tmp_path / "x").glob("t*")}
     assert set(found) == {"toy_coin", "three"}
     assert found["toy_coin"]["games_played"] == 8

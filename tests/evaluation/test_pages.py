@@ -231,7 +231,7 @@ def results(folder: Path, tmp_path: Path) -> Path:
         "bad": {"verb": "regret", **shared, "measurements": [{"agent": "x"}]},
         "huge": {"verb": "ladder", **shared, **ladder, "rating": 10**400},
         "unknown": {"verb": "dance"},
-        "config": [1, 2],
+        "config": [1, 2],  # the settings of a run, as a folder of results has them
     }
     for name, data in files.items():
         (tmp_path / "all" / f"{name}.json").write_text(json.dumps(data))
@@ -246,7 +246,7 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
         "toy_coin (players=3 tosses=1)",
     ]
     left_out = dict(board.left_out)
-    assert set(left_out) == {"bad.json", "unknown.json", "config.json", "cut.json", "huge.json"}
+    assert set(left_out) == {"bad.json", "unknown.json", "cut.json", "huge.json"}
     assert "damaged: int too large" in left_out["huge.json"]
     assert left_out["bad.json"] == "the results of `ttt regret` are damaged: the key 'per_game' is missing"
     assert "its key 'verb' must be one of ladder, tournament" in left_out["unknown.json"]

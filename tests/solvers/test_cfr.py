@@ -494,7 +494,7 @@ def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name
 @pytest.mark.parametrize(
     ("game", "settings", "words"),
     [
-        ("tic_tac_mat", {}, "did you mean 'tic_tac_match'"),
+        ("tic_tac_mathc", {}, "did you mean 'tic_tac_match'"),
         ("tic_tac_match", {"options": {"flip": 1}}, "did you mean 'flips'"),
         ("tic_tac_match", {"options": {"players": 4}}, "only games of two players"),
         ("super_tic_tac_toe", {"limit": 100}, "more than 100 positions"),

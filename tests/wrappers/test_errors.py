@@ -298,7 +298,7 @@ def test_foreign_position():
     env = ttt_envs.make_aec(SUPER)
     env.reset(seed=0)
     before = env.get_state()
-    words = ["saved by another game, or with other options", "Game('super_tic_tac_toe'"]
+    words = ["saved by another game, or with other options", "than super_tic_tac_toe"]
     fails(ValueError, lambda: env.set_state(toy.get_state()), *words)
     closed = ttt_envs.make_aec(SUPER, won_boards="closed")
     closed.reset(seed=0)

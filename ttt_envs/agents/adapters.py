@@ -216,7 +216,7 @@ class SB3Agent(Agent):
         known = {(game.observation_size,)} | ({game.plane_index.shape} if game.has_planes else set())
         if actions != game.num_actions or shape not in known:
             raise ValueError(
-                f"agent {self.name} was made for observations of shape {shape} and {actions} actions, not for {game!r} "
+                f"agent {self.name} was made for observations of shape {shape} and {actions} actions, not for {game} "
                 f"with {game.observation_size} features and {game.num_actions} actions"
             )
 

@@ -169,7 +169,7 @@ class Agent:
                 hint = f"agent {search} plays such games" if search else "`ttt agents` lists what each agent plays"
                 raise ValueError(
                     f"agent {self.name} plays only games {'with' if value else 'without'} {_FACTS.get(fact, fact)}; "
-                    f"{game!r} does not fit; {hint}"
+                    f"{game} does not fit; {hint}"
                 )
 
 

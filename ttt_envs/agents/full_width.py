@@ -17,7 +17,7 @@ Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 def check_full_width(game: Game, name: str) -> None:
     """Raise ValueError unless one player moves at a time."""
     if game.simultaneous:
-        raise ValueError(f"{name} needs a game in which one player moves at a time; {game!r} does not fit")
+        raise ValueError(f"{name} needs a game in which one player moves at a time; {game} does not fit")
 
 
 def action_values(

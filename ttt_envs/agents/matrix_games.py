@@ -83,9 +83,7 @@ class Known(NamedTuple):
 def check_two_players(game: Game, name: str) -> None:
     """Raise ValueError unless the game is one of two players with nothing hidden but what they choose at once."""
     if game.num_players != 2 or game.hidden_information:
-        raise ValueError(
-            f"{name} needs, where players choose at once, two players and nothing else hidden: not {game!r}"
-        )
+        raise ValueError(f"{name} needs, where players choose at once, two players and nothing else hidden: not {game}")
 
 
 def equilibria(

@@ -184,14 +184,12 @@ class Lookahead(Agent):
         super().check(game)
         self.network.check(game)
         if self.network.info.kind == "q" and len(game.teams) != 2:
-            raise ValueError(
-                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
-            )
+            raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game}")
         if self.depth > 1 and len(game.teams) != 2:
-            raise ValueError(f"{self.name} looks one ply ahead in games of more than two sides: {game!r}")
+            raise ValueError(f"{self.name} looks one ply ahead in games of more than two sides: {game}")
         if not game.simultaneous:
             if self.extend:
-                raise ValueError(f"{self.name}: extend=true is for games in which players choose at once, not {game!r}")
+                raise ValueError(f"{self.name}: extend=true is for games in which players choose at once, not {game}")
             return
         check_two_players(game, self.name)
         if self.network.info.kind == "q" or self.temperature or self.outcomes > 1 or self.depth > 1:

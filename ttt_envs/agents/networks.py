@@ -220,7 +220,7 @@ class Network:
         found = values_of(game)
         reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, encoding=info.encoding)
         if not reason and "value" in info.heads and info.values != found:
-            reason = f"{self.name} gives {info.values} values of a position; {game!r} needs {found}"
+            reason = f"{self.name} gives {info.values} values of a position; {game} needs {found}"
         if reason:
             raise BadNetworkFile(reason)
         self._fits = game
@@ -251,7 +251,7 @@ def misfit(
     if (trained, inputs, actions) != (game.id, now, game.num_actions):
         return (
             f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "
-            f"not for {game!r} ({now} features, {game.num_actions} actions)"
+            f"not for {game} ({now} features, {game.num_actions} actions)"
         )
     try:
         other = game.differences(options)

@@ -52,7 +52,7 @@ class NTuples:
             has = "which has none" if patterns is None else f"{patterns.size} patterns, {patterns.number} in a position"
             raise BadNetworkFile(
                 f"the weights were trained for {info.game} with options {info.options} ({info.size} patterns, "
-                f"{info.count} in a position), not for {game!r} ({has})"
+                f"{info.count} in a position), not for {game} ({has})"
             )
         try:
             other = game.differences(info.options)

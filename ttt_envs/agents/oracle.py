@@ -65,4 +65,4 @@ def _oracle_of(game: Game) -> Oracle:
     try:
         return game.oracle()
     except NotImplementedError as error:
-        raise ValueError(f"agent oracle cannot play {game!r}: {error}") from None
+        raise ValueError(f"agent oracle cannot play {game}: {error}") from None

@@ -75,12 +75,12 @@ class PolicyAgent(Agent):
                 logits = self.net(inputs if weights is None else inputs.to(weights.device))
             except RuntimeError as error:
                 raise ValueError(
-                    f"agent {self.name}: its network cannot take the {inputs.shape[1]} features of {game!r}: {error}"
+                    f"agent {self.name}: its network cannot take the {inputs.shape[1]} features of {game}: {error}"
                 ) from error
         result, n, actions = np.asarray(logits.float().cpu().numpy()), len(observations), game.num_actions
         if result.shape not in ((n, actions), (n, actions + 1)):
             raise ValueError(
-                f"agent {self.name}: its network gives an array of shape {result.shape} for {n} positions of {game!r}; "
+                f"agent {self.name}: its network gives an array of shape {result.shape} for {n} positions of {game}; "
                 f"it must be ({n}, {actions}), or ({n}, {actions + 1}) with `wait`"
             )
         return result[:, :actions]

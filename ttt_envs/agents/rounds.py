@@ -33,7 +33,7 @@ class Rounds(Around):
     def check(self, game: Game) -> None:
         """Raise ValueError if the game is no match of several rounds, or the other agent cannot play one of them."""
         if game.extras.current_round is None:
-            raise ValueError(f"agent {self.name} plays matches of several rounds; {game!r} does not fit")
+            raise ValueError(f"agent {self.name} plays matches of several rounds; {game} does not fit")
         self.agent.check(game.extras.current_round(game.prototype[:0])[0])
 
     def act(self, view: View) -> np.ndarray:

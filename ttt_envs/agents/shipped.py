@@ -192,7 +192,7 @@ class Trained(Agent):
         fitting = [name for name, card in known.items() if any(map(card.fits, filter(None, (game, round_of(game)))))]
         made = "; ".join(f"{name} for {_made_for(card)}" for name, card in known.items())
         search = search_for(game)
-        return f"agent {self.name} was not made for {game!r}; for these options there is " + (
+        return f"agent {self.name} was not made for {game}; for these options there is " + (
             " or ".join(fitting) if fitting else f"no trained agent{f', but {search}' if search else ''}: {made}"
         )
 

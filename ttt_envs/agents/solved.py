@@ -125,10 +125,10 @@ class Solved(Agent):
                 raise BadTensorFile(f"{self.path} is of no {game.id} of this version: {error}") from None
         if self.facts["game"] != game.id or dict(made) != dict(game.options):
             raise BadTensorFile(
-                f"{self.path} is a policy of {self.facts['game']} with options {dict(made)}, not of {game!r}"
+                f"{self.path} is a policy of {self.facts['game']} with options {dict(made)}, not of {game}"
             )
         if any((side.actions >= game.num_actions).any() for side, *_ in self._sides):
-            raise BadTensorFile(f"{self.path} is damaged: it has actions that {game!r} has not")
+            raise BadTensorFile(f"{self.path} is damaged: it has actions that {game} has not")
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
@@ -149,7 +149,7 @@ class Solved(Agent):
             asked = view.info_state_keys[rows]
             place = np.searchsorted(digests[:, 0], asked[:, 0])
             if (place == len(digests)).any() or (digests[place] != asked).any():
-                raise BadTensorFile(f"{self.path} lacks a position of {view.game!r}: it was made by other rules")
+                raise BadTensorFile(f"{self.path} lacks a position of {view.game}: it was made by other rules")
             sets = order[place]
             counts = side.counts[sets]
             entries = np.arange(counts.sum()) + np.repeat(starts[sets] - _starts(counts), counts)

@@ -12,8 +12,12 @@ from importlib import import_module
 from typing import Any
 
 from ttt_envs.cli.shell import parse, run, summary_of
+from ttt_envs.core.version import __version__
 
-DESCRIPTION = "Play, compare and measure agents on variants of tic-tac-toe. `ttt VERB --help` explains a verb."
+DESCRIPTION = (
+    "Play, compare and measure agents on variants of tic-tac-toe. `ttt VERB --help` explains a verb, and "
+    "`ttt --version` tells the version."
+)
 
 #: Verb -> "module:dataclass", in the order of the help.
 VERBS: dict[str, str] = {
@@ -53,6 +57,9 @@ def _run(arguments: list[str]) -> int | None:
     if "" not in sys.path:
         # As with `python -m ttt_envs`, package.module:Name may lie in the current folder.
         sys.path.append("")
+    if arguments == ["--version"]:
+        print(f"ttt-envs {__version__}")
+        return None
     repeated = _repeated(arguments)
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: write its values behind each other, as in {repeated} A B")

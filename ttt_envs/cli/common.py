@@ -1,6 +1,6 @@
 """Fields that verbs share, so that the same word means the same thing in each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.agents import Agent
     from ttt_envs.core.game import Game
     from ttt_envs.evaluation.records import GameRecord
+    from ttt_envs.evaluation.reports.report import Report
+    from ttt_envs.storage.rows import Rows
 
 
 def instead(game_id: str) -> str:
@@ -38,7 +40,7 @@ def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
     found = [load(each) for each in agents]
     if len(found) != game.num_players:
         names = ", ".join(each.name for each in found)
-        raise ValueError(f"{game!r} has {game.num_players} players and needs as many agents, not {len(found)}: {names}")
+        raise ValueError(f"{game} has {game.num_players} players and needs as many agents, not {len(found)}: {names}")
     for each in found:
         each.check(game)
     return found
@@ -102,9 +104,37 @@ class RecordFilters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measuring(GameArguments):
+class Printing:
+    """The fields for results as data instead of text."""
+
+    json: bool = False
+    """Print the results as JSON instead of text."""
+    csv: bool = False
+    """Print the results as CSV instead of text: a line of names, then a line a row, with plain numbers."""
+
+    def check_form(self) -> None:
+        """Raise ValueError if two forms are asked for."""
+        if self.json and self.csv:
+            raise ValueError("give --json or --csv, not both")
+
+    def printed(self, found: "Rows", whole: Callable[[], Any] | None = None) -> bool:
+        """Print results as JSON or CSV if one is asked for, and say whether; `whole` gives JSON all that there is."""
+        self.check_form()
+        if self.json:
+            from ttt_envs.storage.rows import as_json
+
+            print(as_json(whole() if whole else found.rows()))
+        elif self.csv:
+            print(found.to_csv(), end="")
+        return self.json or self.csv
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(GameArguments, Printing):
     """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
 
+    full: bool = False
+    """Print all tables of a report that has many; its files have them in any case."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for the results, which must be empty; by default runs/ and the verb, numbered if that is taken."""
 
@@ -114,7 +144,10 @@ class Measuring(GameArguments):
     def run(self) -> int:
         """Run, print and write the report; returns the exit status of success, or of an interrupt."""
         module, name = self.function.split(":")
+        self.check_form()
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
+        for how in ("json", "csv", "full"):
+            del arguments[how]
         arguments["options"] = parse_options(self.game, arguments.pop("option"))
         if arguments.get("seed") == "secret":
             arguments["seed"] = None
@@ -123,10 +156,14 @@ class Measuring(GameArguments):
             report = getattr(import_module(module), name)(**arguments)
         except OSError as error:
             if (report := getattr(error, "report", None)) is not None:  # all is worked out, and cannot be written
-                report.show()
+                self._show(report)
             raise
-        report.show()
+        self._show(report)
         return DONE if report.complete else INTERRUPTED
+
+    def _show(self, report: "Report") -> None:
+        if not self.printed(report, report.json):
+            report.show(full=self.full)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ class Dataset(RecordFilters):
     """
 
     files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE [FILE ...]")]
-    """Files of records, such as games.jsonl of `ttt tournament --record`."""
+    """Files of records, or folders that `ttt tournament --record` has made."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write, which ends in .parquet and must not exist yet; the card is the .md file beside it."""
     minari: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None

@@ -28,7 +28,7 @@ class Film(GameArguments):
     seed: int = 0
     """Seed of the game that is played, and of the agents."""
     record: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """File of records from which a game is drawn instead."""
+    """File of records, or folder of `ttt tournament --record`, from which a game is drawn instead."""
     number: Annotated[int, tyro.conf.arg(name="game", metavar="NUMBER")] = 0
     """Number of the recorded game."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]

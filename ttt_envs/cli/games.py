@@ -3,25 +3,30 @@
 from dataclasses import dataclass
 
 from ttt_envs import registry
+from ttt_envs.cli.common import Printing
 from ttt_envs.cli.layout import table
 
 
-@dataclass(frozen=True)
-class Games:
+@dataclass(frozen=True, kw_only=True)
+class Games(Printing):
     """List the games and their facts, with default options.
 
-    Features is the size of an observation, Plies the length of the longest game. Kind is the difference from a game of
-    perfect information.
+    Features is the size of an observation, and plies the length of the longest game. Kind says what a game has that one
+    of perfect information does not. The beginning of an id will do wherever a game is named: `super`, `dice`.
     """
 
     def run(self) -> None:
         """Print a table, one row an id."""
-        rows: list[tuple[str, ...]] = [("game", "players", "actions", "features", "plies", "kind")]
+        from ttt_envs.storage.rows import Listed
+
+        found = []
         for game_id in registry.GAMES:
             game = registry.load(game_id)
-            numbers = (game.num_players, game.num_actions, game.observation_size, game.max_plies)
             # Short, so that no line is longer than 80 columns.
             facts = {"chance": game.stochastic, "hidden": game.hidden_information, "simultaneous": game.simultaneous}
             kind = ", ".join(name for name, is_so in facts.items() if is_so)
-            rows.append((game_id, *map(str, numbers), kind or "perfect information"))
-        print("\n".join(table(rows, right=range(1, 5))))
+            sizes = {"players": game.num_players, "actions": game.num_actions, "features": game.observation_size}
+            found.append({"game": game_id, **sizes, "plies": game.max_plies, "kind": kind or "perfect information"})
+        if not self.printed(Listed(found)):
+            rows = [list(found[0]), *([str(value) for value in each.values()] for each in found)]
+            print("\n".join(table(rows, right=range(1, 5))))

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import tyro
 
+from ttt_envs.cli.common import Printing
 from ttt_envs.cli.ladder import Placing
 from ttt_envs.cli.shell import DONE, ERROR, INTERRUPTED
 from ttt_envs.storage.files import unused
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ladders(Placing):
+class Ladders(Placing, Printing):
     """Rate an agent on the ladder of every game that it can play."""
 
     workers: int = 1
@@ -24,9 +25,10 @@ class Ladders(Placing):
         """Place the agent; returns the exit status, an error if a process was lost."""
         from ttt_envs.evaluation.placements.ladders import ladders
 
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("json", "csv")}
         given["seed"] = None if self.seed == "secret" else self.seed
         given["out"] = self.out or unused(Path("runs") / "ladders", numbered=True)
         report = ladders(given.pop("agent"), **given)
-        report.show()
+        if not self.printed(report):
+            report.show()
         return INTERRUPTED if not report.complete else ERROR if report.lost else DONE

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import tyro
 
+from ttt_envs.cli.common import Printing
+
 
 @dataclass(frozen=True, kw_only=True)
-class Leaderboard:
+class Leaderboard(Printing):
     """Make one page, as HTML and as Markdown, from all result files in a folder and below it.
 
     It takes results.json of tournaments, ladders, regret and exploitability. Other files are named and left out.
@@ -28,6 +30,8 @@ class Leaderboard:
         board = leaderboard(self.folder, out=self.out or unused(Path("runs") / "leaderboard", numbered=True))
         for name, reason in board.left_out:
             print(f"left out {name}: {reason}", file=sys.stderr)
+        if self.printed(board):
+            return
         for heading, tables in board.tables():
             print(f"{heading}: {', '.join(f'{len(table.rows)} in {table.title}' for table, _ in tables)}")
         print(f"leaderboard.md and leaderboard.html are in {board.folder}")

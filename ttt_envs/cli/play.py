@@ -18,6 +18,10 @@ if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     from ttt_envs.core.view import View
 
 
+# Pixels of a picture as PNG.
+_WIDTH = 800
+
+
 @dataclass(frozen=True, kw_only=True)
 class Play(GameOptions):
     """Play one game in the terminal and show every move."""
@@ -34,7 +38,7 @@ class Play(GameOptions):
     saved: Annotated[Path | None, tyro.conf.arg(name="load", metavar="FILE", help_behavior_hint="")] = None
     """File of a game that was saved with `save FILE`, to go on with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """File to write a drawing of the final position to, as SVG; it must not exist yet."""
+    """File for a picture of the final position, which ends in .svg or .png; it must not exist yet."""
     window: bool = False
     """Play in a window, by clicks on the board."""
 
@@ -42,8 +46,8 @@ class Play(GameOptions):
         """Play the game; an interrupt leaves it."""
         from ttt_envs.storage.files import write_whole
 
-        if self.out is not None and self.out.exists():
-            raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
+        if self.out is not None:
+            self._check(self.out)
         live = self._live()
         try:
             self._play(live)
@@ -51,9 +55,23 @@ class Play(GameOptions):
             print()
             raise KeyboardInterrupt("game left") from None
         if self.out is not None:
+            from ttt_envs.drawing.raster import png
+
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.out, live.game.draw(live.state[0], None))
+            picture = live.game.draw(live.state[0], None)
+            write_whole(self.out, png(picture, _WIDTH) if self.out.suffix.lower() == ".png" else picture)
             print(f"drawn to {self.out}")
+
+    def _check(self, out: Path) -> None:
+        """Raise an error, before a game is played, for a picture that could not be written after it."""
+        from ttt_envs.storage.extras import require
+
+        if out.suffix.lower() not in (".svg", ".png"):
+            raise ValueError(f"a picture is an .svg or a .png, not {out.name}")
+        if out.exists():
+            raise FileExistsError(f"{out} exists: choose another file, or delete this one first")
+        if out.suffix.lower() == ".png":
+            require("render", "PIL", "resvg_py")
 
     def _live(self) -> "SavedGame":
         """The new game, or the saved one."""
@@ -71,7 +89,7 @@ class Play(GameOptions):
         if self.option or self.seed is not None:
             raise ValueError("--load goes on with the options and the seed of the saved game: leave out yours")
         live = SavedGame.read(self.saved)
-        if self.game not in (None, live.game.id):
+        if self.game is not None and registry.full_id(self.game) != live.game.id:
             raise ValueError(f"{self.saved} is a game of {live.game.id}, not of {self.game}")
         if not self.agents:
             from ttt_envs.agents import check_named

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ttt_envs.cli.common import RecordFilters
+from ttt_envs.cli.common import Printing, RecordFilters
 
 if TYPE_CHECKING:
     from ttt_envs.evaluation.records import GameRecord
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay(RecordFilters):
+class Replay(RecordFilters, Printing):
     """Show recorded games: a list of them, or with --game one of them move by move."""
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """File of records, such as games.jsonl of `ttt tournament --record`."""
+    """File of records, or the folder that `ttt tournament --record` has made."""
     game: Annotated[int | None, tyro.conf.arg(metavar="NUMBER", help_behavior_hint="")] = None
     """Number of the game to show move by move."""
     step: bool = False
@@ -28,18 +28,34 @@ class Replay(RecordFilters):
         """Print the list, or the game; every game that is shown is replayed and checked."""
         from ttt_envs.evaluation.records.replaying import replay
         from ttt_envs.storage.outside import printable
+        from ttt_envs.storage.rows import Listed
 
+        self.check_form()
         if self.game is None:
             if self.step:
                 raise ValueError("--step needs the game to step through: --game NUMBER")
+            games = (played.record for played in replay(self.read(self.file)))
+            if self.json or self.csv:
+                self.printed(Listed([row_of(each) for each in games]))
+                return
             found = 0
-            for played in replay(self.read(self.file)):
+            for record in games:
                 found += 1
-                print(printable(summary(played.record)), flush=True)
+                print(printable(summary(record)), flush=True)
             print(f"{found} game{'s' * (found != 1)}")
             return
+        if self.json or self.csv:
+            raise ValueError("--json and --csv are for the list of the games: leave out --game")
         (played,) = replay([self.the_one(self.file, self.game)])
         show(played, wait=self.step)
+
+
+def row_of(record: "GameRecord") -> dict[str, Any]:
+    """A game as plain values."""
+    players = {f"player_{player}": agent for player, agent in enumerate(record.agents)}
+    rewards = {f"reward_{player}": reward for player, reward in enumerate(record.rewards)}
+    facts = {"plies": len(record.actions), "failures": len(record.failures), "seed": str(record.seed)}
+    return {"number": record.number, "game": record.game, **players, **rewards, **facts}
 
 
 def summary(record: "GameRecord") -> str:

@@ -4,12 +4,14 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import tyro
 
+from ttt_envs.core.options import unknown
 from ttt_envs.storage.files import reason_of
 from ttt_envs.storage.outside import printable
 
@@ -18,15 +20,46 @@ DONE, ERROR, INTERRUPTED = 0, 2, 130
 
 
 def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str) -> Any:
-    """An object of the dataclass that the first word names, made of the other words; SystemExit for a wrong line."""
+    """An object of the dataclass that the first word names, made of the other words.
+
+    Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
+    another wrong line, and for help.
+    """
+    # Optional values are left out: nobody writes None. What is off by default needs no flag that says so.
+    config = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
+    word = arguments[0] if arguments else ""
+    if word and not word.startswith("-") and word not in commands:
+        raise ValueError(f"{program}: {unknown('command', word, list(commands))}")
+    if is_dataclass(commands.get(word)):
+        program = f"{program} {word}"
+        _check_options(program, options_of(commands[word]), arguments[1:])
+        return tyro.cli(commands[word], prog=program, args=list(arguments[1:]), config=config)
     return tyro.extras.subcommand_cli_from_dict(
-        dict(commands),
-        args=list(arguments),
-        prog=program,
-        description=description,
-        # Optional values are left out: nobody writes None.
-        config=(tyro.conf.DisallowNone,),
+        dict(commands), args=list(arguments), prog=program, description=description, config=config
     )
+
+
+def options_of(command: Any) -> list[str]:
+    """The options of a dataclass on the command line."""
+    found = []
+    for name, kind in get_type_hints(command, include_extras=True).items():
+        if name not in (each.name for each in fields(command)):
+            continue
+        given = [each for each in getattr(kind, "__metadata__", ()) if getattr(each, "name", None)]
+        if tyro.conf.Positional not in getattr(kind, "__metadata__", ()):
+            found.append(f"--{(given[0].name if given else name).replace('_', '-')}")
+    return [*found, "--help"]
+
+
+def _check_options(program: str, known: Sequence[str], words: Sequence[str]) -> None:
+    for word in words:
+        if word == "--":
+            return
+        name = word.partition("=")[0].replace("_", "-")
+        if name.startswith("--") and name not in known and name.replace("--no-", "--", 1) not in known:
+            reason = unknown("option", name, known).partition("; known:")[0].partition("? known:")[0]
+            hint = "?" if "did you mean" in reason else ";"
+            raise ValueError(f"{program}: {reason}{hint} `{program} --help` lists them")
 
 
 def summary_of(place: str) -> Callable[[], None]:

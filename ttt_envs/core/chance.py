@@ -232,7 +232,7 @@ class Chance:
         return owners, chances, found
 
     def _refusal(self, why: str) -> ValueError:
-        return ValueError(f"the chance in {self.game!r} cannot be enumerated: {why}")
+        return ValueError(f"the chance in {self.game} cannot be enumerated: {why}")
 
 
 @cache

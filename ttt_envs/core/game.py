@@ -15,7 +15,7 @@ from ttt_envs.core.cursor import State, start
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.lessons import Lesson
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import options_then, unknown, within
+from ttt_envs.core.options import as_text, options_then, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -238,8 +238,14 @@ class Game:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        """The id, and the options that are not as they are by default."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
+
+    def __str__(self) -> str:
+        """The same for messages, as on a command line."""
+        chosen = " ".join(f"{name}={as_text(value)}" for name, value in self.chosen.items())
+        return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
     def _parts(self) -> dict[str, Any]:
         """All that a game is given, by the names of `replace`."""
@@ -308,11 +314,22 @@ class Game:
         """The start position, for notebooks."""
         return self.draw(self.new_state(0)[0], None)
 
-    @property
+    @cached_property
     def chosen(self) -> dict[str, Any]:
-        """The options that are not as they are by default."""
-        usual = self.factory().options
-        return {name: value for name, value in self.options.items() if value != usual.get(name)}
+        """The options that are not as they are by default; those that follow from the others are left out."""
+        try:
+            usual = self.factory().options
+        except TypeError:  # a function that must be given some
+            return dict(self.options)
+        found = {name: value for name, value in self.options.items() if value != usual.get(name)}
+        for name in reversed(list(found)):
+            others = {each: value for each, value in found.items() if each != name}
+            try:
+                if self.factory(**others).options == self.options:
+                    found = others
+            except (TypeError, ValueError):  # the others need it
+                pass
+        return found
 
     def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """The options that make this another game for an agent, each with its value there and here; see `same_play`.

@@ -6,7 +6,7 @@ import shlex
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -17,9 +17,16 @@ from ttt_envs.storage.outside import brief, with_tuples
 _SCALARS = (int, float, bool, str)
 
 
-def unknown(kind: str, name: object, known: Sequence[str]) -> str:
-    """The message for an unknown name: the closest known ones first, then all."""
-    close = get_close_matches(str(name), known, n=3, cutoff=0.5)
+def unknown(kind: str, name: object, known: Sequence[str], short: Mapping[str, str] | None = None) -> str:
+    """The message for an unknown name: the closest known ones first, then all.
+
+    `short`: further names for some of them.
+    """
+    names = {**{each: each for each in known}, **(short or {})}
+    found = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    like = [SequenceMatcher(None, each, str(name)).ratio() for each in found]
+    # Only those that are about as close as the closest one.
+    close = dict.fromkeys(names[each] for each, ratio in zip(found, like, strict=True) if ratio > like[0] - 0.15)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
     return f"unknown {kind} {brief(repr(name))}{hint} known: {', '.join(known) or 'none'}"
 
@@ -45,8 +52,9 @@ class OutOfRange(ValueError):
         low, high: the least and the greatest number that it may be.
     """
 
-    def __init__(self, option: str, value: Any, low: int, high: int) -> None:
-        super().__init__(f"option {option}={value!r} must be from {low} to {high}")
+    def __init__(self, option: str, value: Any, low: int, high: int, unless: str = "") -> None:
+        be = f"be {low}" if low == high else f"be from {low} to {high}"
+        super().__init__(f"option {option}={value!r} must {be}{f'; {unless}' if unless else ''}")
         self.option, self.low, self.high = option, low, high
 
 
@@ -57,12 +65,15 @@ def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
     return value
 
 
-def whole(option: str, value: Any, low: int, high: int) -> int:
-    """`value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError."""
+def whole(option: str, value: Any, low: int, high: int, *, unless: str = "") -> int:
+    """`value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError.
+
+    `unless`: what else would allow it, for the message, such as another option.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"option {option}={value!r} must be a whole number, not {type(value).__name__}")
     if not low <= value <= high:
-        raise OutOfRange(option, value, low, high)
+        raise OutOfRange(option, value, low, high, unless)
     return int(value)
 
 

@@ -212,7 +212,7 @@ class View:
         the next round. Raises ValueError if the game is no match.
         """
         if self.game.extras.current_round is None:
-            raise ValueError(f"{self.game!r} is no match of several rounds")
+            raise ValueError(f"{self.game} is no match of several rounds")
         game, rows, states = self.game.extras.current_round(self._states)
         return rows, self._part(game, states, rows)
 

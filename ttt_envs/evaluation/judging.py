@@ -14,13 +14,13 @@ def oracle_of(game: Game) -> Oracle:
     """The oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
     if game.hidden_information:
         raise ValueError(
-            f"regret cannot be measured in {game!r}: its players do not know the whole position, and what is best in "
+            f"regret cannot be measured in {game}: its players do not know the whole position, and what is best in "
             "a position is not what is best for a player who does not know it"
         )
     try:
         return game.oracle()
     except NotImplementedError as error:
-        raise ValueError(f"regret cannot be measured in {game!r}: {error}") from None
+        raise ValueError(f"regret cannot be measured in {game}: {error}") from None
 
 
 def knows_most(game: Game) -> bool:

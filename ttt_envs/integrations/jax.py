@@ -52,7 +52,7 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     with an error that names it.
     """
     if game.simultaneous:
-        raise ValueError(f"rules_of takes games in which one player acts at a time, and {game!r} is none")
+        raise ValueError(f"rules_of takes games in which one player acts at a time, and {game} is none")
 
     def on_host(carried: Any, actions: Any) -> Positions:
         states = game.from_bytes(np.asarray(carried))

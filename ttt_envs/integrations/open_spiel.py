@@ -224,7 +224,7 @@ class BotAgent(Agent):
         """Raise ValueError for another game than the bot's."""
         super().check(game)
         if (game.id, game.options) != (self.game.game.id, self.game.game.options):
-            raise ValueError(f"agent {self.name} was made for {self.game.game!r}, not for {game!r}")
+            raise ValueError(f"agent {self.name} was made for {self.game.game}, not for {game}")
 
 
 def _read_game(text: str) -> SpielGame:

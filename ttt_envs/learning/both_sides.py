@@ -27,7 +27,7 @@ class MoverGames(PlayerGames):
     def __init__(self, game: Game, n: int) -> None:
         """`n` games; raises ValueError for a game that is not of two sides that move one at a time."""
         if game.simultaneous or len(game.teams) != 2:
-            raise ValueError(f"learning from both sides takes two sides that move one at a time, not {game!r}")
+            raise ValueError(f"learning from both sides takes two sides that move one at a time, not {game}")
         self._side = np.array([player in game.teams[1] for player in range(game.num_players)])
         self.same_side = np.zeros(n, np.bool_)
         super().__init__(game, n, opponent=RandomAgent())  # which never plays

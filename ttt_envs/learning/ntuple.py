@@ -275,9 +275,9 @@ class Table(torch.nn.Module):
 def check_game(game: Game, prior: bool = False) -> None:
     """Raise ValueError, naming what is missing, unless the game can be learned so."""
     if game.patterns is None:
-        raise ValueError(f"{NAME} needs a game that has patterns; {game!r} has none")
+        raise ValueError(f"{NAME} needs a game that has patterns; {game} has none")
     if prior and game.patterns.prior is None:
-        raise ValueError(f"prior: the patterns of {game!r} suggest no weights to begin with")
+        raise ValueError(f"prior: the patterns of {game} suggest no weights to begin with")
     AlphaBeta().check(game)
 
 

@@ -227,7 +227,7 @@ def between(first: float, last: float | None, done: float) -> float:
 def two_players(game: Game, name: str) -> None:
     """Raise ValueError unless the game is one of two players."""
     if game.num_players != 2:
-        raise ValueError(f"{name} is for games of two players; {game!r} has {game.num_players}")
+        raise ValueError(f"{name} is for games of two players; {game} has {game.num_players}")
 
 
 def train(config: Settled, name: str, make: Callable[[Settled, Game], PolicyGradient[Settled]]) -> Result:

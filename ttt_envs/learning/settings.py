@@ -4,6 +4,7 @@ import argparse
 import inspect
 import types
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from ttt_envs.core.options import as_text, within
 from ttt_envs.evaluation.judging import knows_most
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
-from ttt_envs.registry import GAMES, parse_options, resolve
+from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
 # Agents: texts on the command line; in Python also agents.
 Agents = Annotated[
@@ -104,6 +105,11 @@ class Settings:
     """Project of Weights & Biases to log to as well; needs the package wandb."""
     quiet: bool = False
     """Print nothing."""
+
+    def __post_init__(self) -> None:
+        """A game is kept by its whole id."""
+        with suppress(TypeError, ValueError):  # `check` and `load` say what is wrong
+            object.__setattr__(self, "game", full_id(self.game))
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""

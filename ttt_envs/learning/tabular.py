@@ -101,7 +101,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     game, folder = config.load(), config.out
     check_full_width(game, NAME)
     if len(game.teams) != 2:
-        raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
+        raise ValueError(f"{NAME} needs a game of two sides; {game} does not fit")
     features = features_of(game, config.blocks)
     start, table = 0, Table(game.num_actions, features)
     if config.resume:
@@ -164,6 +164,6 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
 def _too_many(game: Game, limit: int, found: str) -> str:
     return (
-        f"{game!r} has more observations than --limit, {limit:,}: {found}. A table is for small games: "
+        f"{game} has more observations than --limit, {limit:,}: {found}. A table is for small games: "
         f"--blocks leaves out parts of the observation; value_learning and dqn learn networks instead"
     )

@@ -250,7 +250,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
     game, folder = config.load(), config.out
     if len(game.teams) != 2:
-        raise ValueError(f"{NAME} needs a game of two sides; {game!r} does not fit")
+        raise ValueError(f"{NAME} needs a game of two sides; {game} does not fit")
     backup = MatrixGames(config, game) if game.simultaneous else ActionValues(config, game)
     torch.set_num_threads(1)  # small networks get slower with more
     torch.set_float32_matmul_precision(config.precision)

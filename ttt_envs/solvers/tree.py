@@ -122,12 +122,12 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
             more, it is raised at once.
     """
     if game.num_players != 2:
-        raise ValueError(f"only games of two players can be solved by their tree; {game!r} has {game.num_players}")
+        raise ValueError(f"only games of two players can be solved by their tree; {game} has {game.num_players}")
     game.check_rewards("a solver of trees")
     within(1, MOST, limit=limit)
     if (size := _estimate(game, _FAR * limit)) > _FAR * limit:
         raise TooLarge(
-            f"the tree of {game!r} has more than {limit} positions, by far: at least {size:.0e}, as random games "
+            f"the tree of {game} has more than {limit} positions, by far: at least {size:.0e}, as random games "
             "estimate; give it options that make it smaller"
         )
     probabilities, states = chance_of(game).starts()
@@ -140,11 +140,11 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
         coming = int(choices.prod(axis=0).sum())
         if positions + coming > limit:
             raise TooLarge(
-                f"the tree of {game!r} has more than {limit} positions: {positions} up to ply {ply}, and at least "
+                f"the tree of {game} has more than {limit} positions: {positions} up to ply {ply}, and at least "
                 f"{coming} at the next; give it options that make it smaller, or a higher limit"
             )
         if not masks.any(axis=(0, 2)).all():
-            raise ValueError(f"{game!r} is not finished in a position where nobody has a legal action")
+            raise ValueError(f"{game} is not finished in a position where nobody has a legal action")
         firsts = [each.enter(ply, here, player, masks[player]) for player, each in enumerate(players)]
         following = []
         for first in range(0, len(here), CHUNK):
@@ -154,7 +154,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
                 following.append(ends.take(part))
                 if positions > limit:
                     raise TooLarge(
-                        f"the tree of {game!r} has more than {limit} positions, met at ply {ply + 1}; give it options "
+                        f"the tree of {game} has more than {limit} positions, met at ply {ply + 1}; give it options "
                         "that make it smaller, or a higher limit"
                     )
             progress(ply + 1, positions)
@@ -217,7 +217,7 @@ class _Ends:
         wrong = np.flatnonzero(np.abs(rewards.sum(axis=1)) > _ROUNDING)
         if len(wrong):
             raise ValueError(
-                f"only zero-sum games can be solved by their tree; {self.game!r} can pay {rewards[wrong[0]]}"
+                f"only zero-sum games can be solved by their tree; {self.game} can pay {rewards[wrong[0]]}"
             )
         self.count += len(rewards)
         paid = rewards[:, 0] != 0

@@ -42,4 +42,4 @@ def check_game(game: Game) -> None:
         except Exception as error:
             said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
             first = (check.__doc__ or "").splitlines()[0]
-            raise AssertionError(f"{game!r} fails the check {name!r} ({first}) {said}") from error
+            raise AssertionError(f"{game} fails the check {name!r} ({first}) {said}") from error

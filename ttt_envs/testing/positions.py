@@ -50,7 +50,7 @@ def play_batch(batch: Batch, steps: int) -> Play:
 def random_play(game: Game, n: int = GAMES) -> Play:
     """`n` random games from beginning to end. All checks of a game share them: do not write into them."""
     play = play_batch(Batch(game, n, seed=7), game.max_plies)
-    assert play.states[-1]["done"].all(), f"{game!r}: a game is longer than max_plies={game.max_plies}"
+    assert play.states[-1]["done"].all(), f"{game}: a game is longer than max_plies={game.max_plies}"
     return play
 
 

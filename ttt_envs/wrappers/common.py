@@ -200,7 +200,7 @@ def unpack_state(game: Game, data: bytes, history: int = 0) -> tuple[np.ndarray,
     features = (int(np.prod(_past_shape(game, history))) + 7) // 8
     if data[4:12] != _fingerprint(game, history) or len(data) != end + features + 4:
         raise ValueError(
-            f"this position was saved by another game, or with other options, than {game!r}, or with another history "
+            f"this position was saved by another game, or with other options, than {game}, or with another history "
             f"than {history}"
         )
     states = game.check_states(np.frombuffer(data[start:end], game.state_dtype).copy())

@@ -52,7 +52,7 @@ class Opponents:
         for number, team in enumerate(game.teams):
             self._team[list(team)] = number
         if partner is not None and len(game.teams) == game.num_players:
-            raise ValueError(f"{game!r} has no teams of several players: leave partner out")
+            raise ValueError(f"{game} has no teams of several players: leave partner out")
         self._pools = self._read(opponent)
         self._partner = None if partner is None else self._pool_of(partner)
 

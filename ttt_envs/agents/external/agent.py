@@ -224,7 +224,7 @@ class ProcessAgent(Agent):
         """Check the answer to the first message; raises Broken or Refused."""
         if answer.get("type") == "refuse":
             reason = brief(printable(str(answer.get("reason"))), 500)
-            raise Refused(f"agent {self.name!r} does not play {game!r}: {reason}")
+            raise Refused(f"agent {self.name!r} does not play {game}: {reason}")
         if answer.get("type") != "ready":
             raise Broken(f"answered 'hello' with {brief(repr(answer))} and not with 'ready' or 'refuse'")
         if answer.get("protocol") != PROTOCOL:

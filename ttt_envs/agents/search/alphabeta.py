@@ -325,11 +325,11 @@ class AlphaBeta(Agent):
         super().check(game)
         game.check_rewards(f"agent {self.name}")
         if len(game.teams) < 2:
-            raise ValueError(f"agent {self.name} plays games of two sides or more; {game!r} does not fit")
+            raise ValueError(f"agent {self.name} plays games of two sides or more; {game} does not fit")
         if len(game.teams) > 2 and isinstance(self.values, Network):
-            raise ValueError(f"agent {self.name} takes a network in games of two sides alone; {game!r} does not fit")
+            raise ValueError(f"agent {self.name} takes a network in games of two sides alone; {game} does not fit")
         if game.chance == "play":
-            raise ValueError(f"agent {self.name} plays only games without chance; {game!r} does not fit")
+            raise ValueError(f"agent {self.name} plays only games without chance; {game} does not fit")
         if self.values is not None:
             self.values.check(game)
 

@@ -107,9 +107,7 @@ class Guided(Agent):
         super().check(game)
         self.network.check(game)
         if self.network.info.kind == "q" and len(game.teams) != 2:
-            raise ValueError(
-                f"{self.name} needs a network with a value for each player here, not a q network: {game!r}"
-            )
+            raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game}")
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.

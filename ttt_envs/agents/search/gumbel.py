@@ -68,7 +68,7 @@ def check_gumbel(game: Game, name: str) -> None:
     """Raise ValueError, naming the fact, for simultaneous choices or hidden information."""
     for fact, words in (("simultaneous", "simultaneous choices"), ("hidden_information", "hidden information")):
         if getattr(game, fact):
-            raise ValueError(f"{name} needs a game without {words}; {game!r} does not fit")
+            raise ValueError(f"{name} needs a game without {words}; {game} does not fit")
 
 
 class GumbelSearch:

@@ -161,7 +161,7 @@ def play_games(
     if seats is None:
         if len(loaded) not in (1, game.num_players):
             raise ValueError(
-                f"{game!r} takes {game.num_players} agents, one a player, or one for all, not {len(loaded)}; or seats="
+                f"{game} takes {game.num_players} agents, one a player, or one for all, not {len(loaded)}; or seats="
             )
         seats = np.arange(game.num_players) % len(loaded)
     if seeds is None:
@@ -378,7 +378,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
                 over, states["rewards"][over], np.where(np.isin(seats[over], list(told)), seats[over], -1), told
             )
     else:
-        raise RuntimeError(f"{game!r} went on for more than its {game.max_plies} plies")
+        raise RuntimeError(f"{game} went on for more than its {game.max_plies} plies")
     return Games(
         rewards=states["rewards"].copy(),
         lengths=states["ply"].astype(np.int64),

@@ -92,7 +92,7 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
     """
     sides = len(game.teams)
     if sides < 2:
-        raise ValueError(f"{game!r} has one side only: nobody plays against another")
+        raise ValueError(f"{game} has one side only: nobody plays against another")
     found = []
     for first_alone in (True, False) if sides > 2 else (True,):
         for side, team in enumerate(game.teams):
@@ -100,6 +100,15 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
             seats[list(team)] = first_alone
             found.append(Arrangement(seats, side, first_alone))
     return tuple(found)
+
+
+def rounding(games: int, seatings: int) -> list[str]:
+    """A sentence on why there are more games than were asked for; none if there are as many."""
+    more = -(-games // seatings) * seatings
+    if more == games:
+        return []
+    why = f"each seed is played in {seatings} seatings, so that no seat is favoured"
+    return [f"{more} games instead of {games} a pairing: {why}."]
 
 
 def held_seats(seatings: Sequence[Arrangement]) -> np.ndarray:

@@ -172,6 +172,10 @@ class CalibrationReport(Report):
         """Ratings and scores are in ladder.json."""
         return {"elo": self.ladder.elo, "digest": self.ladder.digest}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a rung, from the weakest one on."""
+        return self.ladder.rows()
+
     def save_others(self, folder: Path) -> None:
         """Write report.md and ladder.json."""
         super().save_others(folder)

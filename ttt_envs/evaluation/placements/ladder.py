@@ -35,6 +35,7 @@ from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.registry import game_of_file
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.rows import Rows
 
 #: The number of the form of the file.
 FORMAT = 1
@@ -102,7 +103,7 @@ def dispersion(records: Sequence[Sequence[tuple[float, float, int]]], prior: flo
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(Rows):
     """Rungs, from the weakest to the strongest, and how they were measured.
 
     Attributes:
@@ -181,6 +182,14 @@ class Ladder:
     def half_widths(self) -> np.ndarray:
         """float64 (rungs,): half widths of the ratings' 95 % intervals."""
         return 1.96 * np.sqrt(np.diag(self.covariance))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a rung, from the weakest one on."""
+        rungs = zip(self.rungs, self.elo, self.half_widths, self.seconds, strict=True)
+        return [
+            {"agent": name, "elo": elo, "elo_low": elo - half, "elo_high": elo + half, "seconds_a_move": seconds}
+            for name, elo, half, seconds in rungs
+        ]
 
     def json(self) -> dict[str, Any]:
         """The ladder as the file holds it."""
@@ -360,7 +369,7 @@ def find(game: Game) -> Ladder:
         return max(fitting, key=lambda ladder: ladder.version)
     others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in found)
     known = f"; it has one with {others}" if others else ""
-    raise ValueError(f"{game!r} comes with no ladder{known}; `ttt calibrate {game.id}` makes one")
+    raise ValueError(f"{game} comes with no ladder{known}; `ttt calibrate {game.id}` makes one")
 
 
 def read(path: str | Path) -> Ladder:

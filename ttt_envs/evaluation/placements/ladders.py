@@ -35,6 +35,7 @@ from ttt_envs.evaluation.tournaments.workers import Failed
 from ttt_envs.registry import GAMES
 from ttt_envs.registry import load as load_game
 from ttt_envs.storage.files import new_folder
+from ttt_envs.storage.rows import Rows
 
 #: Folder of the page with all places, beside the folders of the games.
 BOARD = "leaderboard"
@@ -64,7 +65,7 @@ class Place:
 
 
 @dataclass
-class Ladders:
+class Ladders(Rows):
     """The places of an agent on the ladders of all games.
 
     Attributes:
@@ -101,6 +102,15 @@ class Ladders:
         header = ["game", "Elo", "95 % interval", "ladder", "games", "seconds", "games/s"]
         note = f"{self.games} games in {self.seconds:.0f} s. {self.agent} on the ladder of each game: Elo of one game "
         return Table(f"Ladders: {self.agent}", header, rows, f"{note}says nothing about another.")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a game."""
+        found = []
+        for game_id, each in self.places.items():
+            elo = {"elo": each.rating, "elo_low": each.low, "elo_high": each.high}
+            of_games = {"games": each.games, "seconds": each.seconds, "reached": each.reached}
+            found.append({"game": game_id, "agent": self.agent, "ladder": each.version, **elo, **of_games})
+        return found
 
     def show(self, console: Console | None = None) -> None:
         """Print the places, the games that are left out, and where the results are."""
@@ -173,14 +183,19 @@ def ladders(
     return found
 
 
-def overview() -> Table:
-    """The ladders that come with the games."""
-    rows = []
+def all_ladders() -> dict[str, Ladder]:
+    """The ladders that come with the games, by the game's id."""
+    found = {}
     for game_id in GAMES:
-        try:
-            each: Ladder = find(load_game(game_id))
-        except ValueError:
-            continue
+        with suppress(ValueError):  # a game without one
+            found[game_id] = find(load_game(game_id))
+    return found
+
+
+def overview() -> Table:
+    """The ladders that come with the games, a row each."""
+    rows = []
+    for game_id, each in all_ladders().items():
         games, widest = sum(pair.games for pair in each.pairs), each.half_widths.max()
         ends = f"{each.elo[0]:.0f} to {each.elo[-1]:.0f}"
         rows.append([game_id, str(each.version), str(len(each)), ends, f"±{widest:.0f}", str(games), each.rungs[-1]])

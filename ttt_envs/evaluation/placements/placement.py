@@ -146,6 +146,13 @@ class LadderReport(PagedReport):
         note = "Expected: the score that the rating gives. Distinct: games that went differently."
         return [rating, Table("Games against the rungs", header, rows, note), self.seats.table()]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row: the agent's rating."""
+        seconds, moves = self.time
+        low, high = self.interval
+        found = {"agent": self.agent, "elo": self.rating, "elo_low": low, "elo_high": high, "games": self.games}
+        return [{**found, "reached": self.reached, "seconds_a_move": seconds / max(moves, 1)}]
+
     def charts(self) -> Sequence[Chart]:
         """The agent among the rungs, from the strongest one down."""
         found = [(self.rating, *self.interval, f"{self.agent} (rated here)")]
@@ -284,7 +291,7 @@ def ladder(
     except ValueError as error:
         raise ValueError(f"the ladder {table} is damaged: {error}") from None
     if not fits:
-        raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game!r}")
+        raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game}")
     if table is not None:
         check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
     settings["agent"] = lineup.names[0]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.records import GameRecord
 from ttt_envs.evaluation.records.decisions import Decisions, decisions_of, in_groups, oracle_for
@@ -168,7 +169,8 @@ def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table
         "regret": pa.array(decisions.regret, pa.float32(), from_pandas=True),
     }
     fields = [pa.field(name, column.type, metadata={"meaning": COLUMNS[name]}) for name, column in columns.items()]
-    facts = {"ttt-envs dataset": str(VERSION), "game": repr(game), "library": __version__}
+    made = " ".join([game.id, *(f"{name}={as_text(value)}" for name, value in game.options.items())])
+    facts = {"ttt-envs dataset": str(VERSION), "game": made, "library": __version__}
     return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=facts))
 
 

@@ -104,7 +104,7 @@ def in_groups(games: Iterable[Replayed], plies: int) -> Iterator[list[Replayed]]
         first = first or each.game
         if each.game != first:
             raise ValueError(
-                f"{each.record.place}: a game of {each.game!r} among those of {first!r}: a data set is of one game "
+                f"{each.record.place}: a game of {each.game} among those of {first}: a data set is of one game "
                 "with one set of options"
             )
         waiting.append(each)

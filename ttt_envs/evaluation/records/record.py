@@ -30,6 +30,9 @@ from ttt_envs.storage.outside import brief, read_json, with_tuples
 #: The name and the version of the format: each line has both.
 FORMAT, VERSION = "ttt-envs game", 1
 
+#: The file of the recorded games in the folder of a tournament.
+RECORDS = "games.jsonl"
+
 #: What is played in one ply: the name of an action; or one a player, None for those who do not act.
 Ply = str | tuple[str | None, ...]
 
@@ -205,7 +208,7 @@ def read(
     """The records of a file, one after the other; compressed or not.
 
     Args:
-        path: the file.
+        path: the file; or the folder of a tournament whose games were recorded.
         number: only the game of this number.
         agent: only games in which this agent played.
         winner: only games that this agent won, alone or with others; or "draw".
@@ -213,10 +216,15 @@ def read(
         max_plies: only games of at most so many plies.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, or the folder has no recorded games.
         ValueError: the file or a line is damaged, or of another format or version; it names the line.
     """
-    for place, line in _lines(existing(path, "file of records")):
+    path = existing(path, "file of records")
+    if path.is_dir():
+        folder, path = path, path / RECORDS
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no {RECORDS} in {folder}: `ttt tournament ... --record` keeps the games")
+    for place, line in _lines(path):
         record = _parsed(line, place)
         if number not in (None, record.number) or (agent is not None and agent not in record.agents):
             continue

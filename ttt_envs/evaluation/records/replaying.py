@@ -145,10 +145,10 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
     if not fits or len(record.agents) != game.num_players:
         raise ValueError(
             f"{record.place}: the record of a game {record.game!r} for {len(record.agents)} players, with options "
-            f"{brief(repr(dict(record.options)))}, does not fit {game!r}"
+            f"{brief(repr(dict(record.options)))}, does not fit {game}"
         )
     if len(record.actions) > game.max_plies:  # before room is made for all of them
-        raise ValueError(f"{record.place}: the record goes on after {game.max_plies} plies, and no {game!r} does")
+        raise ValueError(f"{record.place}: the record goes on after {game.max_plies} plies, and no {game} does")
     columns = game.num_players if game.simultaneous else 1
     numbers: dict[str | None, int] = {name: k for k, name in enumerate(game.action_names)}
     if game.simultaneous:

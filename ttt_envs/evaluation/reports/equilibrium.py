@@ -26,6 +26,7 @@ from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.cfr import Point, Solver
 from ttt_envs.solvers.sequence import Tree
 from ttt_envs.storage.files import new_folder, write_whole
+from ttt_envs.storage.rows import flat
 
 # A logarithmic scale shows nothing below this, which is 0 but for rounding.
 _ZERO = 1e-12
@@ -118,6 +119,10 @@ class SolveReport(Report):
             "walk_seconds": self.walk_seconds,
             "points": [asdict(each) for each in self.points],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a measurement on the way."""
+        return [flat(asdict(each)) for each in self.points]
 
     def save_others(self, folder: Path) -> None:
         """Write the policy, the curve, and report.md."""

@@ -29,6 +29,8 @@ from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.registry import GAMES, game_of_file, load
 from ttt_envs.storage.files import existing, new_folder, write_whole
 from ttt_envs.storage.outside import brief, printable, read_json, with_tuples
+from ttt_envs.storage.rows import Rows
+from ttt_envs.storage.runs import CONFIG
 
 # Bytes of a file of results: that of a tournament of a hundred agents has a tenth of it.
 _LARGEST = 1 << 26
@@ -167,7 +169,7 @@ KINDS: dict[str, Kind] = {
 
 
 @dataclass
-class Leaderboard:
+class Leaderboard(Rows):
     """All results that were found.
 
     Attributes:
@@ -187,6 +189,18 @@ class Leaderboard:
         for (game_id, options), by_verb in sorted(self.results.items()):
             heading = f"{_title_of(game_id)}{f' ({options})' if options else ''}"
             yield heading, [_table(KINDS[verb], by_verb[verb]) for verb in KINDS if verb in by_verb]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a result, with the verb that found it and its file."""
+        return [
+            {
+                **{"game": game_id, "options": options, "verb": verb, "agent": each.agent, "value": each.value},
+                **{"low": each.low, "high": each.high, "ranked": each.ranked, "file": source},
+            }
+            for (game_id, options), by_verb in sorted(self.results.items())
+            for verb, results in by_verb.items()
+            for each, source in results
+        ]
 
     def markdown(self) -> str:
         """The page as Markdown."""
@@ -235,7 +249,7 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
         raise NotADirectoryError(f"{folder} is a file: name the folder that holds the files of results")
     board = Leaderboard()
     with new_folder(out) as place:
-        for path in sorted(folder.rglob("*.json")):
+        for path in sorted(each for each in folder.rglob("*.json") if each.name != CONFIG):
             source = path.relative_to(folder).as_posix()
             try:
                 group, verb, results = read_results(path)

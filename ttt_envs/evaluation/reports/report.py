@@ -1,23 +1,24 @@
 """Reports: what was found as tables for people and JSON for programs, and the command line that finds it again."""
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import rich.box
 import rich.markup
 import rich.table
-from rich.console import Console
+from rich.console import Console, Group
+from rich.text import Text
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.version import __version__
+from ttt_envs.registry import full_id
 from ttt_envs.storage.files import reason_of, write_whole
+from ttt_envs.storage.rows import Rows, as_json, flat
 
 # Arguments that change no result, and those that stand elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
@@ -44,23 +45,15 @@ class Table:
     note: str = ""
     heat: bool = False
 
-    def rich(self) -> rich.table.Table:
-        """The table as `rich.print` shows it."""
-        table = rich.table.Table(
-            title=rich.markup.escape(self.title),
-            title_justify="left",
-            caption=rich.markup.escape(self.note) or None,
-            caption_justify="left",
-            box=rich.box.SIMPLE_HEAD,
-            collapse_padding=True,
-            pad_edge=False,
-        )
+    def rich(self) -> Group:
+        """The table as `rich.print` shows it: its title, the table, and the note in lines as wide as the terminal."""
+        table = rich.table.Table(box=rich.box.SIMPLE_HEAD, show_edge=False, collapse_padding=True, pad_edge=False)
         # A narrow terminal breaks the names of rows, not the numbers; an interval stands below its number.
         for k, name in enumerate(self.header):
             table.add_column(rich.markup.escape(name), justify="right" if k else "left", no_wrap=k > 0, overflow="fold")
         for row in self.rows:
             table.add_row(*(rich.markup.escape(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)))
-        return table
+        return Group(Text(self.title, "bold"), table, *([Text(self.note, "dim")] if self.note else []))
 
     def markdown(self) -> str:
         """A heading, the table, the note."""
@@ -86,13 +79,13 @@ class Arguments(dict[str, Any]):
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         """`given`: the function's arguments by their names."""
-        self.game = given["game"] if isinstance(given["game"], str) else None
+        self.game = full_id(given["game"]) if isinstance(given["game"], str) else None
         self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
         super().__init__({k: v for k, v in given.items() if k not in _OF_A_CALL})
 
 
 @dataclass(kw_only=True)
-class Report:
+class Report(Rows):
     """The results of a function; a subclass for each. `show` prints it, `save` writes it to files.
 
     Attributes:
@@ -124,6 +117,11 @@ class Report:
         program = ["ttt", self.verb, self.settings.game or self.game.id]
         return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
 
+    @property
+    def first(self) -> int | None:
+        """How many of its tables are shown where not all are asked for; None: all."""
+        return None
+
     def facts(self) -> list[str]:
         """Sentences above the tables: how it was measured."""
         return []
@@ -143,6 +141,10 @@ class Report:
     def data(self) -> dict[str, Any]:
         """The results that `json` holds beside the facts that all reports share."""
         raise NotImplementedError
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent that was measured."""
+        return [flat(each) for each in self.data()["measurements"]]
 
     def markdown(self) -> str:
         """The whole report."""
@@ -200,18 +202,24 @@ class Report:
                 raise NotSaved(self, error) from error
         return self
 
-    def show(self, console: Console | None = None) -> None:
-        """Print the tables, texts and remarks."""
+    def show(self, console: Console | None = None, *, full: bool = True) -> None:
+        """Print the tables, texts and remarks; without `full` the first ones alone, if there are many."""
         console = console or Console()
-        for table in self.tables():
+        tables = self.tables()
+        left_out = [] if full or self.first is None else tables[self.first :]
+        for table in tables[: len(tables) - len(left_out)]:
             console.print()
             console.print(table.rich())
+        console.print()
         for heading, text in self.texts():
             console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)
         for remark in self.remarks():
             console.print(remark, style="yellow", markup=False, highlight=False)
         if not self.complete:
             console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
+        if left_out:
+            titles = ", ".join(table.title for table in left_out)
+            console.print(f"--full shows as well: {titles}", style="dim", markup=False, highlight=False)
         if self.folder is not None:
             *names, last = self.written()
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
@@ -231,26 +239,11 @@ class NotSaved(OSError):
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON, whole or not at all; nan, which JSON lacks, becomes null."""
-    write_whole(path, json.dumps(_plain(data), indent=2, allow_nan=False) + "\n")
+    """Write `data` as JSON, whole or not at all."""
+    write_whole(path, as_json(data) + "\n")
 
 
 def _line(cells: Sequence[str]) -> str:
     """A row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
     texts = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(_TAG.sub("&lt;", text) for text in texts) + " |"
-
-
-def _plain(data: Any) -> Any:
-    """The same in JSON's types."""
-    if isinstance(data, dict):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, np.ndarray):
-        return _plain(data.tolist())
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, np.generic):
-        return _plain(data.item())
-    if isinstance(data, float) and not np.isfinite(data):
-        return None
-    return data

@@ -134,7 +134,7 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
             states, players, lengths, values = (np.concatenate(each) for each in zip(*parts, strict=True))
             return Positions(states, players, lengths, values, drawer is not None)
     raise ValueError(
-        f"mistakes cannot be measured in {game!r}: of the positions drawn its oracle answers too few in which an "
+        f"mistakes cannot be measured in {game}: of the positions drawn its oracle answers too few in which an "
         f"action loses more than {least:g}"
     )
 

@@ -16,8 +16,9 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.evaluation.arena.bout import Results
 from ttt_envs.evaluation.arena.play import Failure, added, game_seeds
-from ttt_envs.evaluation.arena.seating import Arrangement
+from ttt_envs.evaluation.arena.seating import Arrangement, rounding
 from ttt_envs.evaluation.records import GameRecord, of_games, write
+from ttt_envs.evaluation.records.record import RECORDS
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
 from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
@@ -29,9 +30,6 @@ from ttt_envs.storage.tensors import write_tensors
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
-
-#: The file of the recorded games.
-RECORDS = "games.jsonl"
 
 #: The rows of all games, as arrays, and the form of that file.
 ROWS, ROWS_FORMAT = "games.safetensors", "ttt-envs games 1"
@@ -82,6 +80,11 @@ class TournamentReport(PagedReport):
 
     verb, title = "tournament", "Tournament"
     files = ("report.md", "report.html", "results.json", ROWS)
+
+    @property
+    def first(self) -> int:
+        """Ratings, crosstable, and what was measured besides."""
+        return 2 + len(self.measured)
 
     @cached_property
     def order(self) -> list[int]:
@@ -183,12 +186,11 @@ class TournamentReport(PagedReport):
             return f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
 
         note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
-        found = [self._ratings(), self._crosstable("Crosstable", score, note)]
+        found = [self._ratings(), self._crosstable("Crosstable", score, note), *(table for table, _ in self.measured)]
         for side, team in enumerate(self.game.teams):
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
             found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
-        found += [table for table, _ in self.measured]
         found += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
         found += [self._failures()] if self.failures else []
         return [*found, *([self._used()] if any(self.counts) else []), self._time()]
@@ -197,11 +199,10 @@ class TournamentReport(PagedReport):
         r = self.ratings
         rows = []
         for place, i in enumerate(self.order, 1):
-            played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+            played = self.played(i)
             elo = f"{r.elo[i]:+.0f}" if played else "–"
             between = "–" if np.isnan(r.elo_low[i]) else f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}"
-            mean = _share(np.nanmean(r.score[i]) if played else np.nan)
-            rows.append([f"{place}  {self.agents[i]}", elo, between, mean, str(played)])
+            rows.append([f"{place}  {self.agents[i]}", elo, between, _share(self.mean_score(i)), str(played)])
         note = "Elo by Bradley-Terry: a difference of 400 means ten wins for each loss. Score: mean over the opponents."
         return Table("Ratings", ["agent", "Elo", "95 % interval", "score", "games"], rows, note)
 
@@ -240,7 +241,7 @@ class TournamentReport(PagedReport):
         for i in self.order:
             mine = [each for each in self.failures if each.agent == self.agents[i]]
             if mine:
-                played = sum(len(p.games) for p in self.pairings if i in (p.first, p.second))
+                played = self.played(i)
                 reasons = [shorten(each.reason, 70, placeholder=" …") for each in mine]
                 usual = max(reasons, key=reasons.count)
                 rows.append([self.agents[i], f"{len(mine)} of {played}", usual, str(reasons.count(usual))])
@@ -279,9 +280,10 @@ class TournamentReport(PagedReport):
         return found
 
     def remarks(self) -> list[str]:
-        """A warning for each cycle, and for each agent that failed; and how a partial tournament goes on."""
+        """Why there are more games, a warning for each cycle and each agent that failed, how a partial one goes on."""
         names = dict.fromkeys(each.agent for each in self.failures)
-        found = self.circles.remarks(self.agents, self.ratings)
+        found = rounding(self.settings["games"], len(self.arrangements))
+        found += self.circles.remarks(self.agents, self.ratings)
         found += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
         if not self.complete and self.folder is not None:
             words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
@@ -319,6 +321,31 @@ class TournamentReport(PagedReport):
             "seconds_by_agent": self.time[0],
             "moves": self.time[1],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent, from the strongest one on."""
+        r = self.ratings
+        return [
+            {
+                "agent": self.agents[i],
+                "elo": r.elo[i],
+                "elo_low": r.elo_low[i],
+                "elo_high": r.elo_high[i],
+                "score": self.mean_score(i),
+                "games": self.played(i),
+                "failures": sum(each.agent == self.agents[i] for each in self.failures),
+            }
+            for i in self.order
+        ]
+
+    def played(self, agent: int) -> int:
+        """The number of games of an agent."""
+        return sum(len(p.games) for p in self.pairings if agent in (p.first, p.second))
+
+    def mean_score(self, agent: int) -> float:
+        """The mean of an agent's scores against the opponents that it has met; nan if there are none."""
+        scores = self.ratings.score[agent]
+        return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 
     def charts(self) -> Sequence[Chart]:
         """Ratings with their intervals, results by seat, lengths of games."""

@@ -159,7 +159,7 @@ class Recipe:
             agents.append(_pickled(agent, f"agent {agent.name!r}", hint))
         hint = "define it in a module, or play in one process"
         return cls(
-            _pickled(game, repr(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, record, isolate
+            _pickled(game, str(game), hint), tuple(agents), tuple(lineup.names), seed, chunk, strict, record, isolate
         )
 
     def make(self) -> Contest:

@@ -39,6 +39,9 @@ env, raw_env, parallel_env = environments(ID)
 #: The least `max_plies` on the 3x3 board: the longest win under best play is that long.
 LEAST_PLIES = 152
 
+#: The least `size` of a board for more than two players.
+MORE_PLAYERS = 5
+
 
 def make(
     *,
@@ -65,7 +68,8 @@ def make(
         TypeError: an option of a wrong type.
     """
     size = whole("size", size, 3, 8)
-    players = whole("players", players, 2, 4 if size >= 5 else 2)
+    most = 4 if size >= MORE_PLAYERS else 2
+    players = whole("players", players, 2, most, unless="" if most == 4 else f"size={MORE_PLAYERS} allows up to 4")
     if repetition_limit is not None:
         repetition_limit = whole("repetition_limit", repetition_limit, 2, 9)
     if max_plies is None:

@@ -252,7 +252,7 @@ def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
 def _solved(game: Game, mode: str) -> Game:
     """The game, if it has this mode and can be solved."""
     if game.options["mode"] != mode:
-        raise ValueError(f"this oracle is of games with mode={mode!r}, not {game!r}")
+        raise ValueError(f"this oracle is of games with mode={mode!r}, not {game}")
     if game.options["draw_offers"] and not game.options["allow_pass"]:
         raise NotImplementedError(
             "no oracle for draw_offers=True with allow_pass=False: there an offer is the only way to pass"

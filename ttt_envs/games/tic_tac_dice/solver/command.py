@@ -66,7 +66,7 @@ class Layout:
         """
         _check_seed(self.seed)
         if game.options["rounds"] != "single":
-            raise ValueError(f"layouts are solved for single rounds, not for {game!r}")
+            raise ValueError(f"layouts are solved for single rounds, not for {game}")
         size = game.options["size"]
         oracle, ranks = DiceOracle(size, game.options["win_length"]), self._ranks(size)
         lost = np.zeros(len(players))

@@ -1,0 +1,80 @@
+"""Results as rows of plain values: for JSON, for CSV, and for pandas."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Rows:
+    """Results that are also one table of plain values."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The main results: one row an agent, a rung, or a step, as name -> value; an interval is two values."""
+        raise NotImplementedError
+
+    def to_csv(self) -> str:
+        """`rows` as CSV, below a line with their names; what is not known is left empty."""
+        text, rows = io.StringIO(), as_plain(self.rows())
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """`rows` as a data frame. Raises ImportError with the command that installs pandas if it is missing."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("pandas is not installed, which to_pandas needs: pip install pandas") from None
+        return pandas.DataFrame(self.rows())
+
+
+class Listed(Rows):
+    """Rows that are there already."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """`rows`: name -> value each."""
+        self._rows = [dict(row) for row in rows]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Those that were given."""
+        return self._rows
+
+
+def flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's plain values alone: an interval becomes `..._low` and `..._high`, and what else has parts goes."""
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        if name.endswith("interval"):
+            start, (low, high) = name.removesuffix("interval"), value
+            found |= {f"{start}low": low, f"{start}high": high}
+        elif value is None or isinstance(value, (str, int, float, np.generic)):
+            found[name] = value
+    return found
+
+
+def as_json(data: Any) -> str:
+    """`data` as JSON; nan, which JSON lacks, becomes null."""
+    return json.dumps(as_plain(data), indent=2, allow_nan=False)
+
+
+def as_plain(data: Any) -> Any:
+    """The same in JSON's types."""
+    if isinstance(data, Mapping):
+        return {str(key): as_plain(value) for key, value in data.items()}
+    if isinstance(data, np.ndarray):
+        return as_plain(data.tolist())
+    if isinstance(data, list | tuple):
+        return [as_plain(value) for value in data]
+    if isinstance(data, np.generic):
+        return as_plain(data.item())
+    if isinstance(data, float) and not np.isfinite(data):
+        return None
+    return data
