@@ -14,9 +14,10 @@ from option_sets import OPTIONS
 import ttt_envs
 from ttt_envs.core.game import Game
 from ttt_envs.drawing import lettering
+from ttt_envs.drawing.frame import HEAD, HEADLINE, WIDTH, without_head
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import png, rasterise
-from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, STYLE, contrast, themed
+from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, STYLE, contrast, themed, unlit
 from ttt_envs.testing.positions import random_play
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -254,6 +255,32 @@ def test_the_title_says_what_the_frame_shows(game: Game) -> None:
         assert headline in title
         last = [each.text for each in texts(svg) if each.text.startswith("last: ")]
         assert all(each in title for each in last)
+
+
+@each_game
+def test_a_page_may_say_the_head_in_its_own_words(game: Game) -> None:
+    for svg in pictures(game):
+        found, head = without_head(svg)
+        said = ElementTree.fromstring(svg).findtext(f"{SVG}title", "")
+        assert f": {head}" in said
+        assert "last:" not in head
+        left, top, width, height = map(float, ElementTree.fromstring(found).attrib["viewBox"].split())
+        (_, _, _, whole) = map(float, ElementTree.fromstring(svg).attrib["viewBox"].split())
+        assert (left, top, width, top + height) == (0, HEAD, WIDTH, whole)
+        assert float(ElementTree.fromstring(found).attrib["height"]) == height
+        here = [each for each in texts(svg) if each.top < HEAD]
+        assert {each.text for each in here if each.size == HEADLINE} == {head.partition("; ")[0]}
+        assert all(each.top < HEAD - 4 for each in here), "no word is cut"
+    assert without_head("<svg/>") == ("<svg/>", "")
+
+
+@each_game
+def test_what_is_not_lit_is_not_lit_in_the_dark(game: Game) -> None:
+    svg = next(pictures(game))
+    assert unlit(svg).count(STYLE) == 1, "the rules of the dark are as they were"
+    assert not {f'fill="{COLOURS[name][0]}"' for name in ("open", "card_open")} & set(
+        re.findall('fill="#[0-9a-f]{6}"', unlit(svg).replace(STYLE, ""))
+    )
 
 
 @each_game

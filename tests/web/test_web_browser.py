@@ -15,6 +15,7 @@ from tools.serving import Served
 from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.core.live import LiveGame
+from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.web.store import Saved, Seat, Store
@@ -44,6 +45,26 @@ KINDS = {
 #: Games that take long even so, each with a seed of a shorter one; and those that are like another one.
 LONG = {"super_tic_tac_toe": 1, "martian_tic_tac_toe": 7}
 LIKE_OTHERS = {"big_tic_tac_dice", "tic_tac_super_dice"}
+
+# What the picture shows in the colours of what can be chosen: the middle of each, on the screen, and the name of the
+# spot that reacts there; and the names of all spots that react.
+LIT = """(colours) => {
+  const image = document.querySelector(".board img");
+  image.scrollIntoView({ block: "center" });
+  const svg = decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1));
+  const [left, top, width, height] = svg.match(/viewBox="([^"]+)"/)[1].split(" ").map(Number);
+  const place = image.getBoundingClientRect();
+  const lit = [];
+  for (const [rect] of svg.matchAll(/<rect [^>]*>/g)) {
+    const of = (name) => (rect.match(new RegExp(` ${name}="([^"]*)"`)) ?? [])[1];
+    if (!colours.includes(of("fill")) || of("x") === undefined) continue;
+    const x = place.x + place.width * (Number(of("x")) + Number(of("width")) / 2 - left) / width;
+    const y = place.y + place.height * (Number(of("y")) + Number(of("height")) / 2 - top) / height;
+    lit.push([x, y, document.elementFromPoint(x, y)?.closest("button.spot")?.dataset.spot ?? null]);
+  }
+  return [lit, [...document.querySelectorAll("button.spot")].map((spot) => spot.dataset.spot)];
+}"""
+YELLOW = [COLOURS[name][0] for name in ("open", "card_open")]
 
 NEXT = "button.spot:not(.chosen), .banner:not([hidden]) button, h1[data-state=over]"
 
@@ -141,7 +162,10 @@ class Person:
         return self.page.locator("h1[data-state=over]").count() > 0
 
     def play_a_move(self, rng: random.Random) -> None:
-        """Click at random on what is lit until an action is chosen, or the game is over. Each click is answered."""
+        """Click at random on what is yellow, and know nothing else, until an action is chosen or the game is over.
+
+        Each click is answered, and all that reacts is yellow.
+        """
         log = self.page.locator(".log li")
         before = log.count()
         # The move itself is waited for, too: after it the turn may be another person's, with nothing to click here.
@@ -152,15 +176,14 @@ class Person:
             if following.count():
                 following.click()
                 continue
-            spots = self.page.locator("button.spot:not(.chosen)")
-            count = spots.count()
-            if count:
-                spot = spots.nth(rng.randrange(count))
-                try:
-                    name = spot.get_attribute("data-spot", timeout=2000)
-                    spot.click(timeout=2000)
-                except api.TimeoutError:  # the spots have changed meanwhile
-                    continue
+            chosen = self.page.locator("button.spot.chosen").evaluate_all("all => all.map((spot) => spot.dataset.spot)")
+            lit, react = self.page.evaluate(LIT, YELLOW)
+            if not react or log.count() > before:
+                continue
+            assert {name for _, _, name in lit} == set(react)
+            x, y, name = rng.choice([each for each in lit if each[2] not in chosen])
+            self.page.mouse.click(x, y)
+            if self.page.locator("h1[data-state=turn]").count():
                 answered = f"button.spot.chosen[data-spot='{name}'], .log li:nth-child({before + 1}), .board.sent"
                 self.page.locator(answered).first.wait_for(state="attached")
 
@@ -319,7 +342,7 @@ def test_the_overlay_shows_the_values_of_the_oracle(people):
     assert all(values[k] == max(values) for k in best)
     best_spot = spots.nth(best[0])
     assert re.search(r", loss 0\.00$", best_spot.get_attribute("aria-label"))
-    assert "Best play, by the oracle" in me.page.locator(".opinions").inner_text()
+    assert "Best play for X, by the oracle" in me.page.locator(".opinions").inner_text()
     me.page.get_by_role("button", name="Hint").click()
     me.page.locator(".banner", has_text="Hint, by the oracle").wait_for()
     assert me.page.locator(".hinted .mark.best").count() == 1
@@ -473,7 +496,7 @@ def test_one_click_plays_against_the_level_chosen(people):
     assert cards.count() == 5
     for k in range(5):
         assert cards.nth(k).locator("img").evaluate("each => each.complete && each.naturalWidth > 0")
-        assert cards.nth(k).locator("span").inner_text().endswith(".")
+        assert cards.nth(k).locator("span:not(.shown)").inner_text().endswith(".")
     assert me.page.get_by_label("medium").is_checked()
     note = me.page.locator(".card .note").nth(2)
     assert re.fullmatch(r"tree search, 32 simulations, \d+ Elo on its ladder", note.inner_text())

@@ -6,8 +6,10 @@ last line what was played last. In every game yellow is what can be chosen now, 
 and a dark stroke is the row that has won. Nothing is told by colour alone.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -34,6 +36,11 @@ TINTS = (PANEL, COLOURS["tint_x"][0], COLOURS["tint_o"][0])
 DEEP_TINTS = (PANEL, COLOURS["deep_x"][0], COLOURS["deep_o"][0])
 
 _TOKEN = 15  # radius of the headline's token
+
+#: The height of what `without_head` leaves out: games may draw a little above `TOP`.
+HEAD = TOP - 8
+
+_OPENING = re.compile(rf'<svg ([^>]*) width="{WIDTH}" height="([\d.]+)" viewBox="0 0 {WIDTH} [\d.]+"><title>([^<]*)')
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,22 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
     if caption.last:
         frame.append(text(f"last: {caption.last}", MARGIN, height - 12, NOTE, SOFT, room=INNER))
     return "".join((*frame, *parts, "</svg>"))
+
+
+def without_head(svg: str) -> tuple[str, str]:
+    """A picture of this frame without its bar, title, headline and note, and the words that it loses by that.
+
+    For pages that say these themselves, and have more room for the game's own part. Other drawings stay as they are,
+    and lose no words.
+    """
+    found = _OPENING.match(svg)
+    if found is None:
+        return svg, ""
+    about, words = found[1], found[3]
+    height = f"{float(found[2]) - HEAD:g}"
+    opening = f'<svg {about} width="{WIDTH}" height="{height}" viewBox="0 {HEAD} {WIDTH} {height}"><title>{words}'
+    said = unescape(words).partition(": ")[2].partition("; last: ")[0]
+    return opening + svg[found.end() :], said
 
 
 # --- shapes ---

@@ -73,9 +73,10 @@ STYLE = f"<style>@media (prefers-color-scheme:dark){{{dark_rules('svg.ttt')}}}</
 
 def unlit(svg: str) -> str:
     """A picture of this library in which nothing is yellow, for those who can choose nothing in it."""
+    head, style, parts = svg.rpartition(STYLE)  # whose rules name the same colours
     for lit, plain in (("open", "panel"), ("card_open", "card")):
-        svg = svg.replace(f'fill="{COLOURS[lit][0]}"', f'fill="{COLOURS[plain][0]}"')
-    return svg
+        parts = parts.replace(f'fill="{COLOURS[lit][0]}"', f'fill="{COLOURS[plain][0]}"')
+    return head + style + parts
 
 
 def themed(svg: str, theme: str) -> str:

@@ -204,7 +204,8 @@ class App:
         """A game as the browser may see it."""
         room, browser, player = await self._room(request)
         found = shown.room_for(self.hall, room, browser, player)
-        about = {"rules": room.game.faces.rules_text, "options": shown.options_text(room.game)}
+        faces = room.game.faces
+        about = {"rules": faces.rules_text, "options": shown.options_text(room.game), "pitch": faces.pitch}
         return JSONResponse({**found, "about": about})
 
     async def events(self, request: Request) -> Response:

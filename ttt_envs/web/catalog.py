@@ -15,6 +15,7 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
+from ttt_envs.drawing.frame import without_head
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.placements.ladder import find
 from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options, shown
@@ -162,11 +163,11 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """A position in the middle of a registered game as SVG; None for a game that has no such picture."""
+    """A position in the middle of a registered game as SVG, without its head; None for a game that has no picture."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
-    return next((path.read_bytes() for path in found if path.is_file()), None)
+    return next((without_head(path.read_text())[0].encode() for path in found if path.is_file()), None)
 
 
 @cache
@@ -175,7 +176,7 @@ def lessons_of(game_id: str) -> bytes:
     found = []
     for lesson in load(game_id).faces.lessons:
         game, states = shown(game_id, lesson)
-        found.append({"said": lesson.said, "svg": unlit(game.draw(states[0], lesson.viewer))})
+        found.append({"said": lesson.said, "svg": without_head(unlit(game.draw(states[0], lesson.viewer)))[0]})
     return json.dumps(found).encode()
 
 

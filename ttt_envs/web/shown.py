@@ -7,6 +7,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
+from ttt_envs.drawing.frame import without_head
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
@@ -15,10 +16,14 @@ from ttt_envs.web.hall import Hall, Room
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption."""
+    """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
+
+    The head of the picture is left out, and what it says is given beside it.
+    """
     text = game.format_state(state, viewer)
     tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
-    return {"svg": game.draw(state, viewer), "text": text, "caption": text.splitlines()[0], "tips": tips}
+    svg, head = without_head(game.draw(state, viewer))
+    return {"svg": svg, "head": head, "text": text, "caption": text.splitlines()[0], "tips": tips}
 
 
 def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
@@ -187,6 +192,7 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
     return {
         "player": thoughts.player,
         "source": thoughts.source,
+        "title": title_of(thoughts.source),
         "values": by_name(thoughts.values),
         "estimated": [game.action_names[action] for action in thoughts.estimated],
         "losses": by_name(thoughts.losses),

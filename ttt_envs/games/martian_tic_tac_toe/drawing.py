@@ -75,7 +75,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     parts = []
     for k in range(size):
         middle = (k + 0.5) * side
-        parts.append(text(names[k][0], left + middle, top - 7, LABEL, SOFT, "middle"))
+        parts.append(text(names[k][0], left + middle, top - 10, LABEL, SOFT, "middle"))
         parts.append(text(names[size * k][1:], left - 13, top + middle + 5, LABEL, SOFT, "middle"))
     parts.append(rect(Box(left, top, size * side, size * side), PANEL))
     parts += [_cell(state, cell) for cell in range(size * size)]

@@ -1,5 +1,6 @@
 """The house of Operation Tic-Tac-Toe as SVG: the rooms and who is in them, the last turn, both players' specialists."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,6 @@ LEFT = (WIDTH - HOUSE) / 2
 BELOW = TOP + HOUSE + 8  # the count of idle turns, and buttons
 BANDS = BELOW + 54  # both players' specialists
 BAND_HEAD, TILE_HEIGHT = 36, 38
-BAND = BAND_HEAD + 2 * TILE_HEIGHT + 8
-HEIGHT = BANDS + 2 * BAND + FOOT
 TILE_WIDTH = INNER / 4
 BUTTON_WIDTH, BUTTON_HEIGHT = 122, 40
 
@@ -126,7 +125,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts += [_last_turn(state), _rows(state)]
     parts += [_idle(state), *(button(box, name) for name, box in _buttons(state) if name in lit)]
     parts += [_band(state, player, lit) for player in (0, 1)]
-    return picture(_caption(state), HEIGHT, parts)
+    return picture(_caption(state), BANDS + 2 * _band_height(state) + FOOT, parts)
 
 
 # --- what can be clicked ---
@@ -144,7 +143,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     if _is_turn(state):
         placer = int(state["placer"])
         for specialist in np.flatnonzero(state["standing"][placer] == IN_HAND):
-            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = tile(placer, int(specialist))
+            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = tile(state, placer, int(specialist))
     return found | dict(_buttons(state))
 
 
@@ -426,28 +425,50 @@ def _idle(state: Any) -> str:
     return "".join(parts)
 
 
-def tile(player: int, specialist: int) -> Box:
-    row, column = divmod(specialist, 4)
-    top = BANDS + player * BAND + BAND_HEAD + row * TILE_HEIGHT
+def shown_specialists(state: Any, player: int) -> dict[int, bool]:
+    """All specialists of a player in a match, those that are in it in a single round; whether each is in a room."""
+    on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
+    found: Iterable[int] = range(SPECIALISTS)
+    if not state["is_match"]:
+        found = [k for k in found if state["standing"][player, k] != USED or k in on_board]
+    return {k: k in on_board for k in found}
+
+
+def tile(state: Any, player: int, specialist: int) -> Box:
+    """The place of a specialist who is shown; in a single round beside the player's name, from the right."""
+    top = BANDS + player * _band_height(state)
+    if state["is_match"]:
+        row, column = divmod(specialist, 4)
+        top += BAND_HEAD + row * TILE_HEIGHT
+    else:
+        column, top = 3 - list(shown_specialists(state, player)).index(specialist), top + 8
     return Box(MARGIN + column * TILE_WIDTH, top, TILE_WIDTH - 4, TILE_HEIGHT - 4)
+
+
+def _band_height(state: Any) -> float:
+    return BAND_HEAD + 8 + 2 * TILE_HEIGHT if state["is_match"] else BAND_HEAD + 14
 
 
 def _band(state: Any, player: int, lit: set[str]) -> str:
     """A player's mark, their part in this turn, their wins, and their specialists."""
-    y = BANDS + player * BAND + 24
+    y = BANDS + player * _band_height(state) + (24 if state["is_match"] else 30)
     parts = [
-        line(MARGIN, y - 22, WIDTH - MARGIN, y - 22, GRID, 1.5),
+        line(
+            MARGIN,
+            BANDS + player * _band_height(state) + 2,
+            WIDTH - MARGIN,
+            BANDS + player * _band_height(state) + 2,
+            GRID,
+            1.5,
+        ),
         chip(player + 1, MARGIN + 12, y - 6, 12),
         text(f"{MARKS[player]} {_part(state, player)}", MARGIN + 32, y, NOTE, INK),
     ]
     if state["is_match"]:
         words = f"won {int(state['wins'][player])} of {int(state['rounds_to_win'])} rounds"
         parts.append(text(words, WIDTH - MARGIN, y, NOTE, INK, "end"))
-    on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
-    for specialist in range(SPECIALISTS):
-        # In a single round only the specialists that are in it are drawn.
-        if state["is_match"] or state["standing"][player, specialist] != USED or specialist in on_board:
-            parts.append(_specialist(state, player, specialist, specialist in on_board, lit))
+    for specialist, on_board in shown_specialists(state, player).items():
+        parts.append(_specialist(state, player, specialist, on_board, lit))
     return "".join(parts)
 
 
@@ -471,7 +492,7 @@ def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: s
 
     Yellow if it can be placed now; framed while it stands in a room.
     """
-    box, standing = tile(player, specialist), int(state["standing"][player, specialist])
+    box, standing = tile(state, player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]
     own = standing in (IN_HAND, OFFERED) or on_board
     chosen = player == state["placer"] and f"specialist {SPECIALIST_NAMES[specialist]}" in lit

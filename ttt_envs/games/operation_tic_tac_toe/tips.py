@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ttt_envs.core.spots import Box
-from ttt_envs.games.operation_tic_tac_toe.drawing import is_pick, room_box, tile
+from ttt_envs.games.operation_tic_tac_toe.drawing import is_pick, room_box, shown_specialists, tile
 from ttt_envs.games.operation_tic_tac_toe.manual import SPECIALISTS
 from ttt_envs.games.operation_tic_tac_toe.rules import EMPTY, IN_HAND, OFFERED, SPY, USED, kind_of, owner_of
 from ttt_envs.games.operation_tic_tac_toe.text import MARKS, ROOM_NAMES, SPECIALIST_NAMES
@@ -26,11 +26,10 @@ def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
             if piece != EMPTY:
                 found.append((room_box(room), f"Room {name}, {_piece(piece)}"))
     for player in (0, 1):
-        for k, ability in enumerate(_ABILITIES):
-            standing = int(state["standing"][player, k])
-            if state["is_match"] or standing != USED:
-                whose = f"{MARKS[player]}'s {SPECIALIST_NAMES[k]} ({_STANDING.get(standing, 'not yet used')}),"
-                found.append((tile(player, k), f"{whose}{ability.partition(',')[2]}"))
+        for k in shown_specialists(state, player):
+            standing = _STANDING.get(int(state["standing"][player, k]), "not yet used")
+            whose = f"{MARKS[player]}'s {SPECIALIST_NAMES[k]} ({standing}),"
+            found.append((tile(state, player, k), f"{whose}{_ABILITIES[k].partition(',')[2]}"))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import { el, picture } from "./tools.js";
 
-// A spot is at least so many pixels wide and high, for fingers; for that the picture grows so many times at most.
+// A spot is about so many pixels wide and high, for fingers, or as large; the picture grows so many times at most for that.
 const FINGER = 44;
 const MOST = 1.35;
 
@@ -56,7 +56,7 @@ export class Board {
   /** On a narrow screen, make the picture wider than it so that fingers hit, and bring what is lit into view. */
   enlarge() {
     const lit = [...new Set(this.actions.flatMap((action) => action.clicks))].map((name) => this.spots[name]).filter(Boolean);
-    const least = Math.min(...lit.map(([, , width, height]) => Math.min(width, height)));
+    const least = Math.min(...lit.map(([, , width, height]) => Math.sqrt(width * height)));
     const room = this.element.clientWidth;
     const wanted = lit.length && room < 480 ? (FINGER * this.box.width) / least : 0;
     this.inner.style.width = wanted > room ? `${Math.min(wanted, MOST * room)}px` : "";

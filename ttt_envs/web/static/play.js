@@ -71,6 +71,7 @@ class GamePage {
   build(now) {
     this.board = new Board(guarded((action) => this.play(action)));
     this.status = el("h1", { class: "status" });
+    this.doing = el("p", { class: "doing" }); // what the head of the picture says, in the position shown
     this.connection = el("p", { class: "note", hidden: true }, "The connection is lost. Trying again …");
     this.banner = el("p", { class: "banner", hidden: true });
     this.slider = el("input", { type: "range", min: 0, "aria-label": "ply", oninput: guarded(() => this.look(Number(this.slider.value))) });
@@ -107,11 +108,12 @@ class GamePage {
     this.log = el("ol", { class: "log", start: 1 });
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
-      el("section", { class: "left", "aria-label": "Board" }, this.status, this.connection, this.working, this.banner, this.curtain, this.board.element, this.board.told, this.history),
+      el("section", { class: "left", "aria-label": "Board" }, this.status, this.doing, this.connection, this.working, this.banner, this.curtain, this.board.element, this.history, this.board.told),
       el("section", { class: "right", "aria-label": "Game" },
-        el("p", { class: "note" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
+        el("h2", { class: "title" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
+        this.pitch = el("p", { class: "note" }, now.about.pitch),
         this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.opinions, this.namesBox, this.review,
-        el("details", { open: true }, el("summary", {}, "Moves"), this.log),
+        this.logBox = el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         this.textBox = el("details", {}, el("summary", {}, "The position as text"), this.text),
         rulesOf(now.game.id, now.about.rules))));
   }
@@ -195,6 +197,9 @@ class GamePage {
     this.banner.hidden = true;
     this.status.textContent = this.headline();
     const turn = now.actions.length > 0 && !covered;
+    show(this.pitch, now.ply === 0);
+    show(this.logBox, now.ply > 0);
+    show(this.doing, !covered && !(present && now.over));
     show(this.curtain, covered);
     for (const each of [this.board.element, this.board.told, this.history, this.textBox]) show(each, !covered);
     if (covered) {
@@ -204,6 +209,7 @@ class GamePage {
     this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
     document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
     if (present && !covered) {
+      this.doing.replaceChildren(...inWords(now.head));
       this.board.show(now, now.actions, now.spots);
       this.text.textContent = now.text;
     }
@@ -300,6 +306,7 @@ class GamePage {
     const found = await ask(`${this.path}/positions/${ply}${this.query}`);
     if (this.shownPly !== ply) return; // another one was asked for meanwhile
     this.board.show(found, [], {});
+    this.doing.replaceChildren(...inWords(found.head));
     this.text.textContent = found.text;
     this.thoughts = null;
     this.draw();
@@ -316,6 +323,7 @@ class GamePage {
     this.board.element.hidden = false;
     this.curtain.hidden = true;
     this.board.show(found.ended_round, [], {});
+    this.doing.replaceChildren(...inWords(found.ended_round.head));
     this.status.textContent = sentence(`The round is over: ${found.ended_round.how}`);
     const go = () => {
       clearTimeout(this.roundTimer);
@@ -406,10 +414,15 @@ class GamePage {
       el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
       el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
-    const source = each.source === "oracle" ? `Best play, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : each.source ? `An estimate, by ${each.source}` : "Nobody knows what is best here";
-    return el("div", {}, el("p", { class: "note" }, `${source}, for ${this.now.seats[each.player].name}. Values are expected rewards, from −1 to +1. ${scale(this.thoughts.limits)}`),
+    const whose = `for ${this.now.seats[each.player].name}`;
+    if (!each.source) {
+      return el("p", { class: "note" }, names.length === 1 ? `There is one choice ${whose}: ${names[0]}.` : `Nobody knows what is best here ${whose}.`);
+    }
+    const source = each.source === "oracle" ? `Best play ${whose}, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : `An estimate ${whose}, by ${each.title}`;
+    return el("div", {}, el("p", {}, el("b", {}, `${source}.`)),
       el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
-      names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`));
+      names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`),
+      el("p", { class: "note" }, `Values are expected rewards, from −1 to +1. ${scale(this.thoughts.limits)}`));
   }
 
   async showHint() {
@@ -421,10 +434,11 @@ class GamePage {
     }
     const action = this.now.actions.find((each) => each.name === best);
     if (action?.clicks.length) this.board.point(action.clicks);
-    const source = found.thoughts[0].source === "oracle" ? "the oracle" : "a search";
-    this.banner.replaceChildren(`Hint, by ${source}: ${best}`);
+    const { source } = found.thoughts[0];
+    const whole = action?.clicks.length > 1 ? `${best} (${action.clicks.join(", ")})` : best;
+    this.banner.replaceChildren(source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}: ${whole}` : `There is one choice: ${whole}`);
     this.banner.hidden = false;
-    say(`Hint: ${best}`);
+    say(this.banner.textContent);
   }
 
   /** What the moves have lost, at the end. */
@@ -468,6 +482,12 @@ class GamePage {
     const whose = players.map((player) => now.seats[player].name).join(" and ");
     return [element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)];
   }
+}
+
+/** What the head of a picture says, "whose turn; what to do", as elements. */
+function inWords(head) {
+  const [turn, ...rest] = head.split("; ");
+  return head ? [el("b", {}, turn), rest.length ? ` – ${rest.join("; ")}` : ""] : [];
 }
 
 function copy(text) {

@@ -83,7 +83,7 @@ async function replayPage(main, file, game) {
   }
 
   main.replaceChildren(el("div", { class: "play" },
-    el("section", { class: "left", "aria-label": "Board" }, status, board.element, board.told, el("div", { class: "history" }, back, slider, forth, place)),
+    el("section", { class: "left", "aria-label": "Board" }, status, board.element, el("div", { class: "history" }, back, slider, forth, place), board.told),
     el("section", { class: "right", "aria-label": "Game" },
       el("p", { class: "note" }, `${first.game.title}, game ${first.number}`),
       el("ul", { class: "seats" }, ...first.agents.map((each) => el("li", {}, each))), el("div", { class: "buttons" }, run),

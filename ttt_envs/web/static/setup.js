@@ -44,7 +44,7 @@ export async function homePage(main) {
     const variants = found.games.filter((each) => each.variant_of === game.id);
     const card = el("article", { class: "card" },
       el("button", { type: "button", class: "card-play", "data-play": game.id, "aria-label": `Play ${game.title}`, onclick: () => play(game, card) },
-        game.picture && el("img", { src: `/pictures/${game.id}`, alt: "", width: 240, height: 240 }),
+        game.picture && el("span", { class: "shown" }, el("img", { src: `/pictures/${game.id}`, alt: "" })),
         el("b", {}, game.title), el("span", {}, game.pitch)),
       el("p", { class: "note" }, against ? `${low}${against.title}${against.elo === null ? "" : `, ${against.elo} Elo on its ladder`}` : ""),
       el("p", { class: "more" }, el("a", { href: `#/new/${game.id}` }, "Options and seats"),
@@ -59,7 +59,8 @@ export async function homePage(main) {
         draw();
       } }), face(name), el("span", {}, name))));
   draw();
-  main.replaceChildren(el("h1", {}, "Play a game"), levels, status, cards, ...ownGames(found.own));
+  main.replaceChildren(el("h1", {}, "Play a game"),
+    el("p", { class: "lead" }, "A click on a picture begins. At the end you see how much each of your moves has lost against best play, as far as it is known."), levels, status, cards, ...ownGames(found.own));
   document.title = "ttt-envs";
 }
 
