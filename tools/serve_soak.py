@@ -42,7 +42,6 @@ OPTIONS: dict[str, dict[str, Sequence[int | str]]] = {
     "tic_tac_dice": {"size": range(3, 6), "target_points": range(1, 100)},
     "tic_tac_match": {
         "colours": range(2, 5),
-        "history": range(3),
         "hand_size": range(2, 5),
         "max_turns": range(150, 400),
     },

@@ -221,8 +221,8 @@ def some_games() -> list[Game]:
     return [
         toy_kuhn.make(),
         ttt_envs.load(MATCH, max_turns=20),
-        ttt_envs.load(MATCH, players=4, history=3, max_turns=20),
-        ttt_envs.load(MATCH, players=4, history=3, teams=False, max_turns=20),
+        ttt_envs.load(MATCH, players=4, max_turns=20),
+        ttt_envs.load(MATCH, players=4, teams=False, max_turns=20),
         toy_race.make(),  # where nothing is hidden
     ]
 
@@ -392,7 +392,7 @@ FOUR = {
 def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
     """And the team's win counts as a whole one, though its players share the reward."""
     players = len(facts["cards"].split())
-    game = ttt_envs.load(MATCH, players=players, **({} if players == 2 else {"history": 3}))
+    game = ttt_envs.load(MATCH, players=players)
     view = view_of(game, game.parse_state(X_WINS.format(**facts)).repeat(10))
     win = game.parse_action("red X to C")
     assert agents.load("ismcts:simulations=300").act(view).tolist() == [win] * 10

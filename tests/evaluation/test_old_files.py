@@ -15,7 +15,7 @@ from ttt_envs import agents, cli, evaluation, registry
 from ttt_envs.agents import shipped
 from ttt_envs.agents.networks import misfit
 from ttt_envs.agents.tabular import Table
-from ttt_envs.core.options import before, options_then
+from ttt_envs.core.options import before, gone, options_then
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.placements import ladder as rungs
 from ttt_envs.evaluation.records.replaying import game_of, replay
@@ -214,3 +214,19 @@ def test_what_no_file_has_named():
     assert options_then(toy_coin.make, {}) == {"players": 2, "tosses": 1}
     assert options_then(changed, {}) == {"players": 2, "tosses": 1, "loud": False}
     assert options_then(changed, {"loud": True, "tosses": [[1], 2]})["tosses"] == ((1,), 2)
+
+
+def test_an_option_that_is_gone():
+    """Files that name it are those of today's games, or of games that are gone with it."""
+    without = gone(loud=False)(lambda *, players=2: toy_coin.make(players=players))
+    assert options_then(without, {"loud": False, "players": 3}) == {"players": 3}
+    for value in (True, 0, None):
+        with pytest.raises(ValueError, match=f"option loud={value} is no more.*loud=False"):
+            options_then(without, {"loud": value})
+    file = {"players": 2, "history": 0}
+    assert game_of_file("tic_tac_match", file) == ttt_envs.load("tic_tac_match")
+    assert rungs.find(ttt_envs.load("tic_tac_match")).options["history"] == 0  # it was measured before
+    with pytest.raises(ValueError, match="tic_tac_match: option history=3 is no more"):
+        game_of_file("tic_tac_match", {"history": 3})
+    with pytest.raises(TypeError, match="history"):
+        ttt_envs.load("tic_tac_match", history=0)

@@ -24,7 +24,6 @@ SHAPES = {
 #: The options with a value that leaves out a field; all other values have one form.
 WITHOUT = {
     "repetition_limit": None,  # states of other games hold a log of moves
-    "history": 0,  # states of other games hold public events
 }
 
 #: Values of options that are neither numbers from a range nor one of a few words.
@@ -125,4 +124,4 @@ def test_a_second_value_of_an_option_compiles_nothing(game_id: str, monkeypatch:
                 tried.add(option)
                 use(game, 4)
                 assert not wanted, f"{game!r} compiles {wanted[0]}"
-    assert tried >= {each.name for each in options_of(game_id)} - {*SHAPES, *NEEDS, "history"}
+    assert tried >= {each.name for each in options_of(game_id)} - {*SHAPES, *NEEDS}

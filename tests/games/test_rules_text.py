@@ -84,9 +84,6 @@ OTHER_VALUES: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
 OTHER_VALUES["big_tic_tac_dice"] = {**OTHER_VALUES[DICE], "size": ({}, 5), "win_length": ({}, 4)}
 OTHER_VALUES["tic_tac_super_dice"] = {**OTHER_VALUES[DICE], "size": ({}, 5), "win_length": ({}, 3)}
 
-#: Options that change what an observation holds, and no rule.
-NO_RULE = {(MATCH, "history")}
-
 
 def load(game_id: str, **options: Any) -> Game:
     return toy_coin.make(**options) if game_id == "toy_coin" else ttt_envs.load(game_id, **options)
@@ -95,7 +92,7 @@ def load(game_id: str, **options: Any) -> Game:
 @pytest.mark.parametrize("game_id", [*IDS, "toy_coin"])
 def test_rules_depend_on_every_option(game_id: str) -> None:
     options = load(game_id).options
-    assert {*OTHER_VALUES[game_id], *(name for each, name in NO_RULE if each == game_id)} == set(options)
+    assert set(OTHER_VALUES[game_id]) == set(options)
     for name, (usual, other) in OTHER_VALUES[game_id].items():
         rules = {load(game_id, **usual).rules_text, load(game_id, **{**usual, name: other}).rules_text}
         assert len(rules) == 2, name

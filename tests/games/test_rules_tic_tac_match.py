@@ -43,12 +43,12 @@ STUCK = {"colours": 1, "copies": 3, "flips": 0, "wipe_outs": 0, "double_plays": 
 COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     ({}, 300, ("new piles", "lines between", "lost by oneself")),
     ({"max_turns": 5}, 1500, ("turns used up",)),
-    ({"players": 4, "history": 3}, 300, ("new piles", "lines between", "lost by oneself", "against a team-mate")),
-    ({"players": 4, "history": 3, "teams": False, "wipe_outs": 9}, 300, ("new piles", "lines between")),
-    ({"players": 4, "colours": 1, "copies": 9, "history": 3}, 2000, ("lines between", "against a team-mate")),
-    ({"colours": 2, "history": 1}, 1000, ("new piles", "lines between", "lost by oneself")),
-    ({"colours": 2, "history": 1, "hand_size": 3, "double_plays": 9}, 1000, ("exchanges", "lines between")),
-    ({"colours": 2, "history": 1, "hand_size": 1, "copies": 3}, 300, ("exchanges", "new piles")),
+    ({"players": 4}, 300, ("new piles", "lines between", "lost by oneself", "against a team-mate")),
+    ({"players": 4, "teams": False, "wipe_outs": 9}, 300, ("new piles", "lines between")),
+    ({"players": 4, "colours": 1, "copies": 9}, 2000, ("lines between", "against a team-mate")),
+    ({"colours": 2}, 1000, ("new piles", "lines between", "lost by oneself")),
+    ({"colours": 2, "hand_size": 3, "double_plays": 9}, 1000, ("exchanges", "lines between")),
+    ({"colours": 2, "hand_size": 1, "copies": 3}, 300, ("exchanges", "new piles")),
     ({"colours": 1}, 8000, ("new piles", "lines between", "lost by oneself")),
     ({"colours": 1, "copies": 5, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 2}, 5290, ("exchanges",)),
     (STUCK, 10, ("exchanges", "nobody can play")),
@@ -83,7 +83,7 @@ def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
         fields = ("rng", *shown(slow, 0))
         fast = zip(*(states[name][:, i].tolist() for name in fields), legal[:, i], strict=True)
         for ply, (*expected, row) in enumerate(fast):
-            found = {"rng": chance.state, **shown(slow, options["history"])}
+            found = {"rng": chance.state, **shown(slow)}
             found["rewards"] = np.float32(slow.rewards).tolist()
             wrong = [name for name, value in zip(fields, expected, strict=True) if found[name] != value]
             assert not wrong, f"{wrong} differ in game {i} after {actions[:ply, i]}"
@@ -177,8 +177,8 @@ def reseeded(states: np.ndarray) -> np.ndarray:
     return states
 
 
-TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4, history=3)
-ALONE = ttt_envs.load(ID, players=4, history=3, teams=False)
+TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4)
+ALONE = ttt_envs.load(ID, players=4, teams=False)
 
 
 # --- positions ---
@@ -430,7 +430,7 @@ GOOD = position(TWO, "seat 1 plays", BOARD, "X O", "4 gX", "2 rX, 1 bO, 1 F", co
         ("2 rX, 1 bO, 1 F", "4 D", "no legal play"),
         ("covered: 1 yX", "covered: 1 F", "only symbol cards"),
         ("turn 5, ply 7", "turn 5, ply 70", "do not fit"),
-        ("turn 5, ply 7", "turn 5, ply 7\nevents: 0 flip", "history=0"),
+        ("turn 5, ply 7", "turn 5, ply 7\nevents: 0 flip", "events"),
         ("turn 5, ply 7", "turn 5, ply 7\npile: 1 rX", "rest of the deck"),
     ],
 )
@@ -461,7 +461,6 @@ def test_ends_are_read_back():
         ({"players": 4, "teams": "no"}, ValueError, "teams='no' must be one of True, False"),
         ({"players": 4, "teams": 0}, ValueError, "teams=0 must be one of True, False"),
         ({"max_turns": 0}, ValueError, "max_turns=0 must be from 1 to 10000"),
-        ({"history": -1}, ValueError, "history=-1 must be from 0 to 100"),
         ({"colours": 0}, ValueError, "colours=0 must be from 1 to 4"),
         ({"colours": 5}, ValueError, "colours=5 must be from 1 to 4"),
         ({"copies": 0}, ValueError, "copies=0 must be from 1 to 9"),

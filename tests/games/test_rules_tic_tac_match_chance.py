@@ -26,8 +26,8 @@ ID = "tic_tac_match"
 #: Deals or worlds in one statistic.
 MANY = 400 if jit.DISABLED else 40_000
 
-TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4, history=3)
-ALONE = ttt_envs.load(ID, players=4, history=3, teams=False)
+TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4)
+ALONE = ttt_envs.load(ID, players=4, teams=False)
 
 
 # --- chance ---
@@ -91,7 +91,7 @@ SMALL = {"colours": 1, "max_turns": 2}
 LISTED = [
     {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 1, "double_plays": 2, "hand_size": 2},
     {**SMALL, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 4, "hand_size": 3},
-    {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 0, "double_plays": 5, "hand_size": 1, "players": 4, "history": 3},
+    {**SMALL, "copies": 3, "flips": 1, "wipe_outs": 0, "double_plays": 5, "hand_size": 1, "players": 4},
 ]
 
 

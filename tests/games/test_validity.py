@@ -83,7 +83,6 @@ CASES: list[tuple[str, Fields, str]] = [
     ("match", {"identity": 1}, "one side's ID cards"),
     ("match", {"turn": 3, "ply": 3, ("top", (0, 1, 2)): 3, ("pile", 3): -3}, "three cards of a kind in a row"),
     ("match", {"last_action": 3}, "must both be there, or neither"),
-    ("match", {("event", 3, 1): 1}, "no more than `history` events"),
     ("operation", {"placer": 0}, "nobody is the Placer, or was first"),
     ("operation", {"phase": 1, "placer": 0, "first": 1, "to_move": -1}, "who picks a specialist"),
     ("operation", {"phase": 1, "placer": 0, "first": 0, "to_move": 0}, "`to_move` must be SIMULTANEOUS in a turn"),

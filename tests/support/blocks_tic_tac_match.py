@@ -31,10 +31,6 @@ class Position:
         turn = re.match(r"seat (\d) plays(?:, (\d) more)?", lines[0])
         self.mover, self.pending = (int(turn[1]), int(turn[2] or 0)) if turn else (None, 0)
         self.turns_left = game.options["max_turns"] - int(re.search(r"^turn (\d+)", text, re.MULTILINE)[1])
-        events = [event.split(" ", 1) for event in self.facts.get("events", "").split(", ") if event]
-        #: The newest first: a seat, and what it did.
-        self.events = [(int(seat), what) for seat, what in reversed(events)]
-        self.deeds = [*game.action_names, "exchange"]
 
     def cards(self, heap: str) -> Counter:
         """How many cards of each kind lie in a heap that the player sees."""
@@ -64,6 +60,4 @@ FEATURES: dict[str, Callable[..., bool]] = {
     "to move": lambda p, k: p.mover == p.seats[k],
     "pending": lambda p, count: p.pending > count,
     "turns left": lambda p, turns: p.turns_left > turns,
-    "history: who": lambda p, ago, k: p.events[ago : ago + 1] != [] and p.events[ago][0] == p.seats[k],
-    "history: what": lambda p, ago, deed: p.events[ago : ago + 1] != [] and p.events[ago][1] == p.deeds[deed],
 }

@@ -40,10 +40,10 @@ OPTIONS: dict[str, list[dict]] = {
     ],
     "tic_tac_match": [
         {"players": 2},
-        {"players": 4, "teams": True, "history": 3},
-        {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9, "history": 3},
+        {"players": 4, "teams": True},
+        {"players": 4, "teams": False, "hand_size": 6, "wipe_outs": 9},
         {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 4},
-        {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "history": 1, "max_turns": 40},
+        {"colours": 2, "copies": 4, "hand_size": 2, "double_plays": 9, "max_turns": 40},
     ],
     "operation_tic_tac_toe": [
         {"mode": "round"},

@@ -120,7 +120,6 @@ class SlowTicTacMatch:
         wipe_outs: int = 4,
         double_plays: int = 4,
         hand_size: int = 4,
-        history: int = 0,
         max_turns: int = 1000,
     ) -> None:
         self.draw = draw
@@ -310,10 +309,9 @@ def counted(cards: list[Card], kinds: list[Card]) -> list[int]:
     return [cards.count(kind) for kind in kinds]
 
 
-def shown(slow: SlowTicTacMatch, history: int) -> dict[str, object]:
+def shown(slow: SlowTicTacMatch) -> dict[str, object]:
     """The slow version's position in the fast version's numbers. After the end it is nobody's turn, which is 0."""
-    kinds, number = slow.kinds, numbers(slow.players, len(slow.kinds) // 2 - 1)
-    events = [[player, number[player, action] + 1] for player, action in slow.log[-history:]] if history else []
+    kinds = slow.kinds
     return {
         "rewards": slow.rewards,
         "ply": sum(action != EXCHANGE for _, action in slow.log),
@@ -327,5 +325,4 @@ def shown(slow: SlowTicTacMatch, history: int) -> dict[str, object]:
         "covered": counted(slow.covered(), kinds),
         "pending": 0 if slow.done else slow.pending,
         "turn": slow.turns,
-        "event": [[0, 0]] * (history - len(events)) + events + [[0, 0]] * (100 - history if history else 0),
     }

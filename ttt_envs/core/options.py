@@ -191,16 +191,35 @@ def before(**values: Any) -> Callable[[Make], Make]:
     return mark
 
 
+def gone(**values: Any) -> Callable[[Make], Make]:
+    """Decorate the function that makes a game with options that it had once, and the value that all games now have.
+
+    Files that name an option with this value are read as if they did not; see `options_then`.
+    """
+
+    def mark(make: Make) -> Make:
+        make.__dict__["gone"] = values
+        return make
+
+    return mark
+
+
 def options_then(make: Callable[..., Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a game, by those that a file names, in which lists stand for tuples.
 
     Every file names all options that its game had when it was written. One that it does not name came later: the file's
-    game is the one with its default, or with the value of `before`. Raises ValueError for a name that is no option, and
-    TypeError for what are no names with values.
+    game is the one with its default, or with the value of `before`. One that is `gone` is left out. Raises ValueError
+    for a name that is no option, or for one that is gone with another value than the games of today have, and TypeError
+    for what are no names with values.
     """
     if not isinstance(named, Mapping):
         raise TypeError(f"options must be names with values, not {brief(repr(named))}")
-    known = {each.name: each.default for each in parameters(make)}
+    known, past = {each.name: each.default for each in parameters(make)}, getattr(make, "gone", {})
+    for name in past.keys() & named.keys():
+        if type(named[name]) is not type(past[name]) or named[name] != past[name]:
+            had = brief(repr(named[name]))
+            raise ValueError(f"option {name}={had} is no more: today's games are those with {name}={past[name]!r}")
+    named = {name: value for name, value in named.items() if name not in past}
     for name in named:
         if name not in known:
             newer = f"a version of ttt-envs newer than {__version__} may have it"

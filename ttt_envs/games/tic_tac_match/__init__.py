@@ -24,7 +24,7 @@ import numpy as np
 
 from ttt_envs.core.game import Extras, Faces, Game
 from ttt_envs.core.loops import Kernels
-from ttt_envs.core.options import choice, whole
+from ttt_envs.core.options import choice, gone, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
@@ -36,12 +36,12 @@ ID = "tic_tac_match"
 env, raw_env, parallel_env = environments(ID)
 
 
+@gone(history=0)
 def make(
     *,
     players: int = 2,
     teams: bool = True,
     max_turns: int = 1000,
-    history: int = 0,
     colours: int = 4,
     copies: int = 6,
     flips: int = 4,
@@ -56,7 +56,6 @@ def make(
         teams: True: with four players, seats 0 and 2 play against 1 and 3; False: seat 0 plays alone
             against the others.
         max_turns: 1 to 10,000: the game is a draw after that many turns.
-        history: 0 to 100: the number of public events in an observation, for policies without a memory.
         colours: 1 to 4: colours of the symbol cards.
         copies: 1 to 9: cards of each symbol in each colour.
         flips: 0 to 9: Flip cards in the deck.
@@ -72,7 +71,6 @@ def make(
         "players": choice("players", players, (2, 4)),
         "teams": choice("teams", teams, (True, False)),
         "max_turns": whole("max_turns", max_turns, 1, 10_000),
-        "history": whole("history", history, 0, rules.MOST_EVENTS),
         "colours": whole("colours", colours, 1, len(text.COLOURS)),
         "copies": whole("copies", copies, 1, rules.MOST_CARDS),
         "flips": whole("flips", flips, 0, rules.MOST_CARDS),
@@ -84,9 +82,8 @@ def make(
         raise ValueError("option teams=False is for players=4: the dealer alone against the three others")
     deck = [copies] * 2 * colours + [flips, wipe_outs, double_plays]
     _check_deck(deck, players, hand_size, max_turns)
-    prototype = np.zeros(1, rules.state_dtype_for(players, colours, history > 0))
+    prototype = np.zeros(1, rules.state_dtype_for(players, colours))
     prototype["deck"], prototype["hand_size"], prototype["max_turns"] = deck, hand_size, max_turns
-    prototype["history"] = history
     prototype["team_of"] = [player % 2 if teams else player > 0 for player in range(players)]
     sides = prototype["team_of"][0]
     return Game(
@@ -98,7 +95,7 @@ def make(
         prototype=prototype,
         invariants=validity.invariants,
         action_names=text.action_names(players, colours),
-        observation_layout=encoding.blocks(players, deck, hand_size, history),
+        observation_layout=encoding.blocks(players, deck, hand_size),
         simultaneous=False,
         chance="play",
         hidden_information=True,
@@ -125,7 +122,7 @@ def make(
             tips=tips,
         ),
         extras=Extras(
-            symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size, history)),
+            symmetries=lambda: tuple(symmetry.symmetries(players, deck, hand_size)),
         ),
     )
 

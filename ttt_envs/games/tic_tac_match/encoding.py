@@ -15,7 +15,6 @@ from ttt_envs.games.tic_tac_match.rules import (
     count,
     fitting,
     flip_of,
-    num_actions,
     of_kind,
     read_board,
 )
@@ -24,13 +23,13 @@ from ttt_envs.games.tic_tac_match.rules import (
 COUNTDOWN = 8
 
 
-def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tuple[Block, ...]:
-    """The blocks of an observation; `deck`: cards of each kind; `events`: how many are remembered."""
+def blocks(players: int, deck: Sequence[int], hand_size: int) -> tuple[Block, ...]:
+    """The blocks of an observation; `deck`: cards of each kind."""
     kinds, most = len(deck), max(deck)
     symbols = kinds - 3
     board = np.arange(symbols * CELLS).reshape(symbols, 3, 3)
     whose = "of the player k seats after me"
-    found = [
+    return (
         Block("tops", (symbols, CELLS), "a symbol card of kind s lies on top of the cell: [s, cell]", board),
         Block(
             "my lines", (symbols, CELLS), "a card of kind s, laid on the cell, would win the game for my side", board
@@ -44,16 +43,7 @@ def blocks(players: int, deck: Sequence[int], hand_size: int, events: int) -> tu
         Block("to move", (players,), "it is the turn of the player k seats after me"),
         Block("pending", (2,), "a Double Play has more than c cards still to be played"),
         Block("turns left", (COUNTDOWN,), "more than t turns are left before the game is a draw"),
-    ]
-    if events:
-        actions = num_actions(players, symbols // 2) + 1
-        found += [
-            Block("history: who", (events, players), "e events ago the player k seats after me acted: [e, k]"),
-            Block(
-                "history: what", (events, actions), "e events ago: the action, or an exchange of the hand (the last)"
-            ),
-        ]
-    return tuple(found)
+    )
 
 
 @kernel
@@ -85,7 +75,6 @@ def observe(state, player, out):
     at += players
     show_number(state["pending"], 2, out, at)
     show_number(left, COUNTDOWN, out, at + 2)
-    show_events(state, player, out, at + 2 + COUNTDOWN)
 
 
 @kernel
@@ -117,17 +106,3 @@ def show_number(number, most, out, at):
     """Write from `at` on whether the number is greater than c, for c from 0 to most-1."""
     for c in range(most):
         out[np.uint64(at + c)] = number > c
-
-
-@kernel
-def show_events(state, player, out, at):
-    """The events that are remembered, the newest first."""
-    if state["event"].shape[0] == 0:  # known when compiled, unlike the option
-        return
-    players, events = state["identity"].shape[0], np.int64(state["history"])
-    actions = CELLS * flip_of(state) + players + 2
-    for k in range(events):
-        who, what = state["event"][events - 1 - k]
-        if what > 0:
-            out[at + k * players + (who - player) % players] = 1
-            out[at + events * players + k * actions + what - 1] = 1

@@ -26,7 +26,6 @@ NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
-MOST_EVENTS = 100  # that are remembered
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
 ALL_CELLS = 2**CELLS - 1
@@ -46,8 +45,8 @@ MOST_EXCHANGES = 1000
 
 
 @cache
-def state_dtype_for(players: int, colours: int, remembers: bool) -> np.dtype:
-    """The dtype of states; `remembers`: some public events are, and there is room for as many as can be."""
+def state_dtype_for(players: int, colours: int) -> np.dtype:
+    """The dtype of states."""
     kinds = 2 * colours + 3
     return state_dtype(
         players=players,
@@ -65,16 +64,9 @@ def state_dtype_for(players: int, colours: int, remembers: bool) -> np.dtype:
             ("covered", np.int8, (kinds,), between(0, MOST_CARDS)),  # cards on the board under others
             ("pending", np.int8, between(0, 2)),  # cards of a Double Play still to be played: 2, 1 or 0
             ("turn", np.int32, between(0, "max_turns")),  # turns finished
-            (
-                "event",
-                np.int16,
-                (MOST_EVENTS if remembers else 0, 2),
-                between(0, (players - 1, num_actions(players, colours) + 1)),
-            ),  # the first `history` ones, the newest last: (player, action + 1), see `remember`
             ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards of the game, by the options
             ("hand_size", np.int8, option(1, 9)),  # option of that name
             ("max_turns", np.int32, option(1, 10_000)),  # option of that name
-            ("history", np.int8, option(0, MOST_EVENTS)),  # option of that name
             ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
@@ -147,7 +139,6 @@ def step(state, actions):
         refuse(state)
         return
     state["last_action"], state["last_player"] = action, player
-    remember(state, player, action)
     if action == CELLS * flip + players:
         spend(state, player, flip + 2)
         state["pending"] = 2
@@ -242,7 +233,6 @@ def begin_turn(state):
     for _ in range(MOST_EXCHANGES):
         if can_play(state, player):
             return
-        remember(state, player, CELLS * flip_of(state) + state["identity"].shape[0] + 1)
         exchange_hand(state, player)
     if not can_play(state, player):
         end_game(state, NOTHING)
@@ -261,20 +251,6 @@ def end_game(state, symbol):
     state["done"] = True
     state["to_move"] = 0
     state["pending"] = 0
-
-
-@kernel
-def remember(state, player, action):
-    """Put the newest public event last. The number after the last action stands for an exchange of the hand."""
-    events = state["event"]
-    if events.shape[0] == 0:  # known when compiled, unlike the option
-        return
-    newest = np.int64(state["history"]) - 1
-    for k in range(newest):
-        events[k, 0] = events[k + 1, 0]
-        events[k, 1] = events[k + 1, 1]
-    events[newest, 0] = player
-    events[newest, 1] = action + 1
 
 
 # --- what may be played ---

@@ -10,21 +10,18 @@ from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.tic_tac_match import encoding, rules
 
 
-def symmetries(players: int, deck: list[int], hand_size: int, history: int) -> Iterator[Symmetry]:
+def symmetries(players: int, deck: list[int], hand_size: int) -> Iterator[Symmetry]:
     """The 8 symmetries of the square."""
     symbols, cells = len(deck) - 3, rules.CELLS
-    blocks = encoding.blocks(players, deck, hand_size, history)
+    blocks = encoding.blocks(players, deck, hand_size)
     count = rules.num_actions(players, symbols // 2)
     for name, turn in dihedral(3).items():
-        features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count + 1)
+        features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count)
         for kind in range(symbols):
             actions[kind * cells : (kind + 1) * cells] = kind * cells + turn
         for k in range(3 * symbols):  # tops, my lines, their lines
             features[k * cells : (k + 1) * cells] = k * cells + turn
-        for k in range(history):  # the last blocks: what was played
-            start = len(features) - (history - k) * len(actions)
-            features[start : start + len(actions)] = start + actions
-        yield Symmetry(name, actions[:-1], features, partial(_turned, turn=turn))
+        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
 
 
 def _turned(states: States, turn: np.ndarray) -> np.ndarray:
@@ -35,7 +32,6 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
         turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
         return np.where((played >= 0) & (played < laid), turned, played)
 
-    new["event"][:, :, 1] = renamed(states["event"][:, :, 1].astype(np.int64) - 1) + 1
     new["last_action"] = renamed(states["last_action"])
     return new
 
@@ -46,7 +42,5 @@ def rotate_players(states: States) -> np.ndarray:
     new["to_move"][states["done"]] = 0  # as the rules leave it
     for name in ("identity", "hand", "team_of"):
         new[name] = np.roll(states[name], 1, axis=1)
-    happened = states["event"][:, :, 1] > 0
-    new["event"][:, :, 0] = np.where(happened, (states["event"][:, :, 0] + 1) % players, 0)
     new["last_player"] = np.where(states["last_player"] < 0, -1, (states["last_player"] + 1) % players)
     return new

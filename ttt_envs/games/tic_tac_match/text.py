@@ -80,8 +80,6 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     lines.append(f"turn {state['turn']}, ply {state['ply']}")
     if state["last_action"] != NONE:
         lines.append(f"last play: {last_play(state)}")
-    if state["event"].any():
-        lines.append("events: " + ", ".join(event_names(state)))
     return "\n".join(lines)
 
 
@@ -89,12 +87,6 @@ def last_play(state: Any) -> str:
     """The last card played, after its player's seat: `1 red X to E`."""
     names = action_names(len(state["identity"]), _colours(state))
     return f"{state['last_player']} {names[state['last_action']]}"
-
-
-def event_names(state: Any) -> list[str]:
-    """The remembered events, the oldest first: `1 red X to E`; `0 exchange` for a hand without a legal play."""
-    names = (*action_names(len(state["identity"]), _colours(state)), "exchange")
-    return [f"{player} {names[action - 1]}" for player, action in state["event"] if action > 0]
 
 
 def _colours(state: Any) -> int:
@@ -190,10 +182,8 @@ def _read_heaps(lines: list[str], state: Any) -> dict[str, str]:
         name, colon, rest = line.partition(":")
         if line.startswith("turn "):
             name, rest = "turn", line
-        elif not colon or name not in (*wanted, "last play", "events"):
-            raise ValueError(
-                f"after the board there are lines {', '.join(wanted)}, turn, last play and events, not {line!r}"
-            )
+        elif not colon or name not in (*wanted, "last play"):
+            raise ValueError(f"after the board there are lines {', '.join(wanted)}, turn and last play, not {line!r}")
         if name in heaps:
             raise ValueError(f"the line {name!r} stands there twice")
         heaps[name] = rest.strip()
@@ -253,18 +243,6 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
     state["turn"], state["ply"] = int(read[1]), int(read[2])
     if state["turn"] > state["max_turns"] or not state["turn"] <= state["ply"] <= 3 * (state["turn"] + 1):
         raise ValueError(f"{read[1]} of at most {state['max_turns']} turns do not fit {read[2]} plies")
-    events = heaps.get("events")
-    if events is None:
-        return
-    names = (*action_names(len(state["identity"]), _colours(state)), "exchange")
-    words = [word.strip() for word in events.split(",")]
-    if len(words) > state["history"]:
-        raise ValueError(f"with history={state['history']} not {len(words)} events are remembered")
-    for k, word in enumerate(reversed(words)):
-        player, _, what = word.partition(" ")
-        if what not in names or not player.isdecimal() or int(player) >= len(state["identity"]):
-            raise ValueError(f"an event is a seat and what it played, such as '1 {names[0]}', not {word!r}")
-        state["event"][state["history"] - 1 - k] = int(player), names.index(what) + 1
 
 
 def _read_last_play(words: str | None, state: Any) -> None:

@@ -41,7 +41,5 @@ def invariants(states: States) -> Iterator[tuple[np.ndarray, str]]:
     rows = top[:, _LINES]
     complete = (rows[:, :, 0] != NOTHING) & (rows == rows[:, :, :1]).all(axis=2)
     yield ~(going & complete.any(axis=1)), "three cards of a kind in a row end the game"
-    forgotten = np.arange(states["event"].shape[1]) >= states["history"][:, None]
-    yield ~np.any(states["event"].any(axis=2) & forgotten, axis=1), "no more than `history` events are remembered"
     rule = "`last_action` and `last_player` must both be there, or neither"
     yield (states["last_action"] == NONE) == (states["last_player"] == NONE), rule
