@@ -142,6 +142,13 @@ class View:
         self.game.loops.observe_rows(self._states, self._players, out)
         return read_only(out)
 
+    @cached_property
+    def masks(self) -> np.ndarray:
+        """bool (n, num_actions)."""
+        out = np.empty((len(self), self.game.num_actions), np.bool_)
+        self.game.loops.mask_rows(self._states, self._players, out)
+        return read_only(out)
+
     def encoded(self, encoding: Encoding = "flat", *, history: int = 0) -> np.ndarray:
         """The observations as environments give them with these arguments: int8 (n, *game.encoded_shape(...)).
 
@@ -159,13 +166,6 @@ class View:
         if self.past is not None and history:
             seen = np.concatenate([seen, self.past[:, :history].reshape(len(self), -1)], axis=1)
         return self.game.to_planes(seen) if encoding == "planes" else seen
-
-    @cached_property
-    def masks(self) -> np.ndarray:
-        """bool (n, num_actions)."""
-        out = np.empty((len(self), self.game.num_actions), np.bool_)
-        self.game.loops.mask_rows(self._states, self._players, out)
-        return read_only(out)
 
     @cached_property
     def plies(self) -> np.ndarray:
