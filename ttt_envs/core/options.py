@@ -215,17 +215,20 @@ def options_then(make: Callable[..., Any], named: Mapping[str, Any]) -> dict[str
     if not isinstance(named, Mapping):
         raise TypeError(f"options must be names with values, not {brief(repr(named))}")
     known, past = {each.name: each.default for each in parameters(make)}, getattr(make, "gone", {})
-    for name in past.keys() & named.keys():
-        if type(named[name]) is not type(past[name]) or named[name] != past[name]:
-            had = brief(repr(named[name]))
-            raise ValueError(f"option {name}={had} is no more: today's games are those with {name}={past[name]!r}")
-    named = {name: value for name, value in named.items() if name not in past}
-    for name in named:
-        if name not in known:
+    for name, value in named.items():
+        if name in past:
+            if type(value) is not type(past[name]) or value != past[name]:
+                words = f"option {name}={brief(repr(value))} is no more"
+                raise ValueError(f"{words}: today's games are those with {name}={past[name]!r}")
+        elif name not in known:
             newer = f"a version of ttt-envs newer than {__version__} may have it"
             raise ValueError(f"{unknown('option', name, list(known))}; {newer}")
     had = {name: value for name, value in known.items() if value is not inspect.Parameter.empty}
-    return {**had, **getattr(make, "before", {}), **{name: with_tuples(value) for name, value in named.items()}}
+    return {
+        **had,
+        **getattr(make, "before", {}),
+        **{name: with_tuples(value) for name, value in named.items() if name not in past},
+    }
 
 
 def _meanings(docstring: str) -> dict[str, str]:
