@@ -51,11 +51,11 @@ def train(games: int, seed: int = 0, rate: float = 0.05, epsilon: float = 0.1) -
                 after, value, action = None, reward, None
             else:
                 state, legal = observation["observation"][shown], np.flatnonzero(observation["action_mask"])
-                found = {int(each): left_behind(state, each) for each in legal}
+                afterstates = {int(each): left_behind(state, each) for each in legal}
                 explores = generator.random() < epsilon
-                best = max(found, key=lambda each: table.get(found[each], 0.0))
+                best = max(afterstates, key=lambda each: table.get(afterstates[each], 0.0))
                 action = int(generator.choice(legal)) if explores else best
-                after, value = found[action], table.get(found[best], 0.0)
+                after, value = afterstates[action], table.get(afterstates[best], 0.0)
             if agent in last:  # the afterstate before has led to this
                 before = table.get(last[agent], 0.0)
                 table[last[agent]] = before + rate * (value - before)

@@ -62,10 +62,10 @@ class Played:
 def play_tournament(game: Game, agents: Sequence[str], games: int, workers: int | None = None) -> Played:
     """A tournament with so many games a pairing; with workers, their start counts."""
     clock, processor = time.perf_counter(), time.process_time()
-    found = tournament(game, agents, games=games, resamples=0, workers=workers, quiet=True)
+    report = tournament(game, agents, games=games, resamples=0, workers=workers, quiet=True)
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
-    thinking, moves = (float(np.sum(each)) for each in found.time)
-    number = sum(len(each.games) for each in found.pairings)
+    thinking, moves = (float(np.sum(each)) for each in report.time)
+    number = sum(len(each.games) for each in report.pairings)
     return Played(number, int(moves), processor, thinking * min(processor / clock, 1.0), clock)
 
 
@@ -73,9 +73,9 @@ def paced(game: Game, agents: Sequence[str], seconds: float) -> tuple[Played, in
     """A tournament that takes about so long, and its games a pairing; shorter ones before it find the pace."""
     games = len(arrangements(game))
     play_tournament(game, agents, games)  # compiles
-    while (found := play_tournament(game, agents, games)).seconds < 0.7 * seconds:
-        games = int(games * min(max(seconds / found.seconds, 1.5), 16))
-    return found, games
+    while (played := play_tournament(game, agents, games)).seconds < 0.7 * seconds:
+        games = int(games * min(max(seconds / played.seconds, 1.5), 16))
+    return played, games
 
 
 def play_loop(game: Game, agents: Sequence[str], seconds: float) -> Played:
@@ -84,17 +84,17 @@ def play_loop(game: Game, agents: Sequence[str], seconds: float) -> Played:
     seats = [np.where(each.seats, 0, 1) for each in arrangements(game)]
     env.reset(seed=0)
     play_game(env, [loaded[k] for k in seats[0]], Played())  # compiles
-    found = Played()
-    while found.seconds < seconds:
+    played = Played()
+    while played.seconds < seconds:
         started = time.process_time()
         for pair in combinations(loaded, 2):
             for seat in seats:
-                play_game(env, [pair[k] for k in seat], found)
-        found.seconds += time.process_time() - started
-    return found
+                play_game(env, [pair[k] for k in seat], played)
+        played.seconds += time.process_time() - started
+    return played
 
 
-def play_game(env: Any, seated: Sequence[Agent], found: Played) -> None:
+def play_game(env: Any, seated: Sequence[Agent], played: Played) -> None:
     """One game in PettingZoo's loop; `seated`: the agent of each player."""
     env.reset()
     agents = dict(zip(env.possible_agents, seated, strict=True))
@@ -105,10 +105,10 @@ def play_game(env: Any, seated: Sequence[Agent], found: Played) -> None:
             continue
         started = time.process_time()
         action = agents[name].act(env.view(name))[0]
-        found.thinking += time.process_time() - started
-        found.moves += 1
+        played.thinking += time.process_time() - started
+        played.moves += 1
         env.step(action)
-    found.games += 1
+    played.games += 1
 
 
 def bench_arena(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:

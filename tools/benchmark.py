@@ -283,8 +283,8 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
 }
 
 
-def measure(config: Config, tell: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
-    """All measurements of `config`, as they are made; `tell` is called with the next one's name and the share done.
+def measure(config: Config, progress: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
+    """All measurements of `config`, as they are made; `progress` is called with the next one's name and the share done.
 
     Raises ValueError for unknown games or parts and for times and repeats that make no sense.
     """
@@ -308,16 +308,16 @@ def measure(config: Config, tell: Callable[[str, float], None] = lambda what, sh
         if part in config.only
     ]
     for k, (what, job) in enumerate(jobs):
-        tell(what, k / len(jobs))
+        progress(what, k / len(jobs))
         yield from job()
-    tell("", 1.0)
+    progress("", 1.0)
 
 
-def tables(found: Sequence[Timing]) -> list[Table]:
+def tables(timings: Sequence[Timing]) -> list[Table]:
     """Tables for people, one for each game: value, goal, and whether it is met."""
     made = []
-    for game in dict.fromkeys(m.game for m in found):
-        mine = [m for m in found if m.game == game]
+    for game in dict.fromkeys(m.game for m in timings):
+        mine = [m for m in timings if m.game == game]
         rows = [
             [
                 m.what,
@@ -344,7 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, which goals that are not met leave at 0."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.benchmark", description=Config.__doc__)
     console, errors = Console(), Console(stderr=True)
-    found: list[Timing] = []
+    timings: list[Timing] = []
     status = 0
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     try:
@@ -353,14 +353,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for measurement in measure(
                 config, lambda what, share: progress.update(task, description=what, completed=share)
             ):
-                found.append(measurement)
+                timings.append(measurement)
     except ValueError as error:
         errors.print(f"error: {error}", style="red", markup=False, highlight=False)
         return 2
     except KeyboardInterrupt:
         errors.print("interrupted: only what was measured by then")
         status = 130
-    for table in tables(found):
+    for table in tables(timings):
         console.print()
         console.print(table.rich())
     console.print(f"\n{LEGEND}", highlight=False)
@@ -372,7 +372,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     with suppress(OSError):
         machine["load"] = os.getloadavg()[0]
-    lines = [{**asdict(m), "met": m.met} for m in found]
+    lines = [{**asdict(m), "met": m.met} for m in timings]
     write_json(path, {"version": ttt_envs.__version__, **machine, "complete": not status, "measurements": lines})
     console.print(f"The numbers are in {path}", highlight=False)
     return status

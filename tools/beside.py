@@ -42,7 +42,7 @@ class Config:
     games: tuple[str, ...] = ("all",)
     """Ids of games, or all."""
     only: tuple[Work, ...] = WORKS
-    """What is measured."""
+    """Settings of the measurement."""
     seconds: float = 0.2
     """Processor time of each run."""
     rounds: int = 9
@@ -50,7 +50,7 @@ class Config:
 
 
 def clocked(once: Callable[[], int], seconds: float) -> float:
-    """What `once` does, which it counts, a second of processor time."""
+    """The number of operations per second of processor time; `once` does some and returns how many."""
     done, start = 0, time.process_time()
     while (spent := time.process_time() - start) < seconds:
         done += once()

@@ -88,12 +88,14 @@ def tournaments(setting: str, elo: np.ndarray, units: int, trials: int, draws: f
         rng, wins = np.random.default_rng([seed, trial]), np.zeros((units, k, k))
         for i, j in zip(*upper, strict=True):
             wins[:, i, j], wins[:, j, i] = bout(true[i, j], units, rng, draws)
-        found = rate(wins, resamples=400, seed=trial)
-        middle = elo - elo @ found.weights
-        elo_in = (found.elo_low <= middle) & (middle <= found.elo_high)
-        score_in = ((found.score_low <= true) & (true <= found.score_high))[upper]
+        ratings = rate(wins, resamples=400, seed=trial)
+        middle = elo - elo @ ratings.weights
+        elo_in = (ratings.elo_low <= middle) & (middle <= ratings.elo_high)
+        score_in = ((ratings.score_low <= true) & (true <= ratings.score_high))[upper]
         held.append((elo_in.mean(), score_in.mean()))
-        widths.append(((found.elo_high - found.elo_low).mean(), (found.score_high - found.score_low)[upper].mean()))
+        widths.append(
+            ((ratings.elo_high - ratings.elo_low).mean(), (ratings.score_high - ratings.score_low)[upper].mean())
+        )
     (elo_in, score_in), (elo_width, score_width) = np.mean(held, axis=0), np.mean(widths, axis=0)
     return [Row("Elo", setting, elo_in, elo_width), Row("score", setting, score_in, score_width)]
 
@@ -109,9 +111,9 @@ def ladders(setting: str, rungs: tuple[int, ...], agents: tuple[float, float], t
         rng = np.random.default_rng(trial)
         ladder = planted_ladder(rungs, int(limits["units"]), rng, draws)
         of = rng.uniform(*agents)
-        found = placed(ladder, rungs, of, rng, limits["target"], draws, int(limits.get("most", 3000))).posterior
-        held.append(found.low <= truth(ladder, rungs, of) <= found.high)
-        widths.append(found.high - found.low)
+        posterior = placed(ladder, rungs, of, rng, limits["target"], draws, int(limits.get("most", 3000))).posterior
+        held.append(posterior.low <= truth(ladder, rungs, of) <= posterior.high)
+        widths.append(posterior.high - posterior.low)
     return Row("ladder", setting, float(np.mean(held)), float(np.mean(widths)))
 
 

@@ -83,7 +83,7 @@ def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
 
 
 def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
-    """The same from a position of OpenSpiel."""
+    """A random playout from a position of OpenSpiel."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:
         state = root.clone()

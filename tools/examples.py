@@ -75,8 +75,8 @@ def requirements(path: Path) -> list[str]:
         last = lines.index("# ///", first)
     except ValueError:
         raise ValueError(f"{path.name} has no block of inline metadata that starts with '# /// script'") from None
-    found = tomllib.loads("\n".join(line.removeprefix("#").strip() for line in lines[first + 1 : last]))
-    return [str(each) for each in found["dependencies"]]
+    header = tomllib.loads("\n".join(line.removeprefix("#").strip() for line in lines[first + 1 : last]))
+    return [str(each) for each in header["dependencies"]]
 
 
 def satisfied(needed: Sequence[str]) -> bool:

@@ -42,8 +42,8 @@ def command(seed: int, *more: str) -> list[str]:
 
 def counted(output: str) -> Counter[str]:
     """The counts of a pass, from its line "fuzzed: ..."."""
-    found = re.search(r"^fuzzed: (.*)$", output, re.MULTILINE)
-    return Counter({name: int(count) for name, count in re.findall(r"(\w+) (\d+)", found[1] if found else "")})
+    match = re.search(r"^fuzzed: (.*)$", output, re.MULTILINE)
+    return Counter({name: int(count) for name, count in re.findall(r"(\w+) (\d+)", match[1] if match else "")})
 
 
 def run(fuzz: Fuzz) -> int:

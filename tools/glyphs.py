@@ -68,13 +68,13 @@ def outlines(font_file: Path) -> dict[str, list[Any]]:
     font = TTFont(font_file)
     glyphs, names = font.getGlyphSet(), font.getBestCmap()
     scale = EM / font["head"].unitsPerEm
-    found = {}
+    outlines = {}
     for character in CHARACTERS:
         name = names[ord(character)]
         pen = _Contours(glyphs, scale)
         glyphs[name].draw(pen)
-        found[character] = [round(glyphs[name].width * scale), pen.found]
-    return found
+        outlines[character] = [round(glyphs[name].width * scale), pen.found]
+    return outlines
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ class Interrupts:
 
 
 def everything(batch: Batch) -> bytes:
-    """All that belongs to the games."""
+    """Everything that belongs to the games."""
     arrays = (batch.states, batch.rewards, batch.done, batch.episode_seeds, batch._episodes, batch._key)
     return b"".join(array.tobytes() for array in arrays)
 

@@ -80,8 +80,8 @@ class Mutant:
         path = root / self.file
         source = path.read_text() if path.is_file() else ""
         if (times := source.count(self.old)) != 1:
-            found = "no longer stands" if not times else f"stands {times} times"
-            raise ValueError(f"{self.part}: {self.breaks}: its old text {found} in {self.file}:\n{self.old}")
+            stands = "no longer stands" if not times else f"stands {times} times"
+            raise ValueError(f"{self.part}: {self.breaks}: its old text {stands} in {self.file}:\n{self.old}")
         return source.replace(self.old, self.new)
 
     def apply(self, root: Path) -> None:
@@ -121,7 +121,7 @@ class Verdict:
 
 @dataclass(kw_only=True)
 class Settings:
-    """Which mutants to test, and how."""
+    """Settings: the mutants to test, and how to test them."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[PART ...]")] = ()
     """Lists to test, such as core; none given: all of them."""
@@ -260,14 +260,14 @@ def judge(places: Places, mutant: Mutant, seconds: float) -> Verdict:
 
 def failing(places: Places, verdicts: Iterable[Verdict], seconds: float) -> set[tuple[str, bool]]:
     """The tests, each with or without the JIT, that have killed a mutant but fail without one too."""
-    found: set[tuple[str, bool]] = set()
+    failures: set[tuple[str, bool]] = set()
     for jit in (False, True):
         tests = sorted({each.killed_by for each in verdicts if each.killed_by and each.mutant.jit == jit})
         if tests:
             done = places.pytest(lambda copy: None, tests, jit, seconds)
             named = [test for test in tests if re.search(rf"^(FAILED|ERROR) {re.escape(test)}", done.stdout, re.M)]
-            found |= {(test, jit) for test in (named or tests if done.returncode else ())}
-    return found
+            failures |= {(test, jit) for test in (named or tests if done.returncode else ())}
+    return failures
 
 
 def tell(text: str) -> None:

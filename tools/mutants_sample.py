@@ -36,13 +36,13 @@ def places(source: str) -> list[tuple[str, int]]:
     from cosmic_ray.plugins import get_operator, operator_names
 
     nodes = list(ast_nodes(get_ast(source)))
-    found = []
+    drawn = []
     for name in operator_names():
         if not name.endswith(_LEFT_OUT) and "Variable" not in name:  # those of variables have arguments
             operator = get_operator(name)()
             times = sum(1 for node in nodes for _ in operator.mutation_positions(node))
-            found += [(name, k) for k in range(times)]
-    return found
+            drawn += [(name, k) for k in range(times)]
+    return drawn
 
 
 def change(source: str, operator: str, place: int) -> str | None:
@@ -70,7 +70,7 @@ def naming(root: Path, file: str) -> list[str]:
 
 
 def draw(root: Path, listed: Sequence[Any], number: int, seed: int) -> list[Any]:
-    """So many mutants of `tools.mutants`: random changes of the files of these ones.
+    """Draw `number` mutants for `tools.mutants`: random changes of the files of the listed ones.
 
     First a file is drawn, each as likely as any other, and then a change of it.
     Those of a file are tested with all tests of the modules that the listed mutants of the file name and of those that
@@ -79,9 +79,9 @@ def draw(root: Path, listed: Sequence[Any], number: int, seed: int) -> list[Any]
     generator = random.Random(seed)
     files = sorted({each.file for each in listed if each.file.endswith(".py") and each.file.startswith("ttt_envs/")})
     places_of = cache(lambda file: places((root / file).read_text()))
-    found: dict[str, Any] = {}
+    drawn: dict[str, Any] = {}
     for _ in range(20 * number):  # some places are outside all functions
-        if len(found) == number or not files:
+        if len(drawn) == number or not files:
             break
         file = generator.choice(files)
         source = (root / file).read_text()
@@ -99,5 +99,5 @@ def draw(root: Path, listed: Sequence[Any], number: int, seed: int) -> list[Any]
         name = f"{file}, {operator.rpartition('/')[2]}: {shown}"
         jit = any(each.jit for each in same)
         facts = {"part": "sample", "breaks": name, "tests": " ".join(tests), "jit": jit}
-        found[name] = replace(same[0], old=source, new=changed, **facts)
-    return list(found.values())
+        drawn[name] = replace(same[0], old=source, new=changed, **facts)
+    return list(drawn.values())

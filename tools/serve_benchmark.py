@@ -59,10 +59,10 @@ class Browser:
         headers = {"content-type": "application/json", "cookie": self.cookie}
         self.posts.request("POST", path, json.dumps(body), headers)
         answer = self.posts.getresponse()
-        found = json.loads(answer.read())
+        reply = json.loads(answer.read())
         if answer.status >= 300:
-            raise RuntimeError(found["error"])
-        return found
+            raise RuntimeError(reply["error"])
+        return reply
 
     def positions(self, path: str) -> Iterator[Any]:
         """The positions that the server sends of its own accord."""
@@ -108,10 +108,10 @@ def main() -> None:
                 thread.join()
         finally:
             served.stop()
-    found = 1000 * np.array([seconds for each in browsers for seconds in each.answers])
-    median, slow, worst = np.percentile(found, (50, 95, 100))
+    milliseconds = 1000 * np.array([seconds for each in browsers for seconds in each.answers])
+    median, slow, worst = np.percentile(milliseconds, (50, 95, 100))
     print(
-        f"{config.games} games of {config.game} at once, {len(found)} moves in {config.seconds:g} s answered by "
+        f"{config.games} games of {config.game} at once, {len(milliseconds)} moves in {config.seconds:g} s answered by "
         f"{config.agent}: median {median:.0f} ms, 95 % within {slow:.0f} ms, the slowest {worst:.0f} ms"
     )
 

@@ -93,8 +93,8 @@ class Visitor:
         facts = ttt_envs.load(game)
         agent = f"{search_for(facts)}:simulations={simulations}"
         seats = [{"kind": "me"}, *([{"kind": "agent", "agent": agent}] * (facts.num_players - 1))]
-        status, found, _ = self.ask("/api/tables", {"game": game, "options": options, "seats": seats}, patience)
-        return status, found
+        status, reply, _ = self.ask("/api/tables", {"game": game, "options": options, "seats": seats}, patience)
+        return status, reply
 
 
 class Player(threading.Thread):
@@ -109,11 +109,11 @@ class Player(threading.Thread):
     def timed(self, what: str, path: str, body: Any = None) -> Any:
         """The answer to a request; raises RuntimeError for a refusal."""
         started = time.perf_counter()
-        status, found, _ = self.visitor.ask(path, body)
+        status, reply, _ = self.visitor.ask(path, body)
         self.waits.append((time.perf_counter() - started, what))
         if status >= 300:
-            raise RuntimeError(f"{what}: {found}")
-        return found
+            raise RuntimeError(f"{what}: {reply}")
+        return reply
 
     def run(self) -> None:
         """Play until `going` is False."""
@@ -122,11 +122,11 @@ class Player(threading.Thread):
             self.timed("the list of games", "/api/games")
             self.timed("a form", "/api/setup", {"game": self.game, "options": {}})
             started = time.perf_counter()
-            status, found = self.visitor.begin(self.game, {}, 100)
+            status, reply = self.visitor.begin(self.game, {}, 100)
             self.waits.append((time.perf_counter() - started, "a new game"))
             if status != 201:
-                raise RuntimeError(f"no new game: {found}")
-            path = f"/api/tables/{found['id']}"
+                raise RuntimeError(f"no new game: {reply}")
+            path = f"/api/tables/{reply['id']}"
             over = False
             while self.going and not over:
                 started = time.perf_counter()
@@ -173,10 +173,10 @@ class Hostile:
             return self.visitor.ask("/api/setup", {"game": game, "options": options})[0]
         # Half of these leave before anything is done.
         patience = 0.2 if kind % 2 else max(self.until - time.monotonic(), 0.1)
-        status, found = self.visitor.begin(game, options, 10_000, patience)
+        status, reply = self.visitor.begin(game, options, 10_000, patience)
         if status == 201 and kind == 0:
             patience = max(self.until - time.monotonic(), 0.1)
-            return self.visitor.ask(f"/api/tables/{found['id']}/thoughts/0", patience=patience)[0]
+            return self.visitor.ask(f"/api/tables/{reply['id']}/thoughts/0", patience=patience)[0]
         return status
 
 
@@ -197,7 +197,7 @@ def memory(process: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured.
+    """The measurements of a soak.
 
     Attributes:
         waits: seconds of each request of the one who plays, and what it was; the longest first.
@@ -218,11 +218,11 @@ class Result:
 def warm(port: int, game: str) -> None:
     """Begin a game with its usual options, and ask for a hint: what anybody does."""
     visitor = Visitor(port, _PLAYER)
-    status, found = visitor.begin(game, {}, 100, 600)
+    status, reply = visitor.begin(game, {}, 100, 600)
     if status == 201:
-        status, found, _ = visitor.ask(f"/api/tables/{found['id']}/thoughts/0", patience=600)
+        status, reply, _ = visitor.ask(f"/api/tables/{reply['id']}/thoughts/0", patience=600)
     if status >= 300:
-        raise RuntimeError(f"{game}: {found}")
+        raise RuntimeError(f"{game}: {reply}")
 
 
 def soak(config: Config) -> Result:
@@ -257,16 +257,16 @@ def soak(config: Config) -> Result:
 def main() -> int:
     """Command line; returns the exit status."""
     config = tyro.cli(Config, prog="python -m tools.serve_soak", description=__doc__)
-    found = soak(config)
-    slow, what = found.waits[0]
-    median = found.waits[len(found.waits) // 2][0]
+    result = soak(config)
+    slow, what = result.waits[0]
+    median = result.waits[len(result.waits) // 2][0]
     print(
-        f"{config.requests} hostile requests in {config.seconds:g} s ({dict(found.answers)}), while another address "
-        f"made {found.moves} moves in {len(found.waits)} requests: half of them within {median:.3f} s, the slowest "
-        f"took {slow:.2f} s ({what}). MiB of the server, and of processes that compile: {found.before} before, "
-        f"{found.most} at most, {found.after} {config.rest:g} s after"
+        f"{config.requests} hostile requests in {config.seconds:g} s ({dict(result.answers)}), while another address "
+        f"made {result.moves} moves in {len(result.waits)} requests: half of them within {median:.3f} s, the slowest "
+        f"took {slow:.2f} s ({what}). MiB of the server, and of processes that compile: {result.before} before, "
+        f"{result.most} at most, {result.after} {config.rest:g} s after"
     )
-    return 1 if slow > MOST or found.after[0] > found.before[0] + MORE else 0
+    return 1 if slow > MOST or result.after[0] > result.before[0] + MORE else 0
 
 
 if __name__ == "__main__":

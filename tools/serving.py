@@ -28,10 +28,10 @@ class Served:
         command = [*self._command, "--port", str(port)]
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        found = re.match(r"Play at (http://[\w.]+:(\d+))/ ", self._process.stdout.readline())
-        if found is None:
+        match = re.match(r"Play at (http://[\w.]+:(\d+))/ ", self._process.stdout.readline())
+        if match is None:
             raise RuntimeError("the server has not started")
-        self.address, self.port, self.process = found[1], int(found[2]), self._process.pid
+        self.address, self.port, self.process = match[1], int(match[2]), self._process.pid
 
     def stop(self) -> int:
         """End it as Ctrl-C does; returns its exit status."""

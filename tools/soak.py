@@ -164,10 +164,10 @@ class SeatModel:
             wanted = RuntimeError
         if wanted is None and int(action) not in self.legal():
             wanted = IllegalAction
-        found = attempt(lambda: self.env.step(action), wanted, f"step({action!r})")
-        if found is None:
+        result = attempt(lambda: self.env.step(action), wanted, f"step({action!r})")
+        if result is None:
             return
-        seen, reward, self.over, truncated, info = found
+        seen, reward, self.over, truncated, info = result
         check(not truncated and -1 <= reward <= 1 and (self.over or reward == 0), "the reward")
         check((seen["action_mask"] == info["action_mask"]).all(), "two masks")
         check(seen["action_mask"].any() != self.over, "the learner cannot act, or can after the end")

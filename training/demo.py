@@ -113,7 +113,7 @@ def demo(config: Config) -> Path:
 
 def given_away(game: Game, seed: int) -> dict[str, float]:
     """The regret a game of random and greedy; empty where the oracle does not know enough of their decisions."""
-    found = {}
+    per_game = {}
     for name in ("random", "greedy"):
         try:
             measured = measure_regret(game, agents.load(name), games=REGRET_GAMES, seed=seed)
@@ -121,8 +121,8 @@ def given_away(game: Game, seed: int) -> dict[str, float]:
             return {}
         if not measured.enough:
             return {}
-        found[name] = measured.per_game
-    return found
+        per_game[name] = measured.per_game
+    return per_game
 
 
 def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mapping[str, float]) -> None:
@@ -206,16 +206,16 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
 
 
 def default_rivals(game: Game) -> list[str]:
-    """Those of the usual agents that can play the game."""
+    """The usual opponents, without those that cannot play the game."""
     search = agents.search_for(game)
-    found = []
+    rivals = []
     for name in ("random", "greedy", *([f"{search}:simulations=200"] if search else []), "oracle"):
         try:
             agents.load(name).check(game)
         except ValueError:
             continue
-        found.append(name)
-    return found
+        rivals.append(name)
+    return rivals
 
 
 def training_config(

@@ -64,8 +64,8 @@ def main() -> None:
     """Command line."""
     config = tyro.cli(Config, prog="python -m training.layouts", description=__doc__)
     game = ttt_envs.load(config.game, rounds="single")
-    found = regrets(game, [agents.load(each) for each in config.agents], config.layouts, config.games, config.seed)
-    for name, row in zip(config.agents, found, strict=True):
+    losses = regrets(game, [agents.load(each) for each in config.agents], config.layouts, config.games, config.seed)
+    for name, row in zip(config.agents, losses, strict=True):
         mean, half_width = t_interval(list(row))
         print(f"{name}: {mean:.4f} ± {half_width:.4f}")
 

@@ -63,10 +63,10 @@ def make_game(args: Args) -> ttt_envs.Game:
 
 def layer(inputs: int, outputs: int, gain: float) -> nn.Linear:
     """A linear layer with orthogonal weights."""
-    found = nn.Linear(inputs, outputs)
-    nn.init.orthogonal_(found.weight, gain)
-    nn.init.zeros_(found.bias)
-    return found
+    linear = nn.Linear(inputs, outputs)
+    nn.init.orthogonal_(linear.weight, gain)
+    nn.init.zeros_(linear.bias)
+    return linear
 
 
 def mlp(inputs: int, hidden: int, outputs: int, gain: float) -> nn.Module:
@@ -90,12 +90,12 @@ def advantages_of(
     All are (plies, games): rewards of the players who have just moved, whether that ended the game, 1 or -1 as the same
     side moves next or the other one, and values of the positions, those after the last ply included.
     """
-    found, after = torch.zeros_like(rewards), torch.zeros(rewards.shape[1])
+    advantages, after = torch.zeros_like(rewards), torch.zeros(rewards.shape[1])
     for t in reversed(range(len(rewards))):
         weight = args.gamma * signs[t] * ~done[t]  # nothing comes over from the game that starts next
         after = rewards[t] + weight * (values[t + 1] + args.gae_lambda * after) - values[t]
-        found[t] = after
-    return found
+        advantages[t] = after
+    return advantages
 
 
 def train(args: Args) -> nn.Module:
@@ -173,9 +173,9 @@ def main(words: list[str] | None = None) -> None:
         from ttt_envs.agents.policy import PolicyAgent
         from ttt_envs.evaluation.best_play import measure
 
-        found = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)
-        low, high = found.per_game_interval
-        print(f"regret a game: {found.per_game:.3f} ({low:.3f} to {high:.3f})")
+        measured = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)
+        low, high = measured.per_game_interval
+        print(f"regret a game: {measured.per_game:.3f} ({low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":

@@ -200,15 +200,15 @@ def measured(
 
 def mean_figure(games: Sequence[Game], text: str, measure: str, against: str, number: int, seed: int) -> float:
     """The mean of a figure over several games, each of which is printed; a process for each core measures them."""
-    found = []
+    figures = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         waiting = [
             pool.submit(_figure_of, game.id, dict(game.options), text, measure, against, number, seed) for game in games
         ]
         for game, value in zip(games, waiting, strict=True):
-            found.append(value.result())
-            print(f"    {found[-1]:.4f} {dict(game.options)}", flush=True)
-    return float(np.mean(found))
+            figures.append(value.result())
+            print(f"    {figures[-1]:.4f} {dict(game.options)}", flush=True)
+    return float(np.mean(figures))
 
 
 def _figure_of(
@@ -227,8 +227,8 @@ def figure(
         rated = _whole(tournament(game, [agent, against], games=games, seed=seed, quiet=quiet)).ratings
         return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
     if measure == "regret":
-        (found,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
-        return found.per_game, *found.per_game_interval
+        (measured,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
+        return measured.per_game, *measured.per_game_interval
     if measure == "mistakes":
         (made,) = _whole(mistakes(game, [agent], positions=games, seed=seed, quiet=quiet)).measurements
         return made.share, *made.interval
@@ -299,7 +299,7 @@ def _value(outcome: Outcome) -> str:
 
 
 def _short(outcome: Outcome) -> str:
-    """What the overview calls a figure."""
+    """The name of a figure in the overview."""
     if outcome.measure == "score":
         return outcome.against
     name = _NAMES.get(outcome.measure, outcome.measure)
@@ -353,7 +353,7 @@ def page(card: Card) -> str:
     return "\n".join(lines) + "\n"
 
 
-def results(found: list[Card]) -> str:
+def results(shipped: list[Card]) -> str:
     """The page of all results."""
     lines = [
         "# Results",
@@ -368,12 +368,12 @@ def results(found: list[Card]) -> str:
         "intervals over games; below are all figures, with the command of each.",
         "",
         _BEGIN,
-        table(found),
+        table(shipped),
         _END,
         "",
     ]
     for game_id in ttt_envs.GAMES:
-        of_game = [card for card in found if card.game == game_id]
+        of_game = [card for card in shipped if card.game == game_id]
         if of_game:
             lines += [f"## {ttt_envs.load(game_id).title}", ""]
         for card in of_game:
@@ -382,11 +382,11 @@ def results(found: list[Card]) -> str:
     return "\n".join(lines)
 
 
-def table(found: list[Card]) -> str:
+def table(shipped: list[Card]) -> str:
     """The overview: the agents of each game and their figures, without the networks of plain PPO."""
     lines = []
     for game_id in ttt_envs.GAMES:
-        of_game = [card for card in found if card.game == game_id and not card.name.startswith("ppo")]
+        of_game = [card for card in shipped if card.game == game_id and not card.name.startswith("ppo")]
         if of_game:
             lines += [f"**{ttt_envs.load(game_id).title}**", ""]
             lines += ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
@@ -413,10 +413,10 @@ def commands() -> str:
 
 def render() -> None:
     """Write the cards' pages, docs/results.md, and the table of training/README.md."""
-    found = cards()
-    for card in found:
+    shipped = cards()
+    for card in shipped:
         write_whole(TRAINED / card.game / card.name / "README.md", page(card))
-    write_whole(RESULTS, results(found))
+    write_whole(RESULTS, results(shipped))
     before, rest = COMMANDS.read_text().split(_BEGIN)
     _, after = rest.split(_END)
     write_whole(COMMANDS, f"{before}{_BEGIN}\n{commands()}\n{_END}{after}")

@@ -65,7 +65,7 @@ def q_values(net: nn.Module, observations: np.ndarray) -> np.ndarray:
 
 
 class Backup:
-    """What all legal actions of positions are worth by one ply of the rules."""
+    """Values of all legal actions, from the network's values one ply later."""
 
     def __init__(self, game: ttt_envs.Game, n: int, gamma: float) -> None:
         self.copies = ttt_envs.Batch(game, n * game.num_actions, seed=0)  # one for each position and action
@@ -78,14 +78,14 @@ class Backup:
         pairs = np.flatnonzero(view.masks)  # numbers of copies: position * actions + action
         movers = view.players[pairs // self.actions]
         self.copies.step_rows(pairs, pairs % self.actions)
-        found = np.full(view.masks.size, np.nan, np.float32)
-        found[pairs] = self.copies.rewards[pairs, movers]
+        q = np.full(view.masks.size, np.nan, np.float32)
+        q[pairs] = self.copies.rewards[pairs, movers]
         going = ~self.copies.done[pairs]
         after = self.copies.view(rows=pairs[going])
         best = np.where(after.masks, q_values(net, after.observations), -np.inf).max(axis=1)
         same_side = self.side[after.players] == self.side[movers[going]]
-        found[pairs[going]] = self.gamma * np.where(same_side, best, -best)
-        return found.reshape(view.masks.shape)
+        q[pairs[going]] = self.gamma * np.where(same_side, best, -best)
+        return q.reshape(view.masks.shape)
 
 
 def train(args: Args) -> nn.Module:
@@ -106,7 +106,9 @@ def train(args: Args) -> nn.Module:
     seen = np.zeros((args.buffer, size), np.int8)
     targets = np.zeros((args.buffer, actions), np.float32)
     # Each symmetry of the board gives as good an example; a game without any has the identity.
-    turns = [(turn.features, turn.actions) for turn in game.symmetries] or [(np.arange(size), np.arange(actions))]
+    permutations = [(symmetry.features, symmetry.actions) for symmetry in game.symmetries] or [
+        (np.arange(size), np.arange(actions))
+    ]
 
     rounds, began, loss = -(-args.steps // n), time.perf_counter(), torch.tensor(torch.nan)
     for number in range(rounds):
@@ -122,11 +124,11 @@ def train(args: Args) -> nn.Module:
         steps = (number + 1) * n
         if steps >= args.warm_up:
             rows = generator.integers(0, min(steps, args.buffer), args.batch)
-            features, permuted = turns[generator.integers(len(turns))]
+            features, permuted = permutations[generator.integers(len(permutations))]
             target = torch.from_numpy(targets[rows][:, permuted])
             legal = ~target.isnan()
-            found = net(torch.from_numpy(seen[rows][:, features]).float())
-            loss = nn.functional.mse_loss(found[legal], target[legal])
+            outputs = net(torch.from_numpy(seen[rows][:, features]).float())
+            loss = nn.functional.mse_loss(outputs[legal], target[legal])
             optimizer.param_groups[0]["lr"] = args.learning_rate * max(1 - number / rounds, 0.01)
             optimizer.zero_grad()
             loss.backward()
@@ -153,9 +155,9 @@ def main(words: list[str] | None = None) -> None:
         from ttt_envs.evaluation.best_play import measure
 
         agent = PolicyAgent(net, temperature=0)  # the best action
-        found = measure(make_game(args), agent, games=args.regret_games, seed=args.seed)
-        low, high = found.per_game_interval
-        print(f"regret a game: {found.per_game:.3f} ({low:.3f} to {high:.3f})")
+        measured = measure(make_game(args), agent, games=args.regret_games, seed=args.seed)
+        low, high = measured.per_game_interval
+        print(f"regret a game: {measured.per_game:.3f} ({low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":

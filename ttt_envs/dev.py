@@ -1,4 +1,4 @@
-"""What authors of games and agents need, in one place. docs/your_own_game.md and docs/your_own_agent.md use it.
+"""The public names for authors of games and agents. docs/your_own_game.md and docs/your_own_agent.md use it.
 
 For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`, `before`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,

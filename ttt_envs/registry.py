@@ -218,7 +218,7 @@ def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
 
 
 def _defaults(make: Callable[..., "Game"]) -> dict[str, Any]:
-    """What the options are that are not given."""
+    """The values of options that are not given."""
     parameters = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
 

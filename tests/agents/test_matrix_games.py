@@ -8,7 +8,7 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import matrix_games
-from ttt_envs.agents.matrix_games import Known, equilibria, from_both_seats, solve_matrix
+from ttt_envs.agents.matrix_games import KnownValues, equilibria, from_both_seats, solve_matrix
 from ttt_envs.agents.network import Lookahead
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
@@ -178,7 +178,7 @@ def test_positions_in_which_one_player_decides_are_extended():
         return matrix.max() if deciding == [0] else matrix.min()
 
     seeds = np.zeros((len(states), 1), np.uint64)
-    known = Known({}, {})
+    known = KnownValues({}, {})
     found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known=known, extend=True)
     for i in range(len(states)):
         matrix = slow_matrix(DRAWN, states[i : i + 1], 0, value)

@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs import agents, cli, evaluation, registry
 from ttt_envs.agents import shipped
 from ttt_envs.agents.networks import misfit
-from ttt_envs.agents.tabular import Table
+from ttt_envs.agents.tabular import ActionTable
 from ttt_envs.core.options import before, gone, options_then
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.placements import ladder as rungs
@@ -52,7 +52,9 @@ def written(tmp_path_factory):
         evaluation.tournament(TOY, RUNGS, games=8, record=True, out=folder / "tournament", **quiet)
         evaluation.calibrate(TOY, RUNGS, games=8, out=folder / "calibration", quiet=True)
         facts = {"game": TOY, "options": dict(game.options), "inputs": game.observation_size, "blocks": [], "steps": 1}
-        Table(game.num_actions, np.ones(game.observation_size, np.bool_)).save(folder / "table.safetensors", facts)
+        ActionTable(game.num_actions, np.ones(game.observation_size, np.bool_)).save(
+            folder / "table.safetensors", facts
+        )
         checkpoint.Run(Config(game=TOY, out=folder / "run"), "tabular").write_config()
     (folder / "run" / checkpoint.RESUME).touch()
     return folder

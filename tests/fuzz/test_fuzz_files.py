@@ -23,7 +23,7 @@ if jit.DISABLED:
 
 from ttt_envs import agents  # noqa: E402
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network  # noqa: E402
-from ttt_envs.agents.tabular import Table, features_of, load_table  # noqa: E402
+from ttt_envs.agents.tabular import ActionTable, features_of, load_table  # noqa: E402
 from ttt_envs.learning import checkpoint  # noqa: E402
 from ttt_envs.learning.curves import read_rows, write_rows  # noqa: E402
 from ttt_envs.learning.ppo import Config  # noqa: E402
@@ -122,7 +122,7 @@ def test_networks(tmp_path: Path) -> None:
 
 def test_tables_of_values(tmp_path: Path) -> None:
     path, game = tmp_path / "table.safetensors", ttt_envs.load(GAME)
-    table = Table(81, features_of(game, []))
+    table = ActionTable(81, features_of(game, []))
     rows = table.find(np.eye(190, dtype=np.int8)[:3], add=True)
     table.values[rows] = 1
     facts = {"game": GAME, "options": dict(game.options), "inputs": 190, "blocks": [], "steps": 3}

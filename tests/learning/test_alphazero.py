@@ -11,9 +11,9 @@ import torch
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
-from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.learning import loop
-from ttt_envs.learning.alphazero import Config, Games, lambda_returns, policy_loss, train
+from ttt_envs.learning.alphazero import Config, SelfPlayGames, lambda_returns, policy_loss, train
 from ttt_envs.learning.loop import Buffer
 
 TINY: dict[str, Any] = {
@@ -148,16 +148,16 @@ def test_lambda_returns_by_hand():
     assert lambda_returns(values, lengths, last, 0.0)[1, :, 0] == pytest.approx([0.4, -0.6, 0])
 
 
-def played(game: ttt_envs.core.game.Game, config: Config, rounds: int) -> tuple[Games, list[list[np.ndarray]]]:
+def played(game: ttt_envs.core.game.Game, config: Config, rounds: int) -> tuple[SelfPlayGames, list[list[np.ndarray]]]:
     """Rounds of play at random; the values that a search would find are the ply over 1000, for all players."""
-    games = Games(game, config, np.random.default_rng(0))
+    games = SelfPlayGames(game, config, np.random.default_rng(0))
     given, player = [], agents.load("random")
     for _ in range(rounds):
         view = games.batch.view()
         masks = view.masks
         values = np.repeat(games.batch.states["ply"][:, None] / 1000, game.num_players, axis=1)
         policy = (masks / masks.sum(axis=1, keepdims=True)).astype(np.float32)
-        given.append(games.play(Found(policy, player.act(view), values, policy, masks.astype(np.int32))))
+        given.append(games.play(SearchResult(policy, player.act(view), values, policy, masks.astype(np.int32))))
     return games, [list(rows.values()) for rows in given]
 
 
@@ -202,7 +202,7 @@ def test_three_players_have_values_of_their_own(tmp_path):
 def test_openings_are_random_plies():
     game = ttt_envs.load("super_tic_tac_toe")
     config = Config(game="super_tic_tac_toe", num_envs=2000, horizon=2, opening_plies=4, opening_share=0.5)
-    plies = Games(game, config, np.random.default_rng(0)).batch.states["ply"]
+    plies = SelfPlayGames(game, config, np.random.default_rng(0)).batch.states["ply"]
     counts = np.bincount(plies, minlength=5) / 2000
     assert counts == pytest.approx([0.6, 0.1, 0.1, 0.1, 0.1], abs=0.03)
 

@@ -11,7 +11,7 @@ import toy_race
 
 from ttt_envs.core import jit
 from ttt_envs.core.jit import kernel
-from ttt_envs.learning.ntuple import Learning, Weights, kernel_for, room_for
+from ttt_envs.learning.ntuple import Learning, Weights, kernel_for, scratch_for
 
 PLAYERS = 3
 
@@ -27,7 +27,7 @@ def learned(
 ) -> tuple[np.ndarray, list[int]]:
     """The weights after a game without estimates before it, and its actions; rewards are learned as they are."""
     game = toy_race.make(lucky=False)
-    learned, room = Weights(*np.zeros((3, 8), np.float32)), room_for(game, 1)
+    learned, room = Weights(*np.zeros((3, 8), np.float32)), scratch_for(game, 1)
     learning = Learning(0.1, gamma, 1.0, exploration, 0.0, 0, simple_share)
     plies = kernel_for(game.kernels, find)(game.prototype, 1, np.uint64(seed), learning, learned, room)
     stones = [7, *room.history[: plies - 1, 0].tolist(), 0]

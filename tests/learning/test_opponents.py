@@ -9,7 +9,7 @@ from small_training import GAME, tiny
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.learning import ppo
-from ttt_envs.learning.opponents import Opponents
+from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.ppo import train
 from ttt_envs.learning.settings import SelfPlay
 
@@ -21,9 +21,9 @@ class Still(agents.Agent):
         self.name = path.name
 
 
-def make(folder: Path, fixed=("random", "greedy"), **weights) -> Opponents:
+def make(folder: Path, fixed=("random", "greedy"), **weights) -> OpponentPool:
     config = SelfPlay(game=GAME, out=folder, opponents=fixed, **weights)
-    return Opponents(ttt_envs.load(GAME), config, agents.load("mcts"), Still)
+    return OpponentPool(ttt_envs.load(GAME), config, agents.load("mcts"), Still)
 
 
 def test_self_past_and_fixed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.learning import mmd, policy_gradient, ppg, ppo, rnad
 from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.whole_games import Decisions, WholeGames
+from ttt_envs.learning.whole_games import Rollout, WholeGames
 
 KUHN = "toy_kuhn"
 TINY: dict[str, Any] = {
@@ -98,7 +98,7 @@ def test_an_update_is_that_of_maskable_ppo(tmp_path):
     rng = np.random.default_rng(0)
     found = WholeGames(game, 500, seed=0).play(ours.act)
     rows = np.arange(128)
-    found = Decisions(
+    found = Rollout(
         *(getattr(found, name)[rows] for name in ("observations", "masks", "actions", "log_probs", "values")),
         *(found.games[rows], found.players[rows], np.full(128, -1), rng.normal(size=128).astype(np.float32)),
         (slice(0, 128),),

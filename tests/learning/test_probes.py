@@ -48,7 +48,7 @@ class Length(Probe):
         axes.plot([row.steps for row in rows], [row.plies for row in rows])
 
 
-class Table(agents.Agent):
+class TableAgent(agents.Agent):
     """A weight for each action and observation; what was played by winners is played more often."""
 
     name = "table"
@@ -81,7 +81,7 @@ class Table(agents.Agent):
 
 def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
     """A table that learns in a loop, without any library of networks."""
-    game, learner, said, logged = ttt_envs.load("tic_tac_match", **SMALL_DECK), Table(), [], []
+    game, learner, said, logged = ttt_envs.load("tic_tac_match", **SMALL_DECK), TableAgent(), [], []
     probes = Probes(
         [
             Score(game, every=10, agents=["random"], games=20),

@@ -8,7 +8,7 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.tabular import Table, features_of, load_table
+from ttt_envs.agents.tabular import ActionTable, features_of, load_table
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.learning.tabular import Config, at_least, train
 from ttt_envs.storage.tensors import BadTensorFile
@@ -107,7 +107,7 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
 
 
 def test_rows_are_found_again_and_the_table_grows():
-    table, generator = Table(3, np.arange(20) < 16), np.random.default_rng(0)
+    table, generator = ActionTable(3, np.arange(20) < 16), np.random.default_rng(0)
     observations = generator.integers(0, 2, (5000, 20)).astype(np.int8)
     rows = table.find(observations, add=True)
     assert len(table) == len(np.unique(observations[:, :16], axis=0)) > 1024

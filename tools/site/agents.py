@@ -10,9 +10,9 @@ from ttt_envs.core.options import as_text, parameters
 def listed() -> str:
     """Each agent's name, what it does, and its parameters."""
     parts = []
-    for name, found in agents.known().items():
-        parts.append(f"### `{name}`\n\n{(inspect.getdoc(found) or '').partition(chr(10) * 2)[0]}")
-        known = parameters(found) if inspect.isclass(found) else []
+    for name, kind in agents.known().items():
+        parts.append(f"### `{name}`\n\n{(inspect.getdoc(kind) or '').partition(chr(10) * 2)[0]}")
+        known = parameters(kind) if inspect.isclass(kind) else []
         if known:
             rows = [("parameter", "default", "meaning")]
             for each in known:

@@ -56,12 +56,12 @@ class Figure(SphinxDirective):
         shown: list[nodes.Node] = []
         try:
             for picture, caption in self.make(folder):
-                found = nodes.figure(classes=[type(self).__name__.lower()])
-                found += nodes.image(uri=f"/{GENERATED}/{picture.path.name}", alt=picture.said)
+                figure = nodes.figure(classes=[type(self).__name__.lower()])
+                figure += nodes.image(uri=f"/{GENERATED}/{picture.path.name}", alt=picture.said)
                 parsed, messages = self.parse_inline(caption)
-                found += nodes.caption("", "", *parsed)
-                self.set_source_info(found)
-                shown += [found, *messages]
+                figure += nodes.caption("", "", *parsed)
+                self.set_source_info(figure)
+                shown += [figure, *messages]
         except (ValueError, TypeError, OSError) as error:
             raise self.error(str(error)) from None
         return shown

@@ -110,10 +110,10 @@ def options(ids: Sequence[str]) -> str:
 
 
 def _defaults(ids: Sequence[str], option: Parameter) -> str:
-    found = {each: as_text(ttt_envs.load(each).options[option.name]) for each in ids}
-    if len(set(found.values())) == 1:
-        return _code(found[ids[0]])
-    return ", ".join(f"{_code(value)} in {_code(each)}" for each, value in found.items())
+    defaults = {each: as_text(ttt_envs.load(each).options[option.name]) for each in ids}
+    if len(set(defaults.values())) == 1:
+        return _code(defaults[ids[0]])
+    return ", ".join(f"{_code(value)} in {_code(each)}" for each, value in defaults.items())
 
 
 def rewards(ids: Sequence[str]) -> str:

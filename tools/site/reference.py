@@ -8,9 +8,9 @@ from importlib import import_module
 def modules(package: str, packages_only: bool = False) -> Iterator[str]:
     """The names of a package and of the public modules that lie directly in it, or of the packages in it."""
     yield package
-    for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
-        if found.ispkg == packages_only and not found.name.rpartition(".")[2].startswith("_"):
-            yield found.name
+    for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        if module.ispkg == packages_only and not module.name.rpartition(".")[2].startswith("_"):
+            yield module.name
 
 
 def sections(packages: list[str], packages_only: bool = False) -> str:

@@ -27,8 +27,8 @@ _PAGE = """<!doctype html>
 
 def releases(pages: Path) -> list[str]:
     """The folders of releases, the newest first; those before a release, such as v1.0.0rc1, are none."""
-    found = {name.name: match for name in pages.iterdir() if (match := _RELEASE.fullmatch(name.name))}
-    return sorted(found, key=lambda name: [int(part) for part in found[name].groups()], reverse=True)
+    releases = {name.name: match for name in pages.iterdir() if (match := _RELEASE.fullmatch(name.name))}
+    return sorted(releases, key=lambda name: [int(part) for part in releases[name].groups()], reverse=True)
 
 
 def publish(site: Path, pages: Path, folder: str) -> None:

@@ -103,18 +103,18 @@ def load(spec: Any) -> Agent:
     """
     if not isinstance(spec, str):
         return as_agent(spec)
-    found, rest = _find(spec)
-    if inspect.isclass(found):
+    named, rest = _find(spec)
+    if inspect.isclass(named):
         try:
-            found = found(**_arguments(spec, found, rest))
+            named = named(**_arguments(spec, named, rest))
         except RecursionError:
             raise ValueError(f"agent {brief(spec)!r} has too many agents in one another") from None
     elif rest:
-        raise ValueError(f"agent {spec!r}: only a class takes parameters, and this is a {type(found).__name__}")
-    elif isinstance(found, Agent):
-        found = copy.copy(found)  # the module's own object keeps its name
+        raise ValueError(f"agent {spec!r}: only a class takes parameters, and this is a {type(named).__name__}")
+    elif isinstance(named, Agent):
+        named = copy.copy(named)  # the module's own object keeps its name
     try:
-        agent = as_agent(found)
+        agent = as_agent(named)
     except TypeError as error:
         raise TypeError(f"agent {spec!r}: {error}") from error
     agent.name = spec
@@ -140,10 +140,10 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
         number += 1
         if name not in AGENTS or len(each) > _LONGEST or number > _MOST_INSIDE:
             return each
-        found, _ = _find(each)
-        reaches = vars(found).get("reaches")  # what a base class says does not count
+        named, _ = _find(each)
+        reaches = vars(named).get("reaches")  # what a base class says does not count
         try:
-            arguments = _arguments(each, found, rest)
+            arguments = _arguments(each, named, rest)
         except ValueError:
             return each
         if reaches is None or any(reaches.get(key) == "file" and arguments[key] not in own for key in arguments):
@@ -164,8 +164,8 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
         named: the agents that the user has named.
     """
     for text in texts:
-        if text not in named and (found := stranger(text)) is not None:
-            inside = f" with {brief(found)!r} inside it" if found != text else ""
+        if text not in named and (unsafe := stranger(text)) is not None:
+            inside = f" with {brief(unsafe)!r} inside it" if unsafe != text else ""
             raise ValueError(
                 f"{where} names the agent {brief(text)!r}{inside}, which may run programs or open files: if you want "
                 f"it to be run, {how}"
@@ -216,20 +216,20 @@ def known() -> dict[str, Any]:
 
     Warns of an installed package that cannot be imported, and leaves its agents out.
     """
-    found = {}
+    kinds = {}
     for name in _names():
         try:
-            found[name], _ = _find(name)
+            kinds[name], _ = _find(name)
         except ImportError as error:
             warnings.warn(str(error), stacklevel=2)
-    return found
+    return kinds
 
 
 def search_for(game: Game) -> str | None:
     """The name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none does."""
     for name in AGENTS:
-        found, _ = _find(name)
-        if found.hint_simulations and all(getattr(game, fact) == value for fact, value in found.plays.items()):
+        kind, _ = _find(name)
+        if kind.hint_simulations and all(getattr(game, fact) == value for fact, value in kind.plays.items()):
             return name
     return None
 

@@ -48,13 +48,13 @@ class AgentFailed(RuntimeError):
         self.actions, self.faults = actions, dict(faults)
 
 
-def gathered(name: str, n: int, found: Mapping[int, int | Fault]) -> np.ndarray:
+def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
     """The actions that an agent of this name found, by position: int64 (n,), -1 where there is none.
 
     Raises AgentFailed if there are faults among them.
     """
-    actions, faults = np.full(n, -1), {i: each for i, each in found.items() if isinstance(each, Fault)}
-    for i, each in found.items():
+    actions, faults = np.full(n, -1), {i: each for i, each in answers.items() if isinstance(each, Fault)}
+    for i, each in answers.items():
         if not isinstance(each, Fault):
             actions[i] = each
     if faults:
@@ -152,13 +152,13 @@ class Agent:
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
         """`policy` as the kernels need it, float64 (n, num_actions), and 0 for what is not legal."""
-        found = np.ascontiguousarray(policy, np.float64)
+        probabilities = np.ascontiguousarray(policy, np.float64)
         shape = (len(view), view.game.num_actions)
-        if found.shape != shape:
-            raise ValueError(f"agent {self.name}: its policy must have shape {shape}, not {found.shape}")
-        if not ((found >= 0) & (found < np.inf)).all():
+        if probabilities.shape != shape:
+            raise ValueError(f"agent {self.name}: its policy must have shape {shape}, not {probabilities.shape}")
+        if not ((probabilities >= 0) & (probabilities < np.inf)).all():
             raise ValueError(f"agent {self.name}: its policy must be numbers of at least 0")
-        return np.where(view.masks, found, 0.0)
+        return np.where(view.masks, probabilities, 0.0)
 
     def check(self, game: Game) -> None:
         """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""
@@ -220,7 +220,7 @@ class Around(Agent):
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:
-    """The same probability for each choice, bool (n, num_actions): float64 (n, num_actions)."""
+    """The uniform policy over the legal actions, bool (n, num_actions): float64 (n, num_actions)."""
     return np.asarray(choices / np.maximum(choices.sum(axis=1, keepdims=True), 1), np.float64)
 
 

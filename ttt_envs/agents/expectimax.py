@@ -37,7 +37,7 @@ _DEEPEST = 32
 
 
 class Search(NamedTuple):
-    """How thoroughly a search looks, and the room that it works in, with an entry for each action further ahead.
+    """The settings and the memory of a search, with an entry for each further ply.
 
     Attributes:
         playouts: random playouts at the end.
@@ -151,7 +151,7 @@ class Expectimax(Agent):
         """
         game = view.game
         self.check(game)
-        found = np.full((len(view), game.num_actions), np.nan)
+        values = np.full((len(view), game.num_actions), np.nan)
         rows = np.flatnonzero(view.masks.sum(axis=1) > 1)
         worlds = view.sample_worlds()
         seeds = rng.stream_seeds(view.seeds, rng.Stream.FUTURE)
@@ -167,5 +167,5 @@ class Expectimax(Agent):
         for i in rows:
             search.states[0] = worlds[i]
             run(search, 0, samples, seeds[i], out)
-            found[i] = np.where(view.masks[i], search.values[0, :, view.players[i]], np.nan)
-        return found
+            values[i] = np.where(view.masks[i], search.values[0, :, view.players[i]], np.nan)
+        return values

@@ -61,7 +61,7 @@ def action_values(
         movers = movers[owners]
     else:
         game.loops.step_rows(children, owners, actions[:, None])
-    found = children["rewards"][np.arange(len(children)), movers].astype(np.float64)
+    results = children["rewards"][np.arange(len(children)), movers].astype(np.float64)
     going = np.flatnonzero(~children["done"])
     if len(going):
         children = children[going]
@@ -81,7 +81,7 @@ def action_values(
             expected = worth(observations[once], answers[once], answering[once])[which]
         else:
             expected = worth(observations, answers, answering)
-        found[going] = expected[np.arange(len(going)), movers[going]]
+        results[going] = expected[np.arange(len(going)), movers[going]]
     values = np.full(masks.shape, np.nan)
-    values[parents, actions] = np.bincount(owners, chances * found, minlength=len(parents))
+    values[parents, actions] = np.bincount(owners, chances * results, minlength=len(parents))
     return values

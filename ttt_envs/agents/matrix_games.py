@@ -46,7 +46,7 @@ class Equilibria(NamedTuple):
 
 
 class Children(NamedTuple):
-    """What follows from the pairs of actions of some positions; what neither player can tell apart is one child.
+    """The positions after pairs of actions; positions that neither player can tell apart are one child.
 
     Attributes:
         numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are those of position
@@ -68,7 +68,7 @@ class Children(NamedTuple):
     states: np.ndarray
 
 
-class Known(NamedTuple):
+class KnownValues(NamedTuple):
     """Values of positions by what both players observe.
 
     Attributes:
@@ -93,7 +93,7 @@ def equilibria(
     value: Value,
     iterations: int,
     *,
-    known: Known | None = None,
+    known: KnownValues | None = None,
     extend: bool = False,
 ) -> Equilibria:
     """Solve the matrix game of each position.
@@ -109,14 +109,14 @@ def equilibria(
         extend: a position that follows in which one player decides alone is worth the best that this player can reach
             in one ply, not what `value` says of it. Chance is then drawn first.
     """
-    known = Known({}, {}) if known is None else known
+    known = KnownValues({}, {}) if known is None else known
     n, worlds = seeds.shape
     legal = np.empty((n, 2, game.num_actions), np.bool_)
     for player in range(2):
         mask = np.empty((n, game.num_actions), np.bool_)
         game.loops.mask_rows(states, np.full(n, player), mask)
         legal[:, player] = mask
-    found = Equilibria(np.empty(n), np.zeros(legal.shape))
+    solved = Equilibria(np.empty(n), np.zeros(legal.shape))
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     for part in _parts(cells * worlds, _CELLS):
         children = _room(game, int(cells[part].sum()), worlds, extend)
@@ -126,11 +126,13 @@ def equilibria(
         if len(going):
             worth[going] = _valued(game, value, children, going, known, extend)
         payoffs = worth[children.numbers].mean(axis=1)
-        solve_rows(legal[part], payoffs, iterations, Equilibria(found.values[part], found.policies[part]))
-    return found
+        solve_rows(legal[part], payoffs, iterations, Equilibria(solved.values[part], solved.policies[part]))
+    return solved
 
 
-def _valued(game: Game, value: Value, children: Children, rows: np.ndarray, known: Known, extend: bool) -> np.ndarray:
+def _valued(
+    game: Game, value: Value, children: Children, rows: np.ndarray, known: KnownValues, extend: bool
+) -> np.ndarray:
     """The values of some children, float64 (k,); those that both players see as they saw one before are `known`."""
     words = np.ascontiguousarray(children.words[rows])
     keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0]
@@ -164,7 +166,7 @@ def _recalled(
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
-    """What player 0 will get as the mean of what both players expect.
+    """The reward of player 0, as the mean of both players' estimates.
 
     `values`: observations int8 (n, size) -> what the observing player will get, float (n,).
     """

@@ -47,9 +47,9 @@ class Mixed(Around):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions)."""
-        found = self._checked(self.agent.policy(view), view)
-        found = found / np.where(total := found.sum(axis=1, keepdims=True), total, 1)
-        return (1 - self.random) * found + self.random * uniform(view.masks)
+        probabilities = self._checked(self.agent.policy(view), view)
+        probabilities = probabilities / np.where(total := probabilities.sum(axis=1, keepdims=True), total, 1)
+        return (1 - self.random) * probabilities + self.random * uniform(view.masks)
 
     def check(self, game: Game) -> None:
         """Raise ValueError if the other agent cannot play `game`."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.full_width import action_values, check_full_width
-from ttt_envs.agents.matrix_games import Known, check_two_players, equilibria, from_both_seats
+from ttt_envs.agents.matrix_games import KnownValues, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots
 from ttt_envs.core import jit
 from ttt_envs.core.chance import MOST_STRATA
@@ -103,12 +103,12 @@ class NetworkAgent(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
-        masks, found = view.masks, np.zeros(view.masks.shape)
+        masks, probabilities = view.masks, np.zeros(view.masks.shape)
         for network in self.networks:
             network.check(view.game)
             values = network.evaluate(view.game, view.observations, self.symmetric)[self.head]
-            found += softmax_rows(values, masks, self.temperature)
-        return found / len(self.networks)
+            probabilities += softmax_rows(values, masks, self.temperature)
+        return probabilities / len(self.networks)
 
 
 # Plies that a look ahead of full width may have: each is a factor of ten or a hundred.
@@ -173,7 +173,7 @@ class Lookahead(Agent):
         self.symmetric = self.equivariant = symmetric
         self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
         # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
-        self._known = Known({}, {})
+        self._known = KnownValues({}, {})
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
@@ -240,8 +240,8 @@ class Lookahead(Agent):
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
-        found = equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
-        return found.policies[np.arange(len(view)), view.players]
+        solved = equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
+        return solved.policies[np.arange(len(view)), view.players]
 
     def _worlds(self, game: Game) -> int:
         return self.worlds if game.stochastic or game.hidden_information else 1

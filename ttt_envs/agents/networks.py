@@ -93,13 +93,13 @@ class NetworkInfo:
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         sizes = (self.inputs, *self.hidden)
         layers = [(f"{body}.{k}", sizes[k], size) for body in self.bodies for k, size in enumerate(self.hidden)]
         layers += [(f"heads.{head}", sizes[-1], self.outputs(head)) for head in self.heads]
         for name, inputs, outputs in layers:
-            found[f"{name}.weight"], found[f"{name}.bias"] = (outputs, inputs), (outputs,)
-        return found
+            shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (outputs, inputs), (outputs,)
+        return shapes
 
     def check(self) -> None:
         """Raise TypeError or ValueError, naming what is wrong, for metadata that describe no network."""
@@ -141,13 +141,13 @@ class Network:
         x.reshape(-1, self.info.inputs)[:n] = observations
         hidden = [self._through(body, x) for body in self._bodies]
         # zip would stop at the shorter: heads that share a body take the last one.
-        found = {
+        outputs = {
             head: (hidden[min(k, len(hidden) - 1)] @ weight + bias).reshape(-1, len(bias))[:n]
             for k, (head, (weight, bias)) in enumerate(self._heads.items())
         }
-        if self.info.squash and "value" in found:
-            np.tanh(found["value"], out=found["value"])
-        return found
+        if self.info.squash and "value" in outputs:
+            np.tanh(outputs["value"], out=outputs["value"])
+        return outputs
 
     def _through(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], x: np.ndarray) -> np.ndarray:
         activate = ACTIVATIONS[self.info.activation]
@@ -170,19 +170,19 @@ class Network:
 
         The mean takes as many times longer as there are symmetries.
         """
-        found = self(self._encoded(game, observations))
+        outputs = self(self._encoded(game, observations))
         if symmetric:
             # The identity is counted above, whether the game names it or not.
-            turns = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
-            for turn in turns:
-                for head, values in self(self._encoded(game, observations[:, turn.features])).items():
+            symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
+            for symmetry in symmetries:
+                for head, values in self(self._encoded(game, observations[:, symmetry.features])).items():
                     if head == "value":
-                        found[head] += values
+                        outputs[head] += values
                     else:
-                        found[head][:, turn.actions] += values
-            for values in found.values():
-                values /= 1 + len(turns)
-        return found
+                        outputs[head][:, symmetry.actions] += values
+            for values in outputs.values():
+                values /= 1 + len(symmetries)
+        return outputs
 
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.info.encoding == "planes":
@@ -192,7 +192,7 @@ class Network:
     def expected_rewards(
         self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False
     ) -> np.ndarray:
-        """What each player will get, float64 (n, num_players), in order of their numbers.
+        """Each player's expected reward, float64 (n, num_players), in order of their numbers.
 
         Args:
             game: a game that the network was trained for.
@@ -201,11 +201,11 @@ class Network:
             players: the observing players.
             symmetric: as for `evaluate`.
         """
-        found = self.evaluate(game, observations, symmetric)
-        if "value" in found:
-            values = found["value"].astype(np.float64)
+        outputs = self.evaluate(game, observations, symmetric)
+        if "value" in outputs:
+            values = outputs["value"].astype(np.float64)
         else:
-            values = np.where(masks, found["q"], -np.inf).max(axis=1).astype(np.float64)[:, None]
+            values = np.where(masks, outputs["q"], -np.inf).max(axis=1).astype(np.float64)[:, None]
         return for_all_players(game, np.clip(values, -1, 1), players)
 
     def check(self, game: Game) -> None:
@@ -217,10 +217,10 @@ class Network:
         if self._fits is game:
             return
         info = self.info
-        found = values_of(game)
+        needed = values_of(game)
         reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, encoding=info.encoding)
-        if not reason and "value" in info.heads and info.values != found:
-            reason = f"{self.name} gives {info.values} values of a position; {game} needs {found}"
+        if not reason and "value" in info.heads and info.values != needed:
+            reason = f"{self.name} gives {info.values} values of a position; {game} needs {needed}"
         if reason:
             raise BadNetworkFile(reason)
         self._fits = game
@@ -317,11 +317,11 @@ def load_network(path: Path) -> Network:
     return Network(info, tensors, str(path))
 
 
-def check_tensor(path: Path, name: str, found: np.ndarray | None, shape: tuple[int, ...]) -> None:
+def check_tensor(path: Path, name: str, tensor: np.ndarray | None, shape: tuple[int, ...]) -> None:
     """Raise BadNetworkFile unless it is float16 or float32 of that shape, and all its numbers are finite."""
-    if found is None or found.shape != shape or found.dtype not in (np.float16, np.float32):
+    if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float16, np.float32):
         raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
-    if not np.isfinite(found).all():
+    if not np.isfinite(tensor).all():
         raise BadNetworkFile(f"{path}: tensor {name} holds numbers that are not finite")
 
 
@@ -333,8 +333,8 @@ def load_snapshots(run: Path, share: float = 1.0) -> list[Network]:
     files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # without the temporary files of a killed run
     if not files:
         raise FileNotFoundError(f"no snapshots to be averaged in {run / SNAPSHOTS}")
-    found = [load_network(file) for file in files[-max(round(share * len(files)), 1) :]]
-    for each in found:
-        if replace(each.info, steps=0) != replace(found[-1].info, steps=0):
-            raise BadNetworkFile(f"{each.name} is of another run than {found[-1].name}: their average means nothing")
-    return found
+    networks = [load_network(file) for file in files[-max(round(share * len(files)), 1) :]]
+    for each in networks:
+        if replace(each.info, steps=0) != replace(networks[-1].info, steps=0):
+            raise BadNetworkFile(f"{each.name} is of another run than {networks[-1].name}: their average means nothing")
+    return networks

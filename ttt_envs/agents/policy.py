@@ -55,10 +55,10 @@ class PolicyAgent(Agent):
         result = self._forward(game, observations)
         if self.symmetric:
             # The identity is counted above, whether the game names it or not.
-            turns = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
-            for turn in turns:
-                result[:, turn.actions] += self._forward(game, observations[:, turn.features])
-            result /= 1 + len(turns)
+            symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
+            for symmetry in symmetries:
+                result[:, symmetry.actions] += self._forward(game, observations[:, symmetry.features])
+            result /= 1 + len(symmetries)
         if not np.isfinite(result).all():
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result

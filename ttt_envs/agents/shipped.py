@@ -104,17 +104,17 @@ class Card:
 def read_card(path: Path) -> Card:
     """The card in an agent's folder; ValueError if it cannot be read."""
     try:
-        found = json.loads((path / CARD).read_text())
-        outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in found.pop("outcomes"))
-        return Card(**found, outcomes=outcomes)
+        card = json.loads((path / CARD).read_text())
+        outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in card.pop("outcomes"))
+        return Card(**card, outcomes=outcomes)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path / CARD} is damaged: {error}") from None
 
 
 def cards() -> list[Card]:
     """The cards of all shipped agents, by game and name, the best of each game first."""
-    found = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
-    return sorted(found, key=lambda card: (card.game, not card.best, card.name))
+    shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
+    return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
 
 
 class Trained(Agent):
@@ -132,22 +132,22 @@ class Trained(Agent):
         Raises:
             ValueError: there is no such agent; the known ones are named.
         """
-        found: dict[str, list[Card]] = {}
+        by_name: dict[str, list[Card]] = {}
         for card in cards():
-            found.setdefault(f"{card.game}/{card.name}", []).append(card)
+            by_name.setdefault(f"{card.game}/{card.name}", []).append(card)
             if card.best:
-                found.setdefault(card.game, []).append(card)
-        if name not in found:
-            raise ValueError(unknown("trained agent", name, list(found)))
+                by_name.setdefault(card.game, []).append(card)
+        if name not in by_name:
+            raise ValueError(unknown("trained agent", name, list(by_name)))
         # Imported here: the loader of agents stands above this module.
         from ttt_envs.agents import load, stranger
 
-        for card in found[name]:
+        for card in by_name[name]:
             if stranger(card.agent, own=(FOLDER,)) is not None:
                 raise ValueError(f"the card of {card.game}/{card.name} names more than its folder: {card.agent}")
         #: The agents that may be meant, and what they were made for.
         self.choices = [
-            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in found[name]
+            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[name]
         ]
         self.equivariant = all(agent.equivariant for _, agent in self.choices)
         self.remembers, self.observes = (

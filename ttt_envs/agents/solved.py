@@ -81,7 +81,7 @@ def _check(side: Side) -> None:
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """Where the entries of each set begin, int64 (m,)."""
+    """The first entry of each set, int64 (m,)."""
     return np.cumsum(counts, dtype=np.int64) - counts
 
 

@@ -33,7 +33,7 @@ def features_of(game: Game, blocks: Sequence[str]) -> np.ndarray:
     return np.concatenate([np.full(each.size, not blocks or each.name in blocks) for each in game.observation_layout])
 
 
-class Table:
+class ActionTable:
     """The values of actions for each observation that was met, or for each of what some of its features say.
 
     Attributes:
@@ -61,12 +61,12 @@ class Table:
         keys = [key.tobytes() for key in np.packbits(observations[:, self.features].astype(np.bool_), axis=1)]
         if not add:
             return np.array([self._rows.get(key, -1) for key in keys], np.int64)
-        found = np.array([self._rows.setdefault(key, len(self._rows)) for key in keys], np.int64)
+        rows = np.array([self._rows.setdefault(key, len(self._rows)) for key in keys], np.int64)
         if len(self._rows) > len(self.values):
             more = np.zeros((2 * len(self._rows), self.values.shape[1]), np.float32)
             more[: len(self.values)] = self.values
             self.values = more
-        return found
+        return rows
 
     def save(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Write the table, whole or not at all; `facts`: the game, its options, inputs, blocks and steps."""
@@ -76,8 +76,8 @@ class Table:
         write_tensors(path, FORMAT, {**facts, "actions": actions}, {"keys": keys, "values": self.values[: len(self)]})
 
 
-def load_table(path: Path) -> tuple[Table, dict[str, Any]]:
-    """A table by `Table.save`, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
+def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
+    """A table that was saved, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
     path = existing(path, "table")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -98,7 +98,7 @@ def load_table(path: Path) -> tuple[Table, dict[str, Any]]:
             raise ValueError("it holds numbers that are not finite")
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise BadTensorFile(f"{path} is damaged ({type(error).__name__}: {error})") from None
-    table = Table(0, np.zeros(0, np.bool_))  # until a game says which features are in the keys
+    table = ActionTable(0, np.zeros(0, np.bool_))  # until a game says which features are in the keys
     table._rows = {key.tobytes(): row for row, key in enumerate(keys)}
     table.values = values.copy()
     if len(table) < len(keys):
@@ -112,7 +112,7 @@ class TabularAgent(Agent):
     name = "tabular"
     reaches = {"path": "file"}
 
-    def __init__(self, path: str | Path | Table, temperature: float = 0.0) -> None:
+    def __init__(self, path: str | Path | ActionTable, temperature: float = 0.0) -> None:
         """Load the table.
 
         Args:
@@ -127,7 +127,7 @@ class TabularAgent(Agent):
         within(0.0, 1e6, temperature=temperature)
         self.path, self.temperature = path, temperature
         self.facts: dict[str, Any] = {}
-        if isinstance(path, Table):
+        if isinstance(path, ActionTable):
             self.table = path
         else:
             self.table, self.facts = load_table(Path(path))

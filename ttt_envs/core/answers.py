@@ -48,7 +48,7 @@ def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple
 
 
 def legal_actions(agent: Actor, view: View, role: str = "agent") -> np.ndarray:
-    """What an agent plays in positions in all of which it has to choose: int64 (n,), all legal.
+    """An agent's checked actions in positions in which it has to choose: int64 (n,), all legal.
 
     Raises what the agent raises; and, naming it, TypeError or ValueError for what are no actions, and IllegalAction,
     a ValueError, with the position, for one that is not legal.

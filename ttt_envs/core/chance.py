@@ -53,33 +53,33 @@ def begin(state, seed):
     reset(state, seed[0])
 
 
-class Room(NamedTuple):
-    """Room for the outcomes of some steps.
+class OutcomeBuffers(NamedTuple):
+    """Memory for the outcomes of some steps.
 
     Attributes:
-        found: structured (room,), out.
-        words: uint64 (room, words of a state), the same memory.
-        chances: float64 (room,), out: the probability of each.
-        owners: int64 (room,), out: the row that each belongs to.
-        slots: int64 (power of two, more than room), zero: room for `seek`.
+        outcomes: structured (size,), out.
+        words: uint64 (size, words of a state), the same memory.
+        chances: float64 (size,), out: the probability of each.
+        owners: int64 (size,), out: the row that each belongs to.
+        slots: int64 (power of two, more than size), zero: memory for `seek`.
     """
 
-    found: np.ndarray
+    outcomes: np.ndarray
     words: np.ndarray
     chances: np.ndarray
     owners: np.ndarray
     slots: np.ndarray
 
 
-def room_for(dtype: np.dtype, size: int) -> Room:
-    """Room for so many outcomes."""
-    found = np.empty(size, dtype)
-    words, slots = found.view(np.uint64).reshape(size, -1), np.zeros(2 << size.bit_length(), np.int64)
-    return Room(found, words, np.empty(size), np.empty(size, np.int64), slots)
+def buffers_for(dtype: np.dtype, size: int) -> OutcomeBuffers:
+    """Memory for so many outcomes."""
+    outcomes = np.empty(size, dtype)
+    words, slots = outcomes.view(np.uint64).reshape(size, -1), np.zeros(2 << size.bit_length(), np.int64)
+    return OutcomeBuffers(outcomes, words, np.empty(size), np.empty(size, np.int64), slots)
 
 
-def outcomes_rows(states, joint, most, room):
-    """Write to `room` what joint[k] in states[k] may lead to, for each k in turn, each state once.
+def outcomes_rows(states, joint, most, buffers):
+    """Write to `buffers` what joint[k] in states[k] may lead to, for each k in turn, each state once.
 
     A template, in which `play` stands for `begin` or for `loops.advance` with a game's kernels.
 
@@ -88,22 +88,22 @@ def outcomes_rows(states, joint, most, room):
         joint: int64 (n, players); for `begin` the seeds.
         most: the first draws are enumerated as far as they have at most so many outcomes, and those that follow are
             the generator's; 0: all are enumerated.
-        room: `Room`.
+        buffers: `OutcomeBuffers`.
 
     Returns:
-        The number of rows for which there was room, and of outcomes found for these. Raises NotEnumerable.
+        The number of rows for which there was room, and of their outcomes. Raises NotEnumerable.
     """
-    found, words, chances, owners, slots = room
+    outcomes, words, chances, owners, slots = buffers
     end = 0
     # A script that has said much already breaks the sooner.
     said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
     for row in range(states.shape[0]):
         first, tape, left = end, _ZERO, 1.0
         while left > _NOTHING:
-            if end == found.shape[0]:
+            if end == outcomes.shape[0]:
                 return row, first
-            found[end] = states[row]
-            state = found[end]
+            outcomes[end] = states[row]
+            state = outcomes[end]
             state["script"] = rng.SCRIPT * said | tape
             if most:
                 state["rng"] = rng.fold(state["rng"], tape)  # what follows two outcomes is independent
@@ -168,12 +168,12 @@ class Chance:
 
         Raises ValueError with the reason if they cannot be enumerated.
         """
-        found = []
+        halves = []
         for seed in _SEEDS:
             before = self.game.prototype.copy()
             before["rng"] = seed  # a kernel that reads the generator is noticed like one that reads the seed
-            found.append(self._enumerate(True, before, np.array([[seed]]))[1:])
-        (probabilities, states), (others, other_states) = found
+            halves.append(self._enumerate(True, before, np.array([[seed]]))[1:])
+        (probabilities, states), (others, other_states) = halves
         if probabilities.tobytes() != others.tobytes() or states.tobytes() != other_states.tobytes():
             raise self._refusal("its start depends on the seed in another way than through rng.start")
         return probabilities, states
@@ -216,20 +216,20 @@ class Chance:
         kernel, n, done, size = _rows_for(self.game.kernels, start), len(states), 0, max(4 * len(states), 256)
         parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while done < n or not parts:
-            room = room_for(states.dtype, size)
+            buffers = buffers_for(states.dtype, size)
             try:
-                rows, end = kernel(states[done:], joint[done:], most, room)
+                rows, end = kernel(states[done:], joint[done:], most, buffers)
             except NotEnumerable as error:
                 raise self._refusal(str(error)) from None
             if rows or not n:
-                parts.append((room.owners[:end] + done, room.chances[:end], room.found[:end]))
+                parts.append((buffers.owners[:end] + done, buffers.chances[:end], buffers.outcomes[:end]))
                 done += rows
             elif size < MOST_STATES:
                 size = min(4 * size, MOST_STATES)
             else:
                 raise self._refusal(f"one start or step leads to {MOST_STATES} different states or more")
-        owners, chances, found = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return owners, chances, found
+        owners, chances, outcomes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return owners, chances, outcomes
 
     def _refusal(self, why: str) -> ValueError:
         return ValueError(f"the chance in {self.game} cannot be enumerated: {why}")

@@ -58,13 +58,13 @@ def look(state, player, room):
     words = room[actions + state["rewards"].shape[0] :]
     mask = words.view(np.bool_)[:actions]
     legal_mask(state, player, mask)
-    found = 0
+    count = 0
     for first in range(0, actions, 8):
         if words[first // 8]:  # mostly nothing in these 8 is legal
             for action in range(first, min(first + 8, actions)):
-                room[found] = action
-                found += mask[action]  # no branch on what cannot be foretold
-    return int(found << 8 | player + 2)
+                room[count] = action
+                count += mask[action]  # no branch on what cannot be foretold
+    return int(count << 8 | player + 2)
 
 
 @jit.allocates_nothing
@@ -108,7 +108,7 @@ def apply_one(states, action, room):
 
 
 class _Kind(NamedTuple):
-    """What all cursors of a game share: the layout of their memory, a state and its room, and the kernels."""
+    """The parts that all cursors of a game share: the layout of their memory, a state to work in, and the kernels."""
 
     game: Any  # a Game: its module imports this one
     dtype: np.dtype
@@ -151,7 +151,7 @@ class State:
         raise TypeError("make a State with game.start(seed=0), from a position with game.start(state=...)")
 
     def clone(self) -> "State":
-        """The same position, to be moved on by itself."""
+        """A copy of the cursor, which moves on by itself."""
         new = _new(State)
         new._kind = kind = self._kind
         new._apply, new._code, new.over = self._apply, self._code, self.over
@@ -228,8 +228,8 @@ class State:
 
     def returns(self) -> list[float]:
         """What each player has been paid so far: in most games 0 until the game is over."""
-        found: list[float] = self._states["rewards"][0].tolist()
-        return found
+        returns: list[float] = self._states["rewards"][0].tolist()
+        return returns
 
     @property
     def key(self) -> bytes:
@@ -357,7 +357,7 @@ def _restored(game: Any, data: bytes) -> State:
 
 
 def start(game: Any, seed: int | None = None, state: Any = None) -> State:
-    """What `Game.start` returns."""
+    """A cursor at the start of a game; see `Game.start`."""
     if state is None:
         return _at(_kind_of(game), game.new_state(seed))
     text = isinstance(state, str)

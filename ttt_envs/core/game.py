@@ -248,14 +248,14 @@ class Game:
         return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
     def _parts(self) -> dict[str, Any]:
-        """All that a game is given, by the names of `replace`."""
-        found = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
-        kernels, faces, extras = found.pop("kernels"), found.pop("faces"), found.pop("extras")
-        return {**found, **kernels._asdict(), **vars(faces), **vars(extras)}
+        """Every argument of the game, by the names of `replace`."""
+        parts = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
+        kernels, faces, extras = parts.pop("kernels"), parts.pop("faces"), parts.pop("extras")
+        return {**parts, **kernels._asdict(), **vars(faces), **vars(extras)}
 
     @cached_property
     def replaced(self) -> Mapping[str, Any]:
-        """What differs from the game that the factory made, by the names of `replace`."""
+        """The arguments in which the game differs from the one that its factory made, by the names of `replace`."""
         if self._source is None or self._source is self:
             return {}
         made = self._source._parts()
@@ -360,7 +360,7 @@ class Game:
 
     @cached_property
     def player_names(self) -> tuple[str, ...]:
-        """What the rules and the positions call each player."""
+        """The name of each player in the rules and in positions as text."""
         return self.faces.player_names or tuple(f"player {player}" for player in range(self.num_players))
 
     @property
@@ -510,20 +510,20 @@ class Game:
         for action, name in enumerate(self.action_names):
             if name.lower() == text.strip().lower():
                 return action
-        found = self._actions_by_name.get(_plain(text), set())
-        if len(found) == 1:
-            return next(iter(found))
+        actions = self._actions_by_name.get(_plain(text), set())
+        if len(actions) == 1:
+            return next(iter(actions))
         close = closest(text, self.action_names)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
         raise ValueError(f"unknown action {brief(text.strip())!r}{hint} wanted: {self.faces.action_format}")
 
     @cached_property
     def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
-        found: dict[tuple[str, ...], set[int]] = {}
+        by_name: dict[tuple[str, ...], set[int]] = {}
         for names in (self.action_names, self.faces.short_action_names):
             for action, name in enumerate(names):
-                found.setdefault(_plain(name), set()).add(action)
-        return found
+                by_name.setdefault(_plain(name), set()).add(action)
+        return by_name
 
     @cached_property
     def _validity(self) -> Validity:
@@ -649,10 +649,10 @@ class Game:
 
         Raises TypeError or ValueError for wrong states or actions, IllegalAction for an action that is not legal.
         """
-        found, joint = self._joint(states, actions, check)
-        found = found.copy()
-        self.loops.step_rows(found, np.arange(len(found)), joint)
-        return found
+        after, joint = self._joint(states, actions, check)
+        after = after.copy()
+        self.loops.step_rows(after, np.arange(len(after)), joint)
+        return after
 
     def chance_outcomes(
         self, states: Any, actions: Any, *, check: bool = True
@@ -672,22 +672,22 @@ class Game:
             TypeError, ValueError: as from `step`; a finished game; or chance that cannot be enumerated, with the
                 reason, such as dice that are rolled again until something fits.
         """
-        found, joint = self._joint(states, actions, check)
+        checked, joint = self._joint(states, actions, check)
         if joint.shape[1] != self.num_players:
             joint = np.repeat(joint, self.num_players, axis=1)
-        return chance_of(self).outcomes(found, joint)
+        return chance_of(self).outcomes(checked, joint)
 
     def _joint(self, states: Any, actions: Any, check: bool) -> tuple[np.ndarray, np.ndarray]:
         """States (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
         if not check:
             return states, np.ascontiguousarray(actions, np.int64).reshape(len(states), -1)
-        found, array = self.check_states(states), np.asarray(actions)
-        shape = (len(found),) if array.ndim < 2 else (len(found), self.num_players)
-        joint, rows = check_actions(array, shape, self.num_actions).reshape(len(found), -1), np.arange(len(found))
-        wrong = int(self.loops.find_illegal(found, rows, joint, np.empty(self.num_actions, np.bool_)))
+        checked, array = self.check_states(states), np.asarray(actions)
+        shape = (len(checked),) if array.ndim < 2 else (len(checked), self.num_players)
+        joint, rows = check_actions(array, shape, self.num_actions).reshape(len(checked), -1), np.arange(len(checked))
+        wrong = int(self.loops.find_illegal(checked, rows, joint, np.empty(self.num_actions, np.bool_)))
         if wrong >= 0:
-            raise refusal(self, found, wrong, joint[wrong], len(found))
-        return found, joint
+            raise refusal(self, checked, wrong, joint[wrong], len(checked))
+        return checked, joint
 
     def masks(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
         """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.

@@ -91,8 +91,8 @@ def _imports(path: Path) -> frozenset[Path]:
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
     text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
     for module, members, modules in _IMPORT.findall(text):
-        found = re.findall(r"[\w.]+", modules) or [module]
-        names.update(found, (f"{module}.{member}" for member in re.findall(r"\w+", members)))
+        listed = re.findall(r"[\w.]+", modules) or [module]
+        names.update(listed, (f"{module}.{member}" for member in re.findall(r"\w+", members)))
     files: set[Path] = set()
     for name in names:
         first, *rest = name.split(".")
@@ -104,13 +104,13 @@ def _imports(path: Path) -> frozenset[Path]:
 
 def _with_imports(paths: Iterable[Path]) -> set[Path]:
     """The files, and those of the package that they import, directly or through others."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = set(paths)
     while waiting:
         path = waiting.pop()
-        found.add(path)
-        waiting |= _imports(path) - found
-    return found
+        files.add(path)
+        waiting |= _imports(path) - files
+    return files
 
 
 @cache

@@ -56,7 +56,7 @@ def note(digests: np.ndarray, actions: np.ndarray) -> None:
 
 
 class Known:
-    """What the players of n games know, while these are played.
+    """A digest of each player's knowledge in n games, while these are played.
 
     Attributes:
         digests: uint64 (n, players, 2); None if these are not kept.

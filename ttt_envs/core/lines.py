@@ -9,18 +9,18 @@ _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "middle", "right")
 
 def lines(rows: int, columns: int, length: int) -> np.ndarray:
     """All straight runs of `length` cells: int8 (lines, length), rows first, then columns, then diagonals."""
-    found = [
+    cells = [
         [(r + k * dr) * columns + c + k * dc for k in range(length)]
         for dr, dc in ((0, 1), (1, 0), (1, 1), (1, -1))
         for r in range(rows)
         for c in range(columns)
         if 0 <= r + (length - 1) * dr < rows and 0 <= c + (length - 1) * dc < columns
     ]
-    return np.array(found, np.int8).reshape(-1, length)
+    return np.array(cells, np.int8).reshape(-1, length)
 
 
 def where(row: Sequence[int], size: int) -> str:
-    """Where a row lies on a board of `size` by `size` cells, for people: "in the top row", "on the diagonal"."""
+    """The place of a row on a board of `size` by `size` cells, for people: "in the top row", "on the diagonal"."""
     down, across = {cell // size for cell in row}, {cell % size for cell in row}
     for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
         if len(places) == 1:

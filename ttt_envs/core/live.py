@@ -166,12 +166,12 @@ class LiveGame:
         return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def aside(self, ply: int) -> str:
-        """What a log says beside the actions of ply number `ply`, from 1; see `Faces.aside`."""
+        """The remark of a log beside the actions of ply number `ply`, from 1; see `Faces.aside`."""
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def _digests(self, ply: int) -> np.ndarray:
-        """What the players know in the position after `ply` plies: uint64 (1, players, 2), see `core.known`."""
+        """Digests of the players' knowledge after `ply` plies: uint64 (1, players, 2), see `core.known`."""
         while len(self._shown) <= ply:
             before = len(self._shown)
             digests = self._shown[-1].copy() if before else known.begin(1, self.game.num_players)

@@ -1,4 +1,4 @@
-"""What is kept of games while they are played, for agents with a memory: numbers of episodes, and what players know."""
+"""Bookkeeping of games under way, for agents with a memory: numbers of episodes, and digests of what players know."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from ttt_envs.core.view import Actor, View
 
 
 class Memory:
-    """Of n games that are being played. Whoever plays them calls `begin`, `watched`, `note` and `over`.
+    """The bookkeeping of n games. Their player loop calls `begin`, `watched`, `note` and `over`.
 
     Attributes:
         episodes: int64 (n, players), see `View.episodes`.
@@ -40,7 +40,7 @@ class Memory:
             self.known.begin(rows)
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """What a view of these players, int64 (k,), in the games `rows` is made with."""
+        """The keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
         known = {} if self.known is None else self.known.of(rows, players)
         return {"episodes": self.episodes[rows, players], **known}
 
@@ -83,7 +83,7 @@ class Memory:
 
 
 def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
-    """Those of the agents who want to see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
+    """The agents that see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
     return {key: agent for key, agent in agents.items() if observes(agent)}
 
 

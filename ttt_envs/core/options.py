@@ -233,10 +233,10 @@ def options_then(make: Callable[..., Any], named: Mapping[str, Any]) -> dict[str
 
 def _meanings(docstring: str) -> dict[str, str]:
     """Name -> meaning, from the lines `name: meaning` below "Args:"; further lines of one are indented."""
-    _, found, section = docstring.partition("Args:\n")
+    _, heading, section = docstring.partition("Args:\n")
     meanings: dict[str, str] = {}
     name = ""
-    for line in section.splitlines() if found else []:
+    for line in section.splitlines() if heading else []:
         if not line.startswith("    "):
             break
         entry = re.fullmatch(r"    (\w+): (.+)", line)

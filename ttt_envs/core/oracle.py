@@ -64,7 +64,7 @@ class Drawer(Protocol):
     """An oracle that has its game solved as a whole, and draws positions from it."""
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """As many positions as `starts`, structured (n,), and their lengths, int64 (n,).
+        """Draw `starts` positions, structured (n,), with their lengths, int64 (n,).
 
         They are those that the player to move wins or draws, drawn evenly by length: the plies that best play still
         takes, or -1 for a draw without end. Options are those of the starts.

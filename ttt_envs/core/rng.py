@@ -139,18 +139,18 @@ _FEW = 32
 @jit.allocates_nothing
 def count(mask):  # type: ignore[no-untyped-def]
     """Number of True entries of `mask` (bool, 1-d)."""
-    found = np.int64(0)
+    total = np.int64(0)
     if mask.shape[0] < _FEW:
         for i in range(mask.shape[0]):
-            found += mask[i]
-        return found
+            total += mask[i]
+        return total
     at = 0
     for _ in range(words(mask)):
-        found += np.int64((word(mask, at) * _BYTES) >> _HIGHEST)
+        total += np.int64((word(mask, at) * _BYTES) >> _HIGHEST)
         at += 8
     for i in range(at, mask.shape[0]):
-        found += mask[i]
-    return found
+        total += mask[i]
+    return total
 
 
 @jit.wrapping_kernel

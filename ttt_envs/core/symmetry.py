@@ -34,12 +34,12 @@ class Symmetry:
 def dihedral(size: int) -> dict[str, np.ndarray]:
     """The 8 symmetries of a square board: name -> int64 (size*size,), `new[k] = old[permutation[k]]`."""
     board = np.arange(size * size).reshape(size, size)
-    found = {}
+    permutations = {}
     for turns in range(4):
         turned = np.rot90(board, -turns)
-        found[f"rotate {90 * turns}"] = turned.ravel()
-        found[f"mirror and rotate {90 * turns}"] = np.rot90(board[:, ::-1], -turns).ravel()
-    return {name: permutation.astype(np.int64) for name, permutation in found.items()}
+        permutations[f"rotate {90 * turns}"] = turned.ravel()
+        permutations[f"mirror and rotate {90 * turns}"] = np.rot90(board[:, ::-1], -turns).ravel()
+    return {name: permutation.astype(np.int64) for name, permutation in permutations.items()}
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:

@@ -54,7 +54,7 @@ def _lowest_bit(typingctx, x):
 
 
 def _none(mask: Any, at: int = 0) -> int:
-    """What stands in their places without the JIT: there are no words."""
+    """A replacement without the JIT, where there are no words."""
     return 0
 
 

@@ -66,11 +66,11 @@ class Chooser:
             return None
         goes_on = bool(self._open((*self.chosen, spot)))
         wanted = (*self.chosen, spot) if goes_on else (spot,)
-        found = self._open(wanted)
-        whole = next((path for path in found if len(path) == len(wanted)), None)
-        if whole is None and goes_on and len(found) == 1:
-            whole = found[0]
-        self.chosen = wanted if found and whole is None else ()
+        opened = self._open(wanted)
+        whole = next((path for path in opened if len(path) == len(wanted)), None)
+        if whole is None and goes_on and len(opened) == 1:
+            whole = opened[0]
+        self.chosen = wanted if opened and whole is None else ()
         return None if whole is None else self._paths[whole]
 
 

@@ -54,13 +54,13 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
         states: structured (T + 1,), the positions.
         actions: int (T, players), what was played in all but the last one.
     """
-    found = [Frame(states[0], 0)]
+    frames = [Frame(states[0], 0)]
     for ply, (before, joint, after) in enumerate(zip(states, actions, states[1:], strict=False), 1):
         finished = game.faces.finished_round(before, joint, after)
         if finished is not None:
-            found.append(Frame(finished[0], ply, ended_round=True))
-        found.append(Frame(after, ply))
-    return found
+            frames.append(Frame(finished[0], ply, ended_round=True))
+        frames.append(Frame(after, ply))
+    return frames
 
 
 def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = ()) -> str:

@@ -67,7 +67,7 @@ class Caption:
 
     @property
     def words(self) -> str:
-        """All of it, for those who cannot see the picture."""
+        """The whole picture in words, for people who cannot see it."""
         parts = (self.headline, self.note, self.fact, f"last: {self.last}" if self.last else "")
         return f"{self.title}: " + "; ".join(part for part in parts if part)
 

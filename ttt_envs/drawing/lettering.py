@@ -51,8 +51,8 @@ def text(
 def _glyphs() -> dict[str, Any]:
     """Character -> [advance, [[x, y, relative commands], ...]], one entry a contour."""
     data = resources.files("ttt_envs.drawing").joinpath("glyphs.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(data)
-    return found
+    glyphs: dict[str, Any] = json.loads(data)
+    return glyphs
 
 
 @lru_cache(maxsize=4096)

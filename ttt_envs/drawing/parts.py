@@ -59,8 +59,8 @@ class Drawing:
     def opening(self, **changes: str) -> str:
         """The opening tag, without a size of its own, and with these changes of its attributes."""
         kept = {name: value for name, value in self.attributes.items() if name not in ("width", "height")}
-        found = {**kept, "viewBox": self.box, **changes}
-        return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in found.items())}>"
+        attributes = {**kept, "viewBox": self.box, **changes}
+        return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}>"
 
 
 def split(svg: str) -> Drawing:

@@ -33,14 +33,14 @@ def png(svg: str, width: int | None = None, theme: Theme = "light") -> bytes:
     # The letters of this library's pictures are outlines. Others' texts look the same on every machine, too: the font
     # is the one that pygame-ce carries.
     fonts = [str(_font())] if "<text" in svg else []
-    found = resvg_py.svg_to_bytes(
+    image = resvg_py.svg_to_bytes(
         svg_string=themed(svg, "light" if theme == "auto" else theme),
         width=width,
         background="#ffffff",
         skip_system_fonts=True,
         font_files=fonts,
     )
-    return bytes(found)
+    return bytes(image)
 
 
 def _font() -> Path:

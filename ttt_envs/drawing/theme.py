@@ -90,7 +90,7 @@ def themed(svg: str, theme: str) -> str:
     plain = svg.replace(STYLE, "")
     if theme == "light":
         return plain
-    return _USED.sub(lambda found: f'{found[1]}="{_TO_DARK.get(found[2], found[2])}"', plain)
+    return _USED.sub(lambda match: f'{match[1]}="{_TO_DARK.get(match[2], match[2])}"', plain)
 
 
 def contrast(one: str, two: str) -> float:

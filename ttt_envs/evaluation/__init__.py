@@ -1,5 +1,5 @@
-"""How good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved positions,
-exploitability; and equilibria.
+"""Measures of how good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved
+positions, exploitability; and equilibria.
 
 Each function returns a report.
 """

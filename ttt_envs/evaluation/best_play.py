@@ -273,39 +273,39 @@ class RegretReport(PagedReport):
         )
         if not all(m.enough for m in self.measurements):
             note += f" * So few decisions were measured, less than {percent(MEASURED_ENOUGH)}, that this is no regret."
-        found = [Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], losses, note)]
+        tables = [Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], losses, note)]
         note = (
             "Covered: share of the decisions in positions that the oracle answers. Measured: share whose loss it "
             "knows; only these count."
         )
-        found.append(Table("Decisions", ["agent", "games", "decisions", "covered", "measured"], decisions, note))
+        tables.append(Table("Decisions", ["agent", "games", "decisions", "covered", "measured"], decisions, note))
         note = "The position of each is below."
         header = ["agent", "lost", "by", "played", "best"]
-        return [*found, Table("Worst decisions", header, worst, note)] if worst else found
+        return [*tables, Table("Worst decisions", header, worst, note)] if worst else tables
 
     def remarks(self) -> list[str]:
         """Notes on what was not measured, and on what no mistake means."""
         missing = self.settings["agents"][len(self.measurements) :]
-        found = [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+        remarks = [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
         for m in self.measurements:
             if not m.measured:
-                found.append(f"{m.agent}: the oracle knows of no decision what it lost, so there is no figure.")
+                remarks.append(f"{m.agent}: the oracle knows of no decision what it lost, so there is no figure.")
             elif m.measured < 1:
-                found.append(
+                remarks.append(
                     f"{m.agent}: only {percent(m.measured)} of its decisions could be measured. The others are left "
                     "out; with them the regret a game would be higher, or the same."
                 )
             if 0 < m.measured < m.covered:
-                found.append(
+                remarks.append(
                     f"{m.agent}: in {percent(m.covered - m.measured)} of its decisions the oracle knows the position, "
                     "but not what the action played there is worth. If these are mistakes, all figures are too low."
                 )
             if m.measured == 1 and m.worst is None:
-                found.append(
+                remarks.append(
                     f"{m.agent}: no mistake was seen in {m.seeds} seeds; with 95 % confidence fewer than "
                     f"{percent(1 - 0.05 ** (1 / m.seeds))} of them hold one."
                 )
-        return found
+        return remarks
 
     def texts(self) -> list[tuple[str, str]]:
         """The positions with the worst decisions."""
@@ -362,22 +362,22 @@ def regret(
     settings |= {"agents": lineup.names, "opponent": other and other.name}
     live = lineup.live or others.live
     tallies = [Tally(game, agent, games, seed, other) for agent in lineup.agents]
-    planned, found = tallies[0].planned, list[MeasuredRegret]()
+    planned, measurements = tallies[0].planned, list[MeasuredRegret]()
     with new_folder(out) as folder:
-        with Work(found, "games", len(tallies) * planned, hidden=quiet or live) as work:
+        with Work(measurements, "games", len(tallies) * planned, hidden=quiet or live) as work:
             for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):
                 try:
                     tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
                 finally:
                     if tally.played:
-                        found.append(tally.measurement())
+                        measurements.append(tally.measurement())
         return RegretReport(
             game=game,
             settings=settings,
             made=(*lineup.made, *others.made),
             complete=work.complete,
             seconds=work.seconds,
-            measurements=found,
+            measurements=measurements,
             planned=planned,
         ).kept(folder)
 

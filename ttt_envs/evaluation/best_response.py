@@ -88,26 +88,26 @@ def measure(
     starts: int = STARTS,
     seed: int = 0,
     limit: int = tree.LIMIT,
-    found: Tree | None = None,
+    game_tree: Tree | None = None,
     progress: Progress = lambda share: None,
 ) -> MeasuredExploitability:
     """The exploitability of an agent that holds both seats; arguments and errors are those of `exploitability`.
 
-    `found` is the game's tree if it was walked before, see `tree_for`; `progress` is a callback for the share that is
-    done.
+    `game_tree` is the game's tree if it was walked before, see `tree_for`; `progress` is a callback for the share that
+    is done.
     """
     within(1, MOST, samples=samples)
     within(2, MOST, starts=starts)
     agent = as_agent(agent)
     if agent.interactive:
         raise ValueError(f"agent {agent.name!r} cannot be measured: it would be asked in every information set")
-    responder = responder_of(game) if found is None else None
-    if responder is None and found is None:
-        found = tree.walk(game, limit=limit)
+    responder = responder_of(game) if game_tree is None else None
+    if responder is None and game_tree is None:
+        game_tree = tree.walk(game, limit=limit)
 
     def measured(asked: Asked) -> MeasuredExploitability:
-        if found is not None:
-            return _by_tree(asked, found, progress)
+        if game_tree is not None:
+            return _by_tree(asked, game_tree, progress)
         assert responder is not None
         return _by_oracle(asked, game, responder, Batch(game, starts, seed=seed).states, progress)
 
@@ -117,17 +117,17 @@ def measure(
         return measured(Asked(agent, samples))
 
 
-def _by_tree(asked: Asked, found: Tree, progress: Progress) -> MeasuredExploitability:
+def _by_tree(asked: Asked, tree: Tree, progress: Progress) -> MeasuredExploitability:
     """As `measure`, by the tree."""
-    tables, done, total = [], 0, max(found.sets, 1)
+    tables, done, total = [], 0, max(tree.sets, 1)
     for player in (0, 1):
-        parts = [np.zeros((0, found.game.num_actions))]
-        for views in zip(*(found.views(player, seed) for seed in range(asked.seeds)), strict=True):
+        parts = [np.zeros((0, tree.game.num_actions))]
+        for views in zip(*(tree.views(player, seed) for seed in range(asked.seeds)), strict=True):
             parts.append(asked(views))
             done += len(parts[-1])
             progress(done / total)
         tables.append(np.concatenate(parts))
-    result = sequence.exploitability(found, found.policy(tables))
+    result = sequence.exploitability(tree, tree.policy(tables))
     value, best, interval = result.value, result.best_responses, (result.value, result.value)
     return MeasuredExploitability(
         asked.agent.name, value, result.nash_conv, best, result.expected, asked.samples, 0, interval
@@ -168,7 +168,7 @@ def responder_of(game: Game) -> Responder | None:
 
 
 def tree_for(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree | None:
-    """The argument `found` of `measure`: the game's tree, walked with progress shown; None if its oracle answers.
+    """The argument `game_tree` of `measure`: the game's tree, walked with progress shown; None if its oracle answers.
 
     Raises ValueError for a game that cannot be measured.
     """
@@ -222,14 +222,14 @@ class ExploitabilityReport(PagedReport):
 
     def remarks(self) -> list[str]:
         """Notes on agents whose figures are estimates, and on those that were not measured."""
-        found = [
+        remarks = [
             f"{m.agent}: what it does depends on its seeds, and is estimated as the mean over {m.samples} of them in "
             "each position; the figures come out too high, the less so the more samples."
             for m in self.measurements
             if m.samples
         ]
         missing = self.settings["agents"][len(self.measurements) :]
-        return [*found, *([f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else [])]
+        return [*remarks, *([f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else [])]
 
     def data(self) -> dict[str, Any]:
         """The measurements and the size of the tree."""
@@ -282,13 +282,13 @@ def exploitability(
     lineup = line_up(game, agents)
     settings["agents"] = lineup.names
     with new_folder(out) as folder:
-        found = tree_for(game, limit, quiet=quiet)
+        game_tree = tree_for(game, limit, quiet=quiet)
         measurements: list[MeasuredExploitability] = []
         with Work(measurements, "agents", float(len(lineup.agents)), hidden=quiet) as work:
             for done, agent in enumerate(lineup.agents):
                 progress = work.part(done, agent.name)
                 how = {"samples": samples, "starts": starts, "seed": seed, "limit": limit}
-                measurements.append(measure(game, agent, **how, found=found, progress=progress))
+                measurements.append(measure(game, agent, **how, game_tree=game_tree, progress=progress))
         return ExploitabilityReport(
             game=game,
             settings=settings,
@@ -296,5 +296,5 @@ def exploitability(
             complete=work.complete,
             seconds=work.seconds,
             measurements=measurements,
-            tree=found,
+            tree=game_tree,
         ).kept(folder)

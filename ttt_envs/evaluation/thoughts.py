@@ -187,27 +187,27 @@ def think(
     """
     player, mask = int(view.players[0]), view.masks[0]
     known, search, silence = _asked(view, mask, take, oracle, simulations)
-    found = known or search
-    assert found is not None
+    answer = known or search
+    assert answer is not None
     values, lost, estimated = _weighed(mask, known, search)
-    visits = found.visits if search is None else search.visits
-    best = np.flatnonzero(found.policy > min(_LEAST, found.policy.max() / 2))
+    visits = answer.visits if search is None else search.visits
+    best = np.flatnonzero(answer.policy > min(_LEAST, answer.policy.max() / 2))
     likely = np.zeros(view.game.num_actions)
     if agent is not None:
         with without_building(), take(agent) as asked:
             likely = probabilities(asked, view)[0]
     return Thoughts(
         player=player,
-        source=found.source,
+        source=answer.source,
         silence=silence,
-        value=found.value,
-        error=found.error,
+        value=answer.value,
+        error=answer.error,
         values={int(action): round(float(values[action]), 4) for action in np.flatnonzero(~np.isnan(values) & mask)},
         estimated=np.flatnonzero(estimated).tolist(),
         losses={int(action): round(float(lost[action]), 4) for action in np.flatnonzero(~np.isnan(lost))},
         visits={int(action): int(visits[action]) for action in np.flatnonzero(visits)},
-        best=best[np.argsort(-found.policy[best], kind="stable")].tolist(),
-        best_probabilities=_shown(found.policy) if 0 < found.policy.max() < 1 else {},
+        best=best[np.argsort(-answer.policy[best], kind="stable")].tolist(),
+        best_probabilities=_shown(answer.policy) if 0 < answer.policy.max() < 1 else {},
         agent=agent,
         probabilities=_shown(likely),
     )
@@ -216,7 +216,7 @@ def think(
 def _asked(
     view: View, actions: np.ndarray, take: Take, oracle: Callable[[View], BestPlay], simulations: int
 ) -> tuple[BestPlay | None, BestPlay | None, str]:
-    """What the oracle knows; what a search estimates, where one of `actions` (a mask) needs it; the oracle's excuse."""
+    """The oracle's answer, a search's estimates if one of `actions` (a mask) needs them, and the oracle's refusal."""
     silence, known = "", None
     try:
         known = oracle(view)
@@ -230,7 +230,7 @@ def _asked(
 def _weighed(
     mask: np.ndarray, known: BestPlay | None, search: BestPlay | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each action its value and its loss, nan where nobody knows, and whether they are estimates.
+    """The value and the loss of each action, nan where unknown, and whether they are estimates.
 
     It is the one judge of all that is shown: a proved value is compared with best play, and an estimate with the
     estimate of the search's own choice, the action that it visited most.

@@ -70,8 +70,8 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
             jax.ShapeDtypeStruct((n,), jnp.float32),
             jax.ShapeDtypeStruct((n,), jnp.bool_),
         )
-        found: Positions = jax.pure_callback(on_host, shapes, states, actions, vmap_method="sequential")
-        return found
+        results: Positions = jax.pure_callback(on_host, shapes, states, actions, vmap_method="sequential")
+        return results
 
     return step
 
@@ -97,8 +97,8 @@ def step_of(envs: PlayerVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]
         return seen["observation"] if isinstance(seen, dict) else seen, infos["action_mask"], rewards, ended
 
     def step(actions: Any) -> tuple[Any, Any, Any, Any]:
-        found: tuple[Any, Any, Any, Any] = io_callback(on_host, shapes, actions, ordered=True)
-        return found
+        results: tuple[Any, Any, Any, Any] = io_callback(on_host, shapes, actions, ordered=True)
+        return results
 
     return step
 

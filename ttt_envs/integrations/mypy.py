@@ -48,5 +48,5 @@ def _checked(function: str, context: FunctionContext) -> Type:
 
 
 def plugin(version: str) -> type[OptionsPlugin]:
-    """What mypy calls, with its version."""
+    """The entry point that mypy calls, with its version."""
     return OptionsPlugin

@@ -101,7 +101,7 @@ class State(pyspiel.State):
         return [float(each) for each in self.node.states["rewards"][0]]
 
     def information_state_string(self, player: int | None = None) -> str:
-        """All that the player was shown and did, as a digest."""
+        """A digest of everything that the player was shown and did."""
         player = self.current_player() if player is None else player
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
@@ -242,13 +242,13 @@ def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
     neither a number nor bool is a text, with ";" for ",", which would end it.
     """
     numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, value in options.items():
         if value is None and name in numbers:
-            found[name] = _NOTHING
+            given[name] = _NOTHING
         else:
-            found[name] = value if type(value) in (bool, int, float) else as_text(value).replace(",", ";")
-    return found
+            given[name] = value if type(value) in (bool, int, float) else as_text(value).replace(",", ";")
+    return given
 
 
 def _as_option(value: Any) -> str:

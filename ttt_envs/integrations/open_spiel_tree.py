@@ -57,15 +57,15 @@ class Graph:
 
     def _sampled(self, states: np.ndarray | None, joint: np.ndarray | None = None) -> Outcomes:
         rows, seeds = np.arange(_SAMPLES), self._generator.integers(2**64, size=_SAMPLES, dtype=np.uint64)
-        found = np.repeat(self.game.prototype if states is None else states, _SAMPLES)
+        states_ = np.repeat(self.game.prototype if states is None else states, _SAMPLES)
         if joint is None:
-            self.game.loops.reset_rows(found, rows, self.game.prototype, seeds)
+            self.game.loops.reset_rows(states_, rows, self.game.prototype, seeds)
         else:
-            found["rng"] = seeds
-            self.game.loops.step_rows(found, rows, np.repeat(joint, _SAMPLES, axis=0))
-        found["rng"] = 0
-        _, first, counts = np.unique(found.view(f"V{found.itemsize}"), return_index=True, return_counts=True)
-        return counts / _SAMPLES, found[first]
+            states_["rng"] = seeds
+            self.game.loops.step_rows(states_, rows, np.repeat(joint, _SAMPLES, axis=0))
+        states_["rng"] = 0
+        _, first, counts = np.unique(states_.view(f"V{states_.itemsize}"), return_index=True, return_counts=True)
+        return counts / _SAMPLES, states_[first]
 
 
 @cache
@@ -156,14 +156,14 @@ class Node:
 
     def child(self, action: int) -> "Node":
         """The node that an action, or an outcome of chance, leads to."""
-        found = self.children.get(action)
-        if found is None:
+        child = self.children.get(action)
+        if child is None:
             if self.outcomes is None:
-                found = self._choice(action)
+                child = self._choice(action)
             else:
-                found = Node.position(self.graph, self.outcomes[1][action : action + 1], self.known)
-            self.children[action] = found
-        return found
+                child = Node.position(self.graph, self.outcomes[1][action : action + 1], self.known)
+            self.children[action] = child
+        return child
 
     def _choice(self, action: int) -> "Node":
         assert self.states is not None

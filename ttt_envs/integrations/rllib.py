@@ -79,15 +79,15 @@ class RLlibGame(MultiAgentEnv):
 
     def _shown(self, observations: dict[str, Any]) -> dict[str, Any]:
         """The observations of those who act; after the end of all."""
-        found = {}
+        shown = {}
         for name, each in observations.items():
             mask = each["action_mask"][:-1].astype(np.float32)
             if not self.env.agents:
                 mask[:] = 1
             elif not mask.any():
                 continue
-            found[name] = {"observations": each["observation"].astype(np.float32), "action_mask": mask}
-        return found
+            shown[name] = {"observations": each["observation"].astype(np.float32), "action_mask": mask}
+        return shown
 
 
 class MaskedRandomRLModule(RLModule):

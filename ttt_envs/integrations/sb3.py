@@ -46,5 +46,5 @@ class PlanesExtractor(BaseFeaturesExtractor):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """float32 (n, channels, rows, columns) -> (n, features_dim)."""
-        found: torch.Tensor = self.layers(observations)
-        return found
+        features: torch.Tensor = self.layers(observations)
+        return features

@@ -41,7 +41,7 @@ class WithActors(Settings):
     """Actors that share the games and play while the network learns from the round before; 0 plays and learns in
     turn."""
     engine: str = "threads"
-    """Where actors play: threads of this process, or ray for a Ray cluster. Changes no result."""
+    """Engine of the actors: threads of this process, or ray for a Ray cluster. It changes no result."""
     address: str | None = None
     """Address of a Ray cluster, such as 127.0.0.1:6379; by default one is started on this machine."""
 
@@ -59,7 +59,7 @@ class WithActors(Settings):
             raise ValueError(f"actors must be at most num_envs, {self.num_envs}, not {self.actors}")
 
 
-class Actor(Protocol):
+class SelfPlayActor(Protocol):
     """A part of the games. It goes on where it was after being pickled and unpickled."""
 
     @property
@@ -80,7 +80,7 @@ class Crew(Protocol):
 class InTurn:
     """One actor, which plays in this thread while nothing is learned."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: SelfPlayActor) -> None:
         self._actor = actor
 
     def round(self, net: Net, done: float) -> list[Rows]:
@@ -91,7 +91,7 @@ class InTurn:
 class Threads:
     """Actors that are threads of this process."""
 
-    def __init__(self, actors: Sequence[Actor], pool: ThreadPoolExecutor) -> None:
+    def __init__(self, actors: Sequence[SelfPlayActor], pool: ThreadPoolExecutor) -> None:
         self._actors, self._pool = actors, pool
         self._round: list[Future[Rows]] = []
 
@@ -99,9 +99,9 @@ class Threads:
         """As `Crew.round`."""
         if not self._round:
             self._begin(net, done)
-        found = [each.result() for each in self._round]
+        rows = [each.result() for each in self._round]
         self._begin(net, done)
-        return found
+        return rows
 
     def _begin(self, net: Net, done: float) -> None:
         weights = net.tensors()
@@ -115,7 +115,7 @@ class OnRay:
     from where it began, on another one.
     """
 
-    def __init__(self, actors: Sequence[Actor], precision: str) -> None:
+    def __init__(self, actors: Sequence[SelfPlayActor], precision: str) -> None:
         """`precision`: as of `torch.set_float32_matmul_precision`. Ray must be connected."""
         import ray
 
@@ -132,14 +132,14 @@ class OnRay:
         if not self._round:
             self._begin(net, done)
         try:
-            found = ray.get(self._round)
+            results = ray.get(self._round)
         except RayTaskError as error:
             raise error.as_instanceof_cause() from error
         except RayError as error:
             raise OSError(f"actors are lost: {str(error).strip().splitlines()[0]}") from error
-        self._actors = [actor for actor, _ in found]
+        self._actors = [actor for actor, _ in results]
         self._begin(net, done)
-        return [rows for _, rows in found]
+        return [rows for _, rows in results]
 
     def _begin(self, net: Net, done: float) -> None:
         import ray
@@ -149,7 +149,7 @@ class OnRay:
 
 
 @contextmanager
-def crew_of(actors: Sequence[Actor], config: WithActors, precision: str = "highest") -> Iterator[Crew]:
+def crew_of(actors: Sequence[SelfPlayActor], config: WithActors, precision: str = "highest") -> Iterator[Crew]:
     """A context with the crew that the settings ask for; `actors`: one in all if there are to be none.
 
     Raises ConnectionError if there is no Ray cluster at the address.
@@ -173,7 +173,7 @@ def shares(config: WithActors, start: int, generator: np.random.Generator) -> li
     return [(size, np.random.default_rng([config.seed, start, 1 + k])) for k, size in enumerate(sizes)]
 
 
-def _play(actor: Actor, weights: Weights, done: float) -> Rows:
+def _play(actor: SelfPlayActor, weights: Weights, done: float) -> Rows:
     with torch.device("meta"):  # no weights are drawn: that would use up the learner's random numbers
         net = Net(actor.info)
     net.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()}, assign=True)
@@ -187,7 +187,7 @@ def _task(
     check_sources(theirs)
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision(precision)
-    actor: Actor = pickle.loads(pickled)  # from the process that began the run
+    actor: SelfPlayActor = pickle.loads(pickled)  # from the process that began the run
     # Arrays that Ray hands out can only be read, which torch warns of.
     rows = _play(actor, {name: each.copy() for name, each in weights.items()}, done)
     return pickle.dumps(actor), rows

@@ -36,13 +36,13 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
-from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
-from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
@@ -109,7 +109,7 @@ class Config(WithActors):
         check_sizes(hidden=self.hidden)
 
 
-class Games:
+class SelfPlayGames:
     """Games in lockstep that start with random plies, and the latest plies of each that are not learned from yet."""
 
     def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
@@ -123,8 +123,8 @@ class Games:
         self.lengths = np.zeros(n, np.int64)
         self._open(np.arange(n))
 
-    def play(self, found: Found) -> Rows:
-        """Keep what was found in the present positions, and play on.
+    def play(self, searched: SearchResult) -> Rows:
+        """Keep the results of searches of the present positions, and play on.
 
         Returns:
             The plies that can be learned from now, of games that are over or fill the horizon: observations int8
@@ -133,11 +133,11 @@ class Games:
         """
         batch, rows, at = self.batch, np.arange(self.batch.n), self.lengths
         self.observations[rows, at] = batch.observations()
-        self.policies[rows, at] = np.where(batch.masks(), found.policy, _ILLEGAL)
-        self.values[rows, at] = found.values
+        self.policies[rows, at] = np.where(batch.masks(), searched.policy, _ILLEGAL)
+        self.values[rows, at] = searched.values
         self.movers[rows, at] = batch.to_move
         self.lengths += 1
-        batch.step_unchecked(found.actions)
+        batch.step_unchecked(searched.actions)
         over = np.flatnonzero(batch.done)
         full = np.flatnonzero(~batch.done & (self.lengths == self.config.horizon))
         parts = [self._take(over, self.lengths[over], batch.rewards[over])]
@@ -184,7 +184,7 @@ class Searcher:
     """The actor of AlphaZero: games that go on, and the search in the positions they come to."""
 
     def __init__(self, game: Game, config: Config, info: NetworkInfo, generator: np.random.Generator) -> None:
-        self.games, self.info, self.generator = Games(game, config, generator), info, generator
+        self.games, self.info, self.generator = SelfPlayGames(game, config, generator), info, generator
         self._search: GumbelSearch | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,8 +201,8 @@ class Searcher:
 
         def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with torch.inference_mode():
-                found = net(torch.from_numpy(observations).float())
-                return found["policy"].numpy(), for_all_players(game, found["value"].numpy(), players)
+                outputs = net(torch.from_numpy(observations).float())
+                return outputs["policy"].numpy(), for_all_players(game, outputs["value"].numpy(), players)
 
         draws = generator.integers(0, 2**64, n, np.uint64)
         noise = generator.gumbel(size=(n, game.num_actions)).astype(np.float32)
@@ -269,7 +269,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         Searcher(game, replace(config, num_envs=games, actors=0, eval_agents=()), info, own)
         for games, own in actors.shares(config, start, generator)
     ]
-    buffer, turns, owed = Buffer(config.buffer), turns_of(game), 0.0
+    buffer, permutations, owed = Buffer(config.buffer), permutations_of(game), 0.0
     latest: dict[str, float] = {}
 
     def one_round(steps: int) -> int:
@@ -287,11 +287,11 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     def learn(done: float) -> None:
         """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
         rows = buffer.sample(config.batch, generator)
-        features, actions = turns[generator.integers(len(turns))]
+        features, actions = permutations[generator.integers(len(permutations))]
         target = torch.from_numpy(rows["policies"][:, actions]).float()
-        found = net(torch.from_numpy(rows["observations"][:, features]).float())
-        loss = policy_loss(found["policy"], target)
-        loss += functional.mse_loss(found["value"], torch.from_numpy(rows["values"]))
+        outputs = net(torch.from_numpy(rows["observations"][:, features]).float())
+        loss = policy_loss(outputs["policy"], target)
+        loss += functional.mse_loss(outputs["value"], torch.from_numpy(rows["values"]))
         rate = config.learning_rate * max(1 - done, 0.01)
         latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
 

@@ -76,10 +76,10 @@ class Run:
         self.config, self.method, self.folder = config, method, config.out
         self._clock, self._before = time.perf_counter(), 0.0
         if config.resume:
-            found = read_config(self.folder)
-            self._before = seconds_of(found, self.folder)
+            begun = read_config(self.folder)
+            self._before = seconds_of(begun, self.folder)
             # An earlier version may not have had a setting yet: its default is what was done then.
-            now, then = self.settings, {**_defaults(config), **found["settings"]}
+            now, then = self.settings, {**_defaults(config), **begun["settings"]}
             if then.get("game") == now["game"]:
                 then["options"] = plain_options(game_of_file(config.load(), then["options"]))
             check_same(f"the run in {self.folder}", then, now, config.MAY_CHANGE)
@@ -144,11 +144,11 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
     try:
         if settings.get("game") in GAMES:
             settings["options"] = dict(game_of_file(settings["game"], settings.get("options", {})).options)
-        found = kind(**settings, out=folder, resume=True)
-        found.check()
+        again = kind(**settings, out=folder, resume=True)
+        again.check()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged, or of another method: {error}") from None
-    for name, texts in found.strangers().items():
+    for name, texts in again.strangers().items():
         if name != "game":
             how = f"name all agents of --{name.replace('_', '-')} beside --resume"
             check_named(texts, str(folder / CONFIG), how, named)
@@ -157,7 +157,7 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
                 f"{folder / CONFIG} names {brief(texts[0])!r}, which may run programs or open files: if you want it "
                 "to be run, name the game beside --resume"
             )
-    return found
+    return again
 
 
 @contextmanager
@@ -179,11 +179,11 @@ def opened(config: Any, method: str) -> Iterator[Run]:
 def save(folder: Path, steps: int, parts: Parts) -> None:
     """Write the state of training, modules and optimisers by name, whole or not at all."""
     tensors: dict[str, torch.Tensor] = {}
-    for part, found in parts.items():
-        if isinstance(found, torch.nn.Module):
-            tensors.update({f"{part}.{name}": tensor for name, tensor in found.state_dict().items()})
+    for part, stateful in parts.items():
+        if isinstance(stateful, torch.nn.Module):
+            tensors.update({f"{part}.{name}": tensor for name, tensor in stateful.state_dict().items()})
         else:
-            for index, state in found.state_dict()["state"].items():
+            for index, state in stateful.state_dict()["state"].items():
                 tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, arrays)
@@ -197,20 +197,20 @@ def restore(folder: Path, parts: Parts) -> int:
     facts, arrays = read_tensors(path, RESUME_FORMAT)
     try:
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        for part, found in parts.items():
+        for part, stateful in parts.items():
             mine = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
-            if isinstance(found, torch.nn.Module):
-                found.load_state_dict(mine)
+            if isinstance(stateful, torch.nn.Module):
+                stateful.load_state_dict(mine)
                 continue
             state: dict[int, dict[str, torch.Tensor]] = {}
             for key, tensor in mine.items():
                 index, _, name = key.partition(".")
                 state.setdefault(int(index), {})[name] = tensor
-            wanted = _kept_after_a_step(found)
+            wanted = _kept_after_a_step(stateful)
             if not state.keys() <= set(range(len(wanted))):
                 raise ValueError("the optimiser's state is of more parameters than there are")
-            found.load_state_dict({**found.state_dict(), "state": state})
-            for index, kept in found.state_dict()["state"].items():
+            stateful.load_state_dict({**stateful.state_dict(), "state": state})
+            for index, kept in stateful.state_dict()["state"].items():
                 _check_kept(kept, wanted[index])
         within(0, 10**15, steps=facts["steps"])
         # Also those that were finite before they became float32.
@@ -224,7 +224,7 @@ def restore(folder: Path, parts: Parts) -> int:
 
 
 def _kept_after_a_step(optimizer: torch.optim.Optimizer) -> list[dict[str, torch.Tensor]]:
-    """What a fresh optimiser keeps of each of its parameters once it has worked."""
+    """The state that an optimiser keeps of each parameter once it has made a step."""
     like = deepcopy(optimizer)
     parameters = [each for group in like.param_groups for each in group["params"]]
     for each in parameters:

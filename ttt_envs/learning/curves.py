@@ -42,11 +42,11 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     rows = []
     for number, texts in enumerate(lines, 2):
         try:
-            found = {name: convert[name](text) for (name, text) in zip(convert, texts, strict=True)}
-            within(0, 10**15, steps=found["steps"])
+            values = {name: convert[name](text) for (name, text) in zip(convert, texts, strict=True)}
+            within(0, 10**15, steps=values["steps"])
         except ValueError as error:
             raise ValueError(f"{path} is damaged in line {number}: {error}") from None
-        rows.append(kind(**found))
+        rows.append(kind(**values))
     return rows
 
 

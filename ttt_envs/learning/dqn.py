@@ -40,7 +40,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
 from ttt_envs.learning.nets import Net, load_net
-from ttt_envs.learning.opponents import Opponents
+from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.optimizers import adam
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
 from ttt_envs.wrappers.self_play import PlayerGames
@@ -159,9 +159,9 @@ class EpsilonGreedy(Agent):
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
 
-def targets(net: Net, target: Net, found: Sequence[np.ndarray], double: bool) -> torch.Tensor:
-    """Target values of the sampled decisions, float32 (n,); `found`: the last four arrays of `Replay.sample`."""
-    returns, discounts, observations, masks = found
+def targets(net: Net, target: Net, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
+    """Target values of the sampled decisions, float32 (n,); `sampled`: the last four arrays of `Replay.sample`."""
+    returns, discounts, observations, masks = sampled
     values = q_values(target, observations)
     choosing = np.where(masks, q_values(net, observations) if double else values, -np.inf)
     best = values[np.arange(len(values)), choosing.argmax(axis=1)]
@@ -216,10 +216,12 @@ class SeatLearner:
     def _learn(self, rate: float) -> None:
         """One gradient step."""
         config, net = self.config, self.current.net
-        observations, actions, *found = self.replay.sample(config.batch, config.n_step, config.gamma, self.generator)
+        observations, actions, *following = self.replay.sample(
+            config.batch, config.n_step, config.gamma, self.generator
+        )
         values = net(torch.from_numpy(observations.astype(np.float32)))["q"]
         values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
-        loss = functional.smooth_l1_loss(values, targets(net, self.target, found, config.double))
+        loss = functional.smooth_l1_loss(values, targets(net, self.target, following, config.double))
         numbers = gradient_step(loss, net, self.target, self.optimizers, rate=rate, share=config.target_share)
         self.numbers.update(numbers, **{"train/exploration": self.current.exploration})
 
@@ -244,7 +246,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, learning.parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    opponents = Opponents(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
+    opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
     games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()

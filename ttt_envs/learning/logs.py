@@ -89,7 +89,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         return []
     *lines, rest = path.read_text().split("\n")
     del rest  # empty, or not finished
-    found = []
+    rows = []
     for number, text in enumerate(lines, 1):
         try:
             line = read_json(text)
@@ -97,5 +97,5 @@ def read_log(path: Path) -> list[dict[str, Any]]:
                 raise ValueError(f"it must be an object with {' and '.join(_MUST)}")
         except (KeyError, ValueError) as error:
             raise ValueError(f"{path} is damaged in line {number}: {error}") from None
-        found.append(line)
-    return found
+        rows.append(line)
+    return rows

@@ -53,10 +53,10 @@ class Buffer:
         return {name: values[places] for name, values in self.rows.items()}
 
 
-def turns_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
+def permutations_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
     """The symmetries of a game, as indices of features and of actions; the identity alone where it has none."""
-    turns = [(turn.features, turn.actions) for turn in game.symmetries]
-    return turns or [(np.arange(game.observation_size), np.arange(game.num_actions))]
+    permutations = [(symmetry.features, symmetry.actions) for symmetry in game.symmetries]
+    return permutations or [(np.arange(game.observation_size), np.arange(game.num_actions))]
 
 
 def gradient_step(

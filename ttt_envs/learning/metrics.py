@@ -16,13 +16,13 @@ Metrics = dict[str, list[tuple[int, float]]]
 
 def read_metrics(folder: Path) -> Metrics:
     """The metrics of a run folder, by the names of `Probe.scalars`; ValueError if a curve is damaged."""
-    found: Metrics = {}
+    metrics: Metrics = {}
     for probe in PROBES:
         rows: list[Any] = curves.read_rows(folder / f"{probe.file or probe.name}.csv", probe.row)
         for steps, measured in groupby(rows, key=lambda row: row.steps):
             for name, value in probe.scalars(list(measured)).items():
-                found.setdefault(name, []).append((steps, value))
-    return found
+                metrics.setdefault(name, []).append((steps, value))
+    return metrics
 
 
 def title_of(metric: str) -> str:

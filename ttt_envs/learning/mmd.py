@@ -33,7 +33,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
 from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of, masked
 from ttt_envs.learning.settings import Result, Share, Within
-from ttt_envs.learning.whole_games import Decisions
+from ttt_envs.learning.whole_games import Rollout
 
 NAME = "mmd"
 
@@ -49,7 +49,7 @@ class Config(policy_gradient.Config):
     magnet: Annotated[float, Within(0.0, 1e6)] = 0.2
     """Weight of the divergence from the magnet."""
     magnet_final: Annotated[float | None, Within(0.0, 1e6)] = 0.02
-    """Its weight at the end, approached linearly over --steps; None keeps it constant."""
+    """Weight of the divergence at the end, approached linearly over --steps; None keeps it constant."""
     magnet_rate: Share = 0.0
     """Share of the way to the policy that the magnet moves after each round; 0 keeps the uniform policy."""
     behaviour: Annotated[float, Within(0.0, 1e6)] = 0.5
@@ -84,9 +84,9 @@ class MMD(PolicyGradient[Config]):
         penalties = weight * of_magnet.mean() + config.behaviour * of_behaviour.mean()
         return clipped(log_probs, sample, config.clip) + penalties
 
-    def learn(self, found: Decisions, done: float) -> None:
+    def learn(self, rollout: Rollout, done: float) -> None:
         """Learn, and let the magnet follow."""
-        super().learn(found, done)
+        super().learn(rollout, done)
         with torch.no_grad():
             for own, current in zip(self.magnet.parameters(), self.net.parameters(), strict=True):
                 own.lerp_(current, self.config.magnet_rate)

@@ -36,10 +36,10 @@ class Net(torch.nn.Module):
             hidden = {head: self.through(self.bodies[head], observations) for head in self.info.heads}
         else:
             hidden = dict.fromkeys(self.info.heads, self.through(self.body, observations))
-        found = {head: self.heads[head](x) for head, x in hidden.items()}
-        if self.info.squash and "value" in found:
-            found["value"] = torch.tanh(found["value"])
-        return found
+        outputs = {head: self.heads[head](x) for head, x in hidden.items()}
+        if self.info.squash and "value" in outputs:
+            outputs["value"] = torch.tanh(outputs["value"])
+        return outputs
 
     def through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
         """Through a stack of hidden layers: float32 (n, inputs) -> (n, the last size)."""

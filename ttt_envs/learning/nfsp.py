@@ -63,7 +63,7 @@ class Config(Settings):
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 3e-3
     """Learning rate of Adam of the best response, decreased linearly over --steps to a tenth."""
     average_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
-    """That of the average policy, decreased alike."""
+    """Learning rate of the average policy, decreased likewise."""
     target_share: Share = 0.05
     """Share by which the target network of the best response moves to its online network at each gradient step."""
     exploration: Share = 0.1

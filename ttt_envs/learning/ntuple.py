@@ -76,7 +76,7 @@ class Config(Settings):
     """Share of the games that begin with random plies."""
     simple_share: Share = 0.0
     """Share of the games with one learner: the others win at once where they can, else move at random. Where several
-    opponents keep a learner from winning it never learns how one wins."""
+    opponents always block the learner, it would otherwise never see a win."""
     depth: Annotated[int, Within(1, MOST_PLIES)] = 1
     """Plies of alpha-beta search with which it is measured."""
     save_every: Steps = 2_000_000
@@ -84,7 +84,7 @@ class Config(Settings):
 
 
 class Learning(NamedTuple):
-    """How games are played and learned from; the fields are those settings of a run."""
+    """The settings by which games are played and learned from; see `Config`."""
 
     learning_rate: float
     gamma: float
@@ -96,21 +96,21 @@ class Learning(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What is learned, float32 (patterns,) each: weights, sums of their errors and of the errors' sizes."""
+    """The learned arrays, float32 (patterns,) each: weights, sums of their errors and of the errors' sizes."""
 
     weights: np.ndarray
     errors: np.ndarray
     totals: np.ndarray
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Memory to play a game in.
 
     Attributes:
         states: (2,), the game, and what it would be after a move.
         legal: bool (num_actions,).
         joint: int64 (players,).
-        found: int64 (number,), patterns of a position.
+        present: int64 (number,), patterns of a position.
         history: int64 (plies, number), the patterns of each position of a game.
         values: float64 (plies,), their values.
         movers: int64 (plies,), who had moved.
@@ -120,21 +120,21 @@ class Room(NamedTuple):
     states: np.ndarray
     legal: np.ndarray
     joint: np.ndarray
-    found: np.ndarray
+    present: np.ndarray
     history: np.ndarray
     values: np.ndarray
     movers: np.ndarray
     free: np.ndarray
 
 
-def room_for(game: Game, number: int) -> Room:
-    """Room for games with so many patterns in a position."""
+def scratch_for(game: Game, number: int) -> Scratch:
+    """Memory for games with so many patterns in a position."""
     longest = game.max_plies
-    return Room(
+    return Scratch(
         states=np.repeat(game.prototype, 2),
         legal=np.zeros(game.num_actions, np.bool_),
         joint=np.zeros(game.num_players, np.int64),
-        found=np.zeros(number, np.int64),
+        present=np.zeros(number, np.int64),
         history=np.zeros((longest, number), np.int64),
         values=np.zeros(longest),
         movers=np.zeros(longest, np.int64),
@@ -142,7 +142,7 @@ def room_for(game: Game, number: int) -> Room:
     )
 
 
-def play(prototype, games, seed, learning, learned, room):
+def play(prototype, games, seed, learning, learned, scratch):
     """Play games and learn from each; returns the number of plies.
 
     Args:
@@ -151,11 +151,11 @@ def play(prototype, games, seed, learning, learned, room):
         seed: uint64, of all that is random.
         learning: `Learning`.
         learned: `Weights`, which change.
-        room: `Room`.
+        scratch: `Scratch`.
     """
     rate, gamma, decay, exploration, share, openings, simple_share = learning
     weights, errors, totals = learned
-    states, legal, joint, found, history, values, movers, free = room
+    states, legal, joint, present, history, values, movers, free = scratch
     state, after = states[0], states[1]
     players = joint.shape[0]
     # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
@@ -192,8 +192,8 @@ def play(prototype, games, seed, learning, learned, room):
                         elif simple:
                             value = 0.0
                         else:
-                            find(after, mover, found)
-                            value = worth(found, weights)
+                            find(after, mover, present)
+                            value = worth(present, weights)
                         # Of equals any one: all are, at first, and the same moves each time would repeat positions.
                         if value > highest:
                             best, highest, ties = action, value, 1
@@ -236,11 +236,11 @@ def play(prototype, games, seed, learning, learned, room):
 
 @jit.kernel
 @jit.allocates_nothing
-def worth(found, weights):
+def worth(present, weights):
     """The value of a position with these patterns."""
     total = 0.0
-    for k in range(found.shape[0]):
-        total += weights[found[k]]
+    for k in range(present.shape[0]):
+        total += weights[present[k]]
     return math.tanh(total)
 
 
@@ -259,7 +259,7 @@ def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]
     )
 
 
-class Table(torch.nn.Module):
+class WeightBuffers(torch.nn.Module):
     """The weights and what their learning rates depend on, as a part that `ttt_envs.learning.checkpoint` saves."""
 
     def __init__(self, size: int) -> None:
@@ -268,7 +268,7 @@ class Table(torch.nn.Module):
             self.register_buffer(name, torch.zeros(size))
 
     def arrays(self) -> Weights:
-        """The same memory as NumPy arrays."""
+        """The buffers as NumPy arrays of the same memory."""
         return Weights(**{name: buffer.numpy() for name, buffer in self.named_buffers()})
 
 
@@ -296,7 +296,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     check_game(game, config.prior)
     patterns = game.patterns
     assert patterns is not None
-    table = Table(patterns.size)
+    table = WeightBuffers(patterns.size)
     learned = table.arrays()
     if config.prior:
         assert patterns.prior is not None
@@ -305,12 +305,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     kernel = kernel_for(game.kernels, patterns.find)
     # Always of the same types, for which it is compiled: a setting such as 1.0 may be given as 1.
     learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
-    room = room_for(game, patterns.number)
+    scratch = scratch_for(game, patterns.number)
 
     def one_round(steps: int) -> int:
         """Play some games and learn from them; returns the plies. Their seeds depend on the steps before them."""
         seed = np.uint64(rng.fold(np.uint64(config.seed), np.uint64(steps)))
-        return int(kernel(game.prototype, _GAMES, seed, learning, learned, room))
+        return int(kernel(game.prototype, _GAMES, seed, learning, learned, scratch))
 
     def network(steps: int) -> NTuples:
         info = NTuplesInfo(game.id, dict(game.options), patterns.size, patterns.number, steps)
@@ -318,8 +318,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def write(path: Path, steps: int) -> None:
         """Write the weights."""
-        found = network(steps)
-        save_ntuples(path, found.info, found.weights)
+        saved = network(steps)
+        save_ntuples(path, saved.info, saved.weights)
 
     def agent(steps: int) -> AlphaBeta:
         """The agent that is measured."""

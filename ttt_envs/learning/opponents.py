@@ -12,7 +12,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.learning.settings import SelfPlay
 
 
-class Opponents:
+class OpponentPool:
     """A pool of opponents with weights, of which each game draws one when it starts.
 
     `PlayerGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.

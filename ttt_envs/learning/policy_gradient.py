@@ -24,7 +24,7 @@ from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.nets import ACTIVATIONS, Logits, Net
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
-from ttt_envs.learning.whole_games import Decisions, WholeGames
+from ttt_envs.learning.whole_games import Rollout, WholeGames
 
 # The logit of an illegal action; finite, so that 0 times it is 0.
 _NEVER = -1e8
@@ -119,7 +119,7 @@ class PolicyGradient(Generic[Settled]):
 
     @property
     def parts(self) -> checkpoint.Parts:
-        """What a resumed run needs."""
+        """The parts that a resumed run needs."""
         return {"net": self.net, "optimizer": self.optimizer}
 
     @property
@@ -130,28 +130,28 @@ class PolicyGradient(Generic[Settled]):
     def act(self, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `whole_games.Act`: actions drawn from the policy."""
         with torch.inference_mode():
-            found = self.net(torch.from_numpy(observations.astype(np.float32)))
-            log_probs = masked(found["policy"], torch.from_numpy(masks))
+            outputs = self.net(torch.from_numpy(observations.astype(np.float32)))
+            log_probs = masked(outputs["policy"], torch.from_numpy(masks))
             # The largest of log-probabilities with Gumbel noise is a draw from them.
             actions = (log_probs - torch.empty_like(log_probs).exponential_().log_()).argmax(dim=1)
-        return actions.numpy(), log_probs.numpy(), found["value"][:, 0].numpy()
+        return actions.numpy(), log_probs.numpy(), outputs["value"][:, 0].numpy()
 
-    def sample_of(self, found: Decisions) -> Sample:
+    def sample_of(self, rollout: Rollout) -> Sample:
         """The decisions with their advantages and returns."""
-        advantages = found.advantages(self.config.gamma, self.config.gae_lambda)
+        advantages = rollout.advantages(self.config.gamma, self.config.gae_lambda)
         return Sample(
-            torch.from_numpy(found.observations.astype(np.float32)),
-            torch.from_numpy(found.masks),
-            torch.from_numpy(found.actions),
-            torch.from_numpy(found.log_probs),
+            torch.from_numpy(rollout.observations.astype(np.float32)),
+            torch.from_numpy(rollout.masks),
+            torch.from_numpy(rollout.actions),
+            torch.from_numpy(rollout.log_probs),
             torch.from_numpy(advantages),
-            torch.from_numpy(advantages + found.values),
+            torch.from_numpy(advantages + rollout.values),
         )
 
-    def learn(self, found: Decisions, done: float) -> None:
+    def learn(self, rollout: Rollout, done: float) -> None:
         """Learn from the decisions of a round; `done`: share of the training that is over."""
-        sample = self.sample_of(found)
-        for part in self.parts_of(len(found)):
+        sample = self.sample_of(rollout)
+        for part in self.parts_of(len(rollout)):
             some = sample.take(part)
             heads = self.net(some.observations)
             log_probs = masked(heads["policy"], some.masks)
@@ -168,7 +168,7 @@ class PolicyGradient(Generic[Settled]):
             yield from torch.randperm(n).chunk(self.config.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """What the policy descends from: one number.
+        """The loss of a part of a sample: one number.
 
         Args:
             log_probs: float32 (b, num_actions), by the network as it is now.
@@ -254,9 +254,9 @@ def train(config: Settled, name: str, make: Callable[[Settled, Game], PolicyGrad
 
         def one_round(steps: int) -> int:
             """Whole games, and what they teach."""
-            found = games.play(method.act)
-            method.learn(found, steps / config.steps)
-            return len(found)
+            rollout = games.play(method.act)
+            method.learn(rollout, steps / config.steps)
+            return len(rollout)
 
         def write(path: Path, steps: int) -> None:
             """The network that plays."""

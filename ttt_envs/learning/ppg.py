@@ -30,7 +30,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
 from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of, masked
 from ttt_envs.learning.settings import Result, Within
-from ttt_envs.learning.whole_games import Decisions
+from ttt_envs.learning.whole_games import Rollout
 
 NAME = "ppg"
 
@@ -44,7 +44,7 @@ class Config(policy_gradient.Config):
     entropy: Annotated[float, Within(0.0, 1e6)] = 0.2
     """Weight of the entropy bonus."""
     entropy_final: Annotated[float | None, Within(0.0, 1e6)] = 0.02
-    """Its weight at the end, approached linearly over --steps; None keeps it constant."""
+    """Weight of the entropy at the end, approached linearly over --steps; None keeps it constant."""
     phase: Annotated[int, Within(1, 10**6)] = 4
     """Rounds of games before each auxiliary phase."""
     auxiliary_epochs: Annotated[int, Within(0, 10**6)] = 6
@@ -74,10 +74,10 @@ class PPG(PolicyGradient[Config]):
         self.numbers["train/entropy"] = float(entropy_of(log_probs.detach()).mean())
         return clipped(log_probs, sample, self.config.clip) - weight * entropy_of(log_probs).mean()
 
-    def learn(self, found: Decisions, done: float) -> None:
+    def learn(self, rollout: Rollout, done: float) -> None:
         """A round of the policy phase, and the auxiliary phase if it is due."""
-        super().learn(found, done)
-        self.rounds.append(self.sample_of(found))
+        super().learn(rollout, done)
+        self.rounds.append(self.sample_of(rollout))
         if len(self.rounds) >= self.config.phase:
             self._auxiliary_phase(done)
             self.rounds = []

@@ -55,7 +55,7 @@ from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.magnets import MagnetPolicy
 from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
-from ttt_envs.learning.opponents import Opponents
+from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
 from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
@@ -268,7 +268,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)
         return agent, len(agent.networks)
 
-    opponents = Opponents(game, config, current, read_snapshot)
+    opponents = OpponentPool(game, config, current, read_snapshot)
 
     def exchange() -> None:
         if not config.both_sides:

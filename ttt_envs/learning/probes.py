@@ -134,12 +134,12 @@ class Probes:
             before = max((row.steps for row in earlier), default=-1)
             if before == steps or not (last or probe.due(steps, before)):
                 continue
-            found = probe.measure(agent, steps, self._check)
-            self.rows[probe.name] = [*earlier, *found]
+            rows = probe.measure(agent, steps, self._check)
+            self.rows[probe.name] = [*earlier, *rows]
             self._write(probe)
-            for name, value in probe.scalars(found).items():
+            for name, value in probe.scalars(rows).items():
                 self._log(name, value)
-            self._say(f"{steps:>11,} {self.unit}   {probe.text(found)}")
+            self._say(f"{steps:>11,} {self.unit}   {probe.text(rows)}")
 
     def _write(self, probe: Probe) -> None:
         """Bring the probe's files up to date."""
@@ -185,7 +185,7 @@ class Score(Probe):
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ScoreRow]:
         """The results, one row per opponent."""
-        game, found = self.game, []
+        game, rows = self.game, []
         repeats = max(self.games // len(game.teams), 1)
         seats = np.ones((len(game.teams), game.num_players), np.int64)
         for side, team in enumerate(game.teams):
@@ -200,7 +200,7 @@ class Score(Probe):
             # The games of a seed belong together.
             sides = len(game.teams)
             low, high = mean_interval(score.reshape(sides, repeats).sum(axis=0), np.full(repeats, sides), sides)[1]
-            found.append(
+            rows.append(
                 ScoreRow(
                     steps,
                     name,
@@ -211,7 +211,7 @@ class Score(Probe):
                     half_width=(min(high, 1.0) - low) / 2,
                 )
             )
-        return found
+        return rows
 
     def draw(self, axes: Any, rows: Sequence[ScoreRow]) -> None:
         """The curves, one line per opponent."""
@@ -235,13 +235,13 @@ class Score(Probe):
 
 def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
     """Agents by their names, loaded; ValueError for one that is unknown, listed twice or cannot play the game."""
-    found: dict[str, Agent] = {}
+    named: dict[str, Agent] = {}
     for agent in map(agents.load, given):
-        if agent.name in found:
+        if agent.name in named:
             raise ValueError(f"agent {agent.name!r} is listed twice")
         agent.check(game)
-        found[agent.name] = agent
-    return found
+        named[agent.name] = agent
+    return named
 
 
 # --- regret ---
@@ -276,10 +276,10 @@ class Regret(Probe):
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[RegretRow]:
         """One row."""
-        found = measure_regret(
+        measured = measure_regret(
             self.game, agent, games=self.games, seed=self.seed, progress=lambda finished, planned: check()
         )
-        return [RegretRow(steps, *(getattr(found, each.name) for each in fields(RegretRow)[1:]))]
+        return [RegretRow(steps, *(getattr(measured, each.name) for each in fields(RegretRow)[1:]))]
 
     def draw(self, axes: Any, rows: Sequence[RegretRow]) -> None:
         """The regret a game."""
@@ -374,10 +374,10 @@ class Exploitability(Probe):
         return [ExploitabilityRow(steps, *self._of(agent, check), *of_average, number)]
 
     def _of(self, agent: Agent, check: Check) -> tuple[float, float]:
-        found = measure_exploitability(
-            self.game, agent, starts=self.starts, seed=self.seed, found=self.tree, progress=lambda share: check()
+        measured = measure_exploitability(
+            self.game, agent, starts=self.starts, seed=self.seed, game_tree=self.tree, progress=lambda share: check()
         )
-        return found.exploitability, found.half_width
+        return measured.exploitability, measured.half_width
 
     def draw(self, axes: Any, rows: Sequence[ExploitabilityRow]) -> None:
         """The curves of the policy and of the average of its snapshots."""
@@ -407,5 +407,5 @@ class Exploitability(Probe):
     def scalars(cls, rows: Sequence[ExploitabilityRow]) -> dict[str, float]:
         """Both numbers."""
         (row,) = rows
-        found = {"eval/exploitability": row.policy}
-        return {**found, "eval/exploitability_of_average": row.average} if row.snapshots else found
+        figures = {"eval/exploitability": row.policy}
+        return {**figures, "eval/exploitability_of_average": row.average} if row.snapshots else figures

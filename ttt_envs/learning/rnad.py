@@ -36,7 +36,7 @@ from ttt_envs.learning import checkpoint, policy_gradient
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.policy_gradient import PolicyGradient, masked
 from ttt_envs.learning.settings import Result, Share, Within
-from ttt_envs.learning.whole_games import Decisions
+from ttt_envs.learning.whole_games import Rollout
 
 NAME = "rnad"
 
@@ -82,22 +82,22 @@ class RNaD(PolicyGradient[Config]):
         """The slow average."""
         return self.target
 
-    def learn(self, found: Decisions, done: float) -> None:
+    def learn(self, rollout: Rollout, done: float) -> None:
         """One gradient step in each part of the decisions of a round, once."""
         share = self._next_iteration(done)
-        observations = torch.from_numpy(found.observations.astype(np.float32))
-        masks = torch.from_numpy(found.masks)
+        observations = torch.from_numpy(rollout.observations.astype(np.float32))
+        masks = torch.from_numpy(rollout.masks)
         with torch.no_grad():
-            log_probs = torch.from_numpy(found.log_probs)
+            log_probs = torch.from_numpy(rollout.log_probs)
             # The new regularisation policy takes over from the former one little by little.
             latest, former = (masked(net(observations)["policy"], masks) for net in (self.regular, self.former))
             log_ratio = log_probs - (share * latest + (1 - share) * former)
             values = self.target(observations)["value"][:, 0]
-            action_values, returns = self.estimates(found, log_ratio.numpy(), values.numpy())
+            action_values, returns = self.estimates(rollout, log_ratio.numpy(), values.numpy())
             probs = log_probs.exp()
             advantages = action_values - (probs * action_values).sum(dim=1, keepdim=True)
             advantages = advantages.clamp(-self.config.largest, self.config.largest) * masks
-        for part in torch.randperm(len(found)).chunk(self.config.minibatches):
+        for part in torch.randperm(len(rollout)).chunk(self.config.minibatches):
             heads = self.net(observations[part])
             of_policy = neurd_loss(heads["policy"], masks[part], advantages[part], self.config.beta)
             of_value = (heads["value"][:, 0] - returns[part]).square().mean()
@@ -110,30 +110,30 @@ class RNaD(PolicyGradient[Config]):
                 own.lerp_(current, self.config.target_share)
 
     def estimates(
-        self, found: Decisions, log_ratio: np.ndarray, values: np.ndarray
+        self, rollout: Rollout, log_ratio: np.ndarray, values: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The values of actions float32 (d, num_actions), and of positions (d,), in the transformed game.
 
         Args:
-            found: decisions by the policy that is learned.
+            rollout: decisions by the policy that is learned.
             log_ratio: float32 (d, num_actions), log-probabilities less those of the regularisation policy.
             values: float32 (d,), of the slow average.
         """
-        eta, probs = self.config.eta, np.exp(found.log_probs)
+        eta, probs = self.config.eta, np.exp(rollout.log_probs)
         divergence = eta * (probs * log_ratio).sum(axis=1)
-        others = found.rewards + found.of_others(divergence)
+        others = rollout.rewards + rollout.of_others(divergence)
         known = np.append(values, np.float32(0))
-        targets = np.zeros(len(found) + 1, np.float32)  # the last row is that after a game
-        following = np.zeros(len(found), np.float32)
-        for ply in reversed(found.plies):
-            after = found.following[ply]
+        targets = np.zeros(len(rollout) + 1, np.float32)  # the last row is that after a game
+        following = np.zeros(len(rollout), np.float32)
+        for ply in reversed(rollout.plies):
+            after = rollout.following[ply]
             mixed = (1 - self.config.gae_lambda) * known[after] + self.config.gae_lambda * targets[after]
             following[ply] = others[ply] + self.config.gamma * mixed
             targets[ply] = following[ply] - divergence[ply]
         # What each action costs is known; what follows, of the action that was taken, with its probability as weight.
-        base, rows = values + divergence, np.arange(len(found))
+        base, rows = values + divergence, np.arange(len(rollout))
         action_values = base[:, None] - eta * log_ratio
-        action_values[rows, found.actions] += (following - base) / probs[rows, found.actions]
+        action_values[rows, rollout.actions] += (following - base) / probs[rows, rollout.actions]
         return torch.from_numpy(action_values), torch.from_numpy(targets[:-1])
 
     def _next_iteration(self, done: float) -> float:

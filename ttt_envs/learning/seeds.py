@@ -31,8 +31,8 @@ class SummaryRow:
 
 def folders_of(group: Path) -> list[Path]:
     """The run folders of the seeds in a folder, in order of the seeds."""
-    found = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("seed-")))
+    folders = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
+    return sorted(folders, key=lambda path: int(path.name.removeprefix("seed-")))
 
 
 def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], method: str) -> list[Result]:
@@ -77,13 +77,13 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
 
 def summary(folders: Sequence[Path]) -> list[SummaryRow]:
     """The metrics of these runs where they were measured last; those that not all of them have are left out."""
-    found = [read_metrics(folder) for folder in folders]
+    metrics = [read_metrics(folder) for folder in folders]
     rows = []
-    for metric in found[0]:
-        if all(metric in each for each in found):
-            last = [each[metric][-1] for each in found]
+    for metric in metrics[0]:
+        if all(metric in each for each in metrics):
+            last = [each[metric][-1] for each in metrics]
             mean, half_width = t_interval([value for _, value in last])
-            rows.append(SummaryRow(metric, len(found), min(steps for steps, _ in last), mean, half_width))
+            rows.append(SummaryRow(metric, len(metrics), min(steps for steps, _ in last), mean, half_width))
     return rows
 
 

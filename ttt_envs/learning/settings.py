@@ -132,13 +132,13 @@ class Settings:
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
         """By setting, the game and the agents that may do more than use the library's own data."""
-        found = {
+        named = {
             name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
             for name, kind in get_type_hints(type(self), include_extras=True).items()
             if kind == Agents
         }
-        found["game"] = () if self.game in GAMES else (self.game,)
-        return {name: texts for name, texts in found.items() if texts}
+        named["game"] = () if self.game in GAMES else (self.game,)
+        return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
         """The game with its options; ValueError or TypeError as from `ttt_envs.load`, or for other kinds of rewards."""
@@ -152,14 +152,14 @@ class Settings:
         Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
         """
         every = self.eval_every or max(self.steps // 10, 1)
-        found: list[Probe] = [Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)]
+        probes: list[Probe] = [Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)]
         regret_games = self.regret_games
         if regret_games is None:
             regret_games = REGRET_GAMES if knows_most(game) else 0
         if regret_games:
-            found.append(Regret(game, every=every, games=regret_games, seed=self.seed))
+            probes.append(Regret(game, every=every, games=regret_games, seed=self.seed))
         if self.exploitability_every:
-            found.append(
+            probes.append(
                 Exploitability(
                     game,
                     every=self.exploitability_every,
@@ -169,7 +169,7 @@ class Settings:
                     quiet=self.quiet,
                 )
             )
-        return found
+        return probes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,6 +254,6 @@ def command_line(
     known, _ = early.parse_known_args(arguments)
     named = [*arguments, *(word.partition("=")[2] for word in arguments)]
     default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
-    found = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=description, default=default)
-    texts = found.options.get("")
-    return found if texts is None else replace(found, options=parse_options(found.game, texts))
+    settings = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=description, default=default)
+    texts = settings.options.get("")
+    return settings if texts is None else replace(settings, options=parse_options(settings.game, texts))

@@ -30,7 +30,7 @@ import numpy as np
 
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import check_full_width
-from ttt_envs.agents.tabular import FILE, Table, TabularAgent, features_of, load_table
+from ttt_envs.agents.tabular import FILE, ActionTable, TabularAgent, features_of, load_table
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
@@ -103,7 +103,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     if len(game.teams) != 2:
         raise ValueError(f"{NAME} needs a game of two sides; {game} does not fit")
     features = features_of(game, config.blocks)
-    start, table = 0, Table(game.num_actions, features)
+    start, table = 0, ActionTable(game.num_actions, features)
     if config.resume:
         start, table = checkpoint.restore(folder, {}), load_table(folder)[0]
         table.features = features
@@ -162,8 +162,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     return train_rounds(this, game, start, learner)
 
 
-def _too_many(game: Game, limit: int, found: str) -> str:
+def _too_many(game: Game, limit: int, how_many: str) -> str:
     return (
-        f"{game} has more observations than --limit, {limit:,}: {found}. A table is for small games: "
+        f"{game} has more observations than --limit, {limit:,}: {how_many}. A table is for small games: "
         f"--blocks leaves out parts of the observation; value_learning and dqn learn networks instead"
     )

@@ -48,7 +48,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
-from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, train_rounds, turns_of
+from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
@@ -111,7 +111,7 @@ class Config(WithActors):
 
 
 #: A symmetry as permutations of features and of actions.
-Turn = tuple[np.ndarray, np.ndarray]
+Permutation = tuple[np.ndarray, np.ndarray]
 
 
 class ActionValues:
@@ -141,9 +141,9 @@ class ActionValues:
         actions = np.where(generator.random(n) < self.exploration, at_random, best)
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
-    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+    def loss(self, net: Net, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """The loss of a network on rows that are turned by a symmetry."""
-        features, actions = turn
+        features, actions = permutation
         target = torch.from_numpy(rows["values"][:, actions])
         legal = ~target.isnan()
         return functional.mse_loss(net(as_input(rows["observations"][:, features]))["q"][legal], target[legal])
@@ -172,31 +172,33 @@ class MatrixGames:
             return self.gamma * evaluate(average, observations, "value")[:, 0]
 
         value = from_both_seats(values)
-        found = equilibria(self.game, batch.states, seeds, value, self.iterations, extend=self.extend)
+        solved = equilibria(self.game, batch.states, seeds, value, self.iterations, extend=self.extend)
         masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration
-        reached = np.where(explores, uniform, found.policies).cumsum(axis=2)
+        reached = np.where(explores, uniform, solved.policies).cumsum(axis=2)
         # The first action whose cumulative probability exceeds the draw; -1 if the player does not act.
         drawn = reached > generator.random((batch.n, 2, 1)) * reached[:, :, -1:]
         actions = np.where(masks.any(axis=2), drawn.argmax(axis=2), -1)
         rows = {
             "observations": np.concatenate([batch.observations(player) for player in range(2)]),
-            "values": np.concatenate([found.values, -found.values]).astype(np.float32),
+            "values": np.concatenate([solved.values, -solved.values]).astype(np.float32),
             # Not a number for illegal actions.
-            "policies": np.concatenate(list(np.where(masks, found.policies, np.nan).swapaxes(0, 1))).astype(np.float16),
+            "policies": np.concatenate(list(np.where(masks, solved.policies, np.nan).swapaxes(0, 1))).astype(
+                np.float16
+            ),
         }
         return rows, actions
 
-    def loss(self, net: Net, rows: Rows, turn: Turn) -> torch.Tensor:
+    def loss(self, net: Net, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
-        features, actions = turn
-        found = net(as_input(rows["observations"][:, features]))
+        features, actions = permutation
+        outputs = net(as_input(rows["observations"][:, features]))
         target = torch.from_numpy(rows["policies"][:, actions]).float()
         # A finite number, so that a player who does not act has a softmax too; their targets are all 0.
-        logits = found["policy"].masked_fill(target.isnan(), -1e9)
+        logits = outputs["policy"].masked_fill(target.isnan(), -1e9)
         cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
-        squared = functional.mse_loss(found["value"][:, 0], torch.from_numpy(rows["values"]))
+        squared = functional.mse_loss(outputs["value"][:, 0], torch.from_numpy(rows["values"]))
         return squared + self.policy_weight * cross_entropy
 
 
@@ -210,7 +212,7 @@ class Labeller:
 
     @property
     def info(self) -> NetworkInfo:
-        """As `actors.Actor.info`."""
+        """As `actors.SelfPlayActor.info`."""
         return self.backup.info
 
     def play(self, net: Net, done: float) -> Rows:
@@ -267,7 +269,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         for games, own in actors.shares(config, start, generator)
     ]
     buffer = Buffer(config.buffer)
-    turns, latest = turns_of(game), dict[str, float]()
+    permutations, latest = permutations_of(game), dict[str, float]()
 
     def one_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
@@ -276,8 +278,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
             buffer.add(rows)
         rate = config.learning_rate * max(1 - done, 0.01)
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
-            turn = turns[generator.integers(len(turns))]
-            loss = backup.loss(net, buffer.sample(config.batch, generator), turn)
+            permutation = permutations[generator.integers(len(permutations))]
+            loss = backup.loss(net, buffer.sample(config.batch, generator), permutation)
             latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
@@ -287,8 +289,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
-        found = Network(*network(steps))
-        return Lookahead(found, worlds=config.worlds) if config.worlds else NetworkAgent(found)
+        trained = Network(*network(steps))
+        return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 
     with actors.crew_of(players, config, config.precision) as crew:
         learner = Learner(

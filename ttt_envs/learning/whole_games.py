@@ -14,7 +14,7 @@ from ttt_envs.core.game import Game
 
 
 @dataclass(frozen=True)
-class Decisions:
+class Rollout:
     """All d decisions of some games, ply after ply.
 
     Attributes:
@@ -50,27 +50,27 @@ class Decisions:
         """
         rewards = self.rewards if rewards is None else rewards
         # One row more, for what follows a last decision.
-        values, found = np.append(self.values, np.float32(0)), np.zeros(len(self) + 1, np.float32)
+        values, advantages = np.append(self.values, np.float32(0)), np.zeros(len(self) + 1, np.float32)
         for ply in reversed(self.plies):
             after = self.following[ply]
-            found[ply] = rewards[ply] + gamma * (values[after] + lam * found[after]) - values[ply]
-        return found[:-1]
+            advantages[ply] = rewards[ply] + gamma * (values[after] + lam * advantages[after]) - values[ply]
+        return advantages[:-1]
 
     def of_others(self, numbers: np.ndarray) -> np.ndarray:
         """For each decision the sum of the numbers float32 (d,) of the others' decisions up to the player's next one.
 
         What others choose at once with the player counts as after it.
         """
-        found = np.zeros(len(self), np.float32)
+        sums = np.zeros(len(self), np.float32)
         waiting = np.zeros((self.games.max() + 1, self.players.max() + 1), np.float32)
         for ply in reversed(self.plies):
             games, players, own = self.games[ply], self.players[ply], numbers[ply]
             # A player decides once a ply, so that each place is added to once for each of the others.
             np.add.at(waiting, games, own[:, None])
             waiting[games, players] -= own
-            found[ply] = waiting[games, players]
+            sums[ply] = waiting[games, players]
             waiting[games, players] = 0
-        return found
+        return sums
 
 
 #: Observations int8 (k, size) and masks bool (k, num_actions) -> actions int64 (k,), log-probabilities float32
@@ -85,7 +85,7 @@ class WholeGames:
         """`game`: of any kind; `seed`: of its chance."""
         self.game, self._batch, self._fresh = game, Batch(game, n, seed=seed), True
 
-    def play(self, act: Act) -> Decisions:
+    def play(self, act: Act) -> Rollout:
         """Play new games to the end, all players by `act`."""
         batch, game = self._batch, self.game
         if not self._fresh:
@@ -120,6 +120,4 @@ class WholeGames:
         observations, masks, actions, log_probs, values, games, players = (
             np.concatenate(each) for each in zip(*parts, strict=True)
         )
-        return Decisions(
-            *(observations, masks, actions, log_probs, values, games, players), after, rewards, tuple(plies)
-        )
+        return Rollout(*(observations, masks, actions, log_probs, values, games, players), after, rewards, tuple(plies))

@@ -25,7 +25,7 @@ import numpy as np
 
 from ttt_envs.core import jit
 from ttt_envs.solvers import sequence
-from ttt_envs.solvers.sequence import Decisions, Exploitability, Tree
+from ttt_envs.solvers.sequence import Exploitability, InformationSets, Tree
 
 __all__ = ["Point", "Solver"]
 
@@ -68,7 +68,7 @@ class _Learner:
         total: the weighted sum of all plans so far.
     """
 
-    def __init__(self, mine: Decisions) -> None:
+    def __init__(self, mine: InformationSets) -> None:
         self.mine = mine
         self.regrets, self.policy, self.plan, self.total = (np.zeros(mine.sequences) for _ in range(4))
         match_regrets(mine.sets, self.regrets, self.policy, self.plan)
@@ -88,11 +88,11 @@ class Solver:
         seconds: time spent on them.
     """
 
-    def __init__(self, found: Tree) -> None:
+    def __init__(self, tree: Tree) -> None:
         """Start with the uniform policy."""
-        self.tree = found
+        self.tree = tree
         self.iterations, self.seconds = 0, 0.0
-        self._learners = [_Learner(mine) for mine in found.players]
+        self._learners = [_Learner(mine) for mine in tree.players]
 
     def run(self, iterations: int) -> None:
         """Run a number of iterations. An interrupt loses no more than the one under way."""
@@ -119,9 +119,9 @@ class Solver:
 
     def point(self) -> "Point":
         """The current figures of the average policy."""
-        found = self.exploitability()
-        best = found.best_responses
-        return Point(self.iterations, self.seconds, found.value, found.nash_conv, *best, found.expected)
+        result = self.exploitability()
+        best = result.best_responses
+        return Point(self.iterations, self.seconds, result.value, result.nash_conv, *best, result.expected)
 
 
 @dataclass(frozen=True)

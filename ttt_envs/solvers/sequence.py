@@ -23,8 +23,8 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
 __all__ = [
-    "Decisions",
     "Exploitability",
+    "InformationSets",
     "Tree",
     "best_response",
     "exploitability",
@@ -41,7 +41,7 @@ CHUNK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class InformationSets:
     """One player's information sets (m of them) and sequences, each after those that lead to it.
 
     Attributes:
@@ -84,7 +84,7 @@ class Tree:
     """
 
     game: Game
-    players: tuple[Decisions, Decisions]
+    players: tuple[InformationSets, InformationSets]
     positions: int
     finished: int
     plies: int
@@ -151,7 +151,7 @@ def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-def]
-    """out[s] = the payoff of ends right after sequence s, if the other player follows `plan`; see Decisions."""
+    """out[s] = the payoff of ends right after sequence s, if the other player follows `plan`; see InformationSets."""
     for s in range(out.shape[0]):
         total = 0.0
         for k in range(start[s], start[s + 1]):
@@ -176,14 +176,14 @@ def respond(sets, values, policy):  # type: ignore[no-untyped-def]
         values[sets[k]["parent"]] += values[best]
 
 
-def plan_of(mine: Decisions, policy: np.ndarray) -> np.ndarray:
+def plan_of(mine: InformationSets, policy: np.ndarray) -> np.ndarray:
     """The plan of one player's policy."""
     plan = np.empty(mine.sequences)
     fill_plan(mine.sets, policy, plan)
     return plan
 
 
-def payoffs(mine: Decisions, plan: np.ndarray) -> np.ndarray:
+def payoffs(mine: InformationSets, plan: np.ndarray) -> np.ndarray:
     """The payoff of ends right after each sequence against the other player's plan: float64 (sequences,)."""
     out = np.empty(mine.sequences)
     fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
@@ -226,15 +226,15 @@ def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
     return Exploitability(nash_conv / 2, nash_conv, (first, second), expected)
 
 
-def _spread(mine: Decisions, values: np.ndarray) -> np.ndarray:
+def _spread(mine: InformationSets, values: np.ndarray) -> np.ndarray:
     """One value an information set, at each of its sequences; 1 for sequence 0."""
     return np.concatenate([[1.0], np.repeat(values, mine.sets["count"])])
 
 
-def save_policy(path: Path, found: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
+def save_policy(path: Path, tree: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
     """Write a policy as `solved:PATH` plays it, whole or not at all; `facts`: for JSON, such as its exploitability."""
     sides = [
         Side(mine.digests, mine.sets["count"], mine.actions[1:], part[1:])
-        for mine, part in zip(found.players, policy, strict=True)
+        for mine, part in zip(tree.players, policy, strict=True)
     ]
-    write_policy(path, found.game, sides, facts)
+    write_policy(path, tree.game, sides, facts)

@@ -1,11 +1,12 @@
 """The whole tree of a small two-player zero-sum game, walked through once and kept in sequence form.
 
     import ttt_envs
-    from ttt_envs.solvers import sequence, tree
+    from ttt_envs.solvers import sequence
+    from ttt_envs.solvers.tree import walk
 
-    found = tree.walk(ttt_envs.load("some_game", max_turns=3))
-    print(found.positions, found.sets)
-    print(sequence.exploitability(found, found.uniform()).value)
+    tree = walk(ttt_envs.load("some_game", max_turns=3))
+    print(tree.positions, tree.sets)
+    print(sequence.exploitability(tree, tree.uniform()).value)
 
 Only the current ply is kept while the tree is walked; the result is the sequence form (see
 `ttt_envs.solvers.sequence`).
@@ -26,7 +27,7 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.solvers.sequence import CHUNK, SET, Decisions, Tree
+from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree
 
 __all__ = ["LIMIT", "TooLarge", "walk"]
 
@@ -227,7 +228,7 @@ class _Ends:
             return here
         return _Ply(here.states[~done], here.chance[~done], here.sequence[~done], here.digest[~done])
 
-    def settle(self, players: tuple[_Sets, _Sets]) -> tuple[Decisions, Decisions]:
+    def settle(self, players: tuple[_Sets, _Sets]) -> tuple[InformationSets, InformationSets]:
         """Both players' decisions and payoffs."""
         pairs, payoffs = np.concatenate(self._pairs), np.concatenate(self._payoffs)
         key = pairs[:, 0].astype(np.int64) * players[1].sequences + pairs[:, 1]
@@ -236,15 +237,15 @@ class _Ends:
         ways = np.stack(np.divmod(key, players[1].sequences)).astype(np.int32)
         return self._decisions(players[0], ways, payoffs), self._decisions(players[1], ways[::-1], -payoffs)
 
-    def _decisions(self, found: _Sets, ways: np.ndarray, payoffs: np.ndarray) -> Decisions:
+    def _decisions(self, sets: _Sets, ways: np.ndarray, payoffs: np.ndarray) -> InformationSets:
         order = np.argsort(ways[0], kind="stable")
-        return Decisions(
-            sets=_joined(found.sets, SET),
-            actions=_joined(found.actions, np.int32),
-            plies=_joined(found.plies, np.int32),
-            states=_joined(found.states, self.game.state_dtype),
-            digests=_joined(found.digests, np.uint64).reshape(-1, 2),
-            start=np.concatenate([[0], np.cumsum(np.bincount(ways[0], minlength=found.sequences))]),
+        return InformationSets(
+            sets=_joined(sets.sets, SET),
+            actions=_joined(sets.actions, np.int32),
+            plies=_joined(sets.plies, np.int32),
+            states=_joined(sets.states, self.game.state_dtype),
+            digests=_joined(sets.digests, np.uint64).reshape(-1, 2),
+            start=np.concatenate([[0], np.cumsum(np.bincount(ways[0], minlength=sets.sequences))]),
             other=ways[1][order],
             payoff=payoffs[order],
         )

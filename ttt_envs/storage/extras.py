@@ -21,20 +21,20 @@ def require(extra: str, *modules: str) -> None:
 
 
 def missing_names(names: Iterable[str]) -> set[str]:
-    """Those of the names "module:attribute" that the installed versions of their packages do not have."""
-    found = set()
+    """The names "module:attribute" that the installed versions of their packages do not have."""
+    missing = set()
     for name in names:
         module, attribute = name.split(":")
         try:
             attrgetter(attribute)(import_module(module))
         except (ImportError, AttributeError):
-            found.add(name)
-    return found
+            missing.add(name)
+    return missing
 
 
 def _installed(module: str) -> bool:
     try:
-        found = find_spec(module)
-        return found is not None and found.origin is not None  # a mere folder of that name has none
+        spec = find_spec(module)
+        return spec is not None and spec.origin is not None  # a mere folder of that name has none
     except (ImportError, ValueError):  # blocked, or half imported
         return False

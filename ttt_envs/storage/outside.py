@@ -14,14 +14,14 @@ def read_json(data: str | bytes) -> Any:
     or a function that calls itself bears.
     """
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except RecursionError:
         raise ValueError("it has too many levels") from None
-    level = [found]
+    level = [value]
     for _ in range(MOST_LEVELS + 1):
         level = [each for each in level if isinstance(each, (dict, list))]
         if not level:
-            return found
+            return value
         level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
     raise ValueError(f"it has more than {MOST_LEVELS} levels")
 

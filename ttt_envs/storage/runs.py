@@ -23,12 +23,12 @@ def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[s
         facts: what else is kept.
     """
     versions = {module: metadata.version(name) for module, name in libraries.items()}
-    found = {"settings": dict(settings), "versions": {"python": platform.python_version(), **versions}, **facts}
-    write_whole(folder / CONFIG, json.dumps(found, indent=2) + "\n")
+    config = {"settings": dict(settings), "versions": {"python": platform.python_version(), **versions}, **facts}
+    write_whole(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
 
 def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, Any]:
-    """What `write_config` wrote; of the settings it is known only that they are a dict.
+    """Read what `write_config` wrote; of the settings only their being a dict is checked.
 
     Raises FileNotFoundError, which begins with `missing`; ValueError, naming the file, if it is damaged.
     """
@@ -36,12 +36,12 @@ def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, A
     if not path.is_file():
         raise FileNotFoundError(f"{missing}: no file {path}")
     try:
-        found = read_json(path.read_bytes())
+        config = read_json(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
+    if not isinstance(config, dict) or not isinstance(config.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it must have settings, names with values")
-    return found
+    return config
 
 
 def check_same(

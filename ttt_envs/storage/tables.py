@@ -55,9 +55,9 @@ def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[st
     if not head.startswith(magic):
         raise BadTable(f"{path} is no table of {kind}")
     try:
-        found = read_json(head[len(magic) :])
-        digest = found.pop("sha256")
-        said = {name: found[name] for name in facts}
+        header = read_json(head[len(magic) :])
+        digest = header.pop("sha256")
+        said = {name: header[name] for name in facts}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
     if json.dumps(said) != json.dumps(dict(facts)):  # as texts, in which 1 is not true
@@ -67,7 +67,7 @@ def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[st
     body = np.asarray(np.memmap(path, np.uint8, "r", _HEAD))
     if hashlib.sha256(body.data).hexdigest() != digest:
         raise BadTable(f"{path} is damaged: its checksum is wrong")
-    return found, body
+    return header, body
 
 
 def _magic(kind: str) -> bytes:

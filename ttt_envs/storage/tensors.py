@@ -44,10 +44,10 @@ def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         raise BadTensorFile(f"{path} is damaged, or was not written by this library ({error})") from None
-    found = facts.get("format") if isinstance(facts, dict) else None
-    if found not in forms:
+    form = facts.get("format") if isinstance(facts, dict) else None
+    if form not in forms:
         wanted = " or ".join(map(repr, forms))
-        raise BadTensorFile(f"{path} is no file of the form {wanted}; it says {found!r}")
+        raise BadTensorFile(f"{path} is no file of the form {wanted}; it says {form!r}")
     if len(forms) == 1:
         del facts["format"]
     return facts, tensors

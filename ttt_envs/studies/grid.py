@@ -69,7 +69,7 @@ class Run:
     settings: Mapping[str, Any]
 
     def folder(self, out: Path) -> Path:
-        """Its run folder."""
+        """The run's folder."""
         return out / "runs" / self.task.name / self.label / f"seed-{self.seed}"
 
     def finished(self, out: Path) -> bool:
@@ -87,7 +87,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study compares.
+    """The runs that a study compares.
 
     Attributes:
         tasks, labels: names of tasks, and of methods as the plan calls them.

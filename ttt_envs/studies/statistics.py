@@ -1,4 +1,4 @@
-"""What a comparison over few seeds may say: performance profiles, probability of improvement, differences.
+"""Statistics of comparisons over few seeds: performance profiles, probability of improvement, differences.
 
 Interquartile means are in `ttt_envs.evaluation.reports.intervals`. All intervals are those of the stratified bootstrap:
 in each resample the seeds of each task are drawn with replacement.

@@ -19,14 +19,14 @@ def check_clicks(game: Game) -> None:
     for player in players_of(game):
         masks = masks_of(game, states, player)
         for state, mask in zip(states, masks, strict=True):
-            found = game.spots(state, player)
+            spots = game.spots(state, player)
             _check_places(game, state, player)
             paths = {int(action): game.clicks(state, int(action)) for action in np.flatnonzero(mask)}
             for action, path in paths.items():
                 name = game.action_names[action]
                 assert path, f"{name!r} has no clicks"
-                missing = [spot for spot in path if spot not in found]
-                assert not missing, f"{name!r} takes a click on {missing[0]!r}, which is no spot: {', '.join(found)}"
+                missing = [spot for spot in path if spot not in spots]
+                assert not missing, f"{name!r} takes a click on {missing[0]!r}, which is no spot: {', '.join(spots)}"
             _check_apart(game, paths)
 
 

@@ -59,10 +59,10 @@ def _positions(game: Game, most: int) -> np.ndarray:
     states = random_play(game).states
     fresh = np.ones(states.shape, bool)
     fresh[1:] = ~states[:-1]["done"]
-    found = states[fresh]
+    some = states[fresh]
     ends = states[1:][fresh[1:] & states[1:]["done"]][: max(most // 4, 1)]
-    spread = np.unique(np.linspace(0, len(found) - 1, most - len(ends)).astype(int))
-    return np.concatenate([found[spread], ends])
+    spread = np.unique(np.linspace(0, len(some) - 1, most - len(ends)).astype(int))
+    return np.concatenate([some[spread], ends])
 
 
 def positions(game: Game, most: int = POSITIONS) -> np.ndarray:

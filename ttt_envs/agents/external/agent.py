@@ -28,7 +28,7 @@ _OWN = ("_lock", "_process", "_game", "_notes", "_spent", "_questions")
 _STARTS = 3
 
 
-class Refused(ValueError):
+class GameRefused(ValueError):
     """Raised for a game that the process says it cannot play."""
 
 
@@ -130,16 +130,16 @@ class ProcessAgent(Agent):
 
     def _decide(self, view: View, rows: np.ndarray, actions: np.ndarray, faults: dict[int, Fault]) -> None:
         """Fill the actions of some positions. If these fail together, each is asked about alone."""
-        found: Sequence[int | Fault]
+        answers: Sequence[int | Fault]
         try:
-            found = self._asked(view, rows)
+            answers = self._asked(view, rows)
         except Broken as broken:
             if len(rows) > 1:
                 for row in rows:
                     self._decide(view, np.array([row]), actions, faults)
                 return
-            found = [Fault(broken.reason, broken.stderr)]
-        for row, each in zip(rows.tolist(), found, strict=True):
+            answers = [Fault(broken.reason, broken.stderr)]
+        for row, each in zip(rows.tolist(), answers, strict=True):
             if isinstance(each, Fault):
                 faults[row] = each
             else:
@@ -156,7 +156,7 @@ class ProcessAgent(Agent):
         try:
             answer = process.ask(lines, sum(limits), self.longest)
             taken = time.monotonic() - started
-            found = self._checked_answer(view, rows, number, _message(answer))
+            actions = self._checked_answer(view, rows, number, _message(answer))
         except BaseException as error:
             process.kill()
             self._process = None
@@ -169,21 +169,21 @@ class ProcessAgent(Agent):
         if self.game_seconds is not None:
             for game in games:
                 self._spent[game] = self._spent.get(game, 0.0) + taken / len(rows)
-        return found
+        return actions
 
     def _checked_answer(
         self, view: View, rows: np.ndarray, number: int, answer: dict[str, Any]
     ) -> Sequence[int | Fault]:
-        """As `_actions`, with legal actions only; raises Broken."""
+        """The actions as `_actions` reads them, after a check that they are legal; raises Broken."""
         if answer.get("type") != "answer":
             raise Broken(f"answered a question with {brief(repr(answer))}, whose type is not 'answer'")
         if not is_whole(answer.get("id")) or answer["id"] != number:
             raise Broken(f"answered question {brief(repr(answer.get('id')))} when it was asked question {number}")
-        found = self._actions(view, rows, answer)
-        for action, row in zip(found, rows.tolist(), strict=True):
+        actions = self._actions(view, rows, answer)
+        for action, row in zip(actions, rows.tolist(), strict=True):
             if not isinstance(action, Fault) and not view.masks[row, action]:
                 raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row])[0])
-        return found
+        return actions
 
     def _limit(self, game: int) -> float:
         """The seconds that a decision of a game may take."""
@@ -194,7 +194,7 @@ class ProcessAgent(Agent):
     # --- starts ---
 
     def _ready(self, game: Game) -> Process:
-        """The process, which has said that it plays the game; raises Broken or Refused."""
+        """The process, which has said that it plays the game; raises Broken or GameRefused."""
         if self._process is not None and self._process.owner == os.getpid() and _same(self._game, game):
             return self._process
         self._stop()
@@ -221,10 +221,10 @@ class ProcessAgent(Agent):
             process.quit(b"".join(map(_line, [*notes, {"type": "quit"}])))
 
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
-        """Check the answer to the first message; raises Broken or Refused."""
+        """Check the answer to the first message; raises Broken or GameRefused."""
         if answer.get("type") == "refuse":
             reason = brief(printable(str(answer.get("reason"))), 500)
-            raise Refused(f"agent {self.name!r} does not play {game}: {reason}")
+            raise GameRefused(f"agent {self.name!r} does not play {game}: {reason}")
         if answer.get("type") != "ready":
             raise Broken(f"answered 'hello' with {brief(repr(answer))} and not with 'ready' or 'refuse'")
         if answer.get("protocol") != PROTOCOL:
@@ -249,10 +249,10 @@ def _line(message: Mapping[str, Any]) -> bytes:
 def _message(line: bytes) -> dict[str, Any]:
     """The message of a line; raises Broken if it is none."""
     try:
-        found = read_json(line)
+        message = read_json(line)
     except ValueError:  # no JSON, no UTF-8, or too deep
-        found = None
-    if not isinstance(found, dict):
+        message = None
+    if not isinstance(message, dict):
         shown = brief(ascii(line.decode(errors="replace")))
         raise Broken(f"answered with {shown}, which is no object of JSON")
-    return found
+    return message

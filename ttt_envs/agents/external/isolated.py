@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.agents import APART
 from ttt_envs.agents.base import Fault
-from ttt_envs.agents.external.agent import PROTOCOL, ProcessAgent, Refused, is_whole
+from ttt_envs.agents.external.agent import PROTOCOL, GameRefused, ProcessAgent, is_whole
 from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
@@ -78,7 +78,7 @@ class Isolated(ProcessAgent):
             kind, reason = answer.get("kind"), printable(str(answer.get("reason")))
             if isinstance(kind, str) and kind in _ERRORS:
                 raise _ERRORS[kind](reason)
-            raise Refused(reason if kind == "ValueError" else f"agent {self.agent!r}: {kind}: {reason}")
+            raise GameRefused(reason if kind == "ValueError" else f"agent {self.agent!r}: {kind}: {reason}")
         super()._welcome(game, answer)
 
     def _question(self, view: View, rows: np.ndarray, seconds: float) -> dict[str, Any]:

@@ -189,14 +189,14 @@ class LanguageModel(Agent):
 
     def counts(self) -> Mapping[str, float]:
         """Requests, tokens, answers that could not be used, random moves; and the cost, if there are prices."""
-        found: dict[str, float] = dict(self._counts)
+        counts: dict[str, float] = dict(self._counts)
         price_in, price_out = self._prices
         if price_in is not None or price_out is not None:
             tokens = self._counts["input tokens"] * (price_in or 0.0) + self._counts["output tokens"] * (
                 price_out or 0.0
             )
-            found["cost"] = tokens / _MILLION
-        return found
+            counts["cost"] = tokens / _MILLION
+        return counts
 
     def check(self, game: Game) -> None:
         """Raise ValueError if no server answers, or if it refuses the key."""
@@ -213,12 +213,12 @@ class LanguageModel(Agent):
         """
         from anyio.from_thread import start_blocking_portal
 
-        rows, found = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
+        rows, answers = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
             # A loop of its own, in a thread: a notebook has one running. An interrupt cancels what is under way.
             with start_blocking_portal() as portal:
-                found = portal.call(self._decide_all, view, rows)
-        return gathered(self.name, len(view), found)
+                answers = portal.call(self._decide_all, view, rows)
+        return gathered(self.name, len(view), answers)
 
     # --- requests ---
 
@@ -267,24 +267,24 @@ class LanguageModel(Agent):
         """The action or the fault of each of these positions."""
         import anyio
 
-        found: dict[int, int | Fault] = {}
+        answers: dict[int, int | Fault] = {}
         room = anyio.Semaphore(self.at_once)
 
         async def decide(row: int) -> None:
             async with room:
                 try:
                     with anyio.fail_after(self.seconds):
-                        found[row] = await self._decide(client, view, row)
+                        answers[row] = await self._decide(client, view, row)
                         await anyio.lowlevel.checkpoint()  # what took too long without a pause took too long as well
                 except TimeoutError:
-                    found[row] = Fault(f"gave no answer within {self.seconds:g} s")
+                    answers[row] = Fault(f"gave no answer within {self.seconds:g} s")
                 except Exception as error:  # whatever a server sends costs its own game, and no other
-                    found[row] = Fault(f"the server at {self.url} failed: {self._reason(error)}")
+                    answers[row] = Fault(f"the server at {self.url} failed: {self._reason(error)}")
 
         async with self._client() as client, anyio.create_task_group() as group:
             for row in rows:
                 group.start_soon(decide, row)
-        return found
+        return answers
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
         """Forget the conversations of these games."""
@@ -360,12 +360,12 @@ class LanguageModel(Agent):
         raw = await client.chat.completions.with_raw_response.create(**self._request, messages=cast(Any, messages))
         seconds = perf_counter() - started
         self._counts["repeated requests"] += raw.retries_taken
-        found: Any = raw.parse()
+        completion: Any = raw.parse()
         try:
-            usage, message = found.usage, found.choices[0].message
+            usage, message = completion.usage, completion.choices[0].message
             content = message.content
         except (AttributeError, IndexError, TypeError):
-            raise ValueError(f"its answer is no chat completion: {brief(repr(found))}") from None
+            raise ValueError(f"its answer is no chat completion: {brief(repr(completion))}") from None
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
         # A server could say anything.
         tokens = [each for each in (asked, answered) if isinstance(each, int) and 0 <= each <= MOST]
@@ -431,7 +431,7 @@ def _action_in(answer: str, form: str) -> str:
 
 
 def _http_client(headers: Mapping[str, str] | None) -> Any:
-    """What the requests are made with: it follows no redirects, and reads no more of an answer than is allowed.
+    """The HTTP client of the requests: it follows no redirects and reads at most the allowed size of an answer.
 
     `headers`: sent besides plain ones, in the place of all others; None for all that `openai` sends.
     """

@@ -55,7 +55,7 @@ class TooSlow(Broken):
 
 
 def environment(*more: str) -> dict[str, str]:
-    """Those of `ENVIRONMENT`, and `more`, that are set."""
+    """The environment variables of `ENVIRONMENT` and `more` that are set."""
     return {name: os.environ[name] for name in (*ENVIRONMENT, *more) if name in os.environ}
 
 
@@ -204,7 +204,7 @@ class Process:
         return True
 
     def _death(self) -> str:
-        """How the process ended."""
+        """The way the process ended, as text."""
         code = self._process.returncode
         how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
         peak = _PEAKS.get(self._process, 0.0)

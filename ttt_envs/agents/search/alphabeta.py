@@ -81,7 +81,7 @@ def digest_of(memory, start):
     return digest
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """The memory of a search of at most `depth` plies.
 
     Attributes:
@@ -113,12 +113,12 @@ class Room(NamedTuple):
 
 
 @jit.allocates_nothing
-def expand(level, remaining, room, valuation):
-    """Play every legal action of room.stack[level]: write the actions to room.order and the values to room.guess.
+def expand(level, remaining, scratch, valuation):
+    """Play every legal action of stack[level]: write the actions to `order` and the values to `guess` of `scratch`.
 
     Returns the number of actions.
     """
-    stack, order, guess, legal, joint = room.stack, room.order, room.guess, room.legal, room.joint
+    stack, order, guess, legal, joint = scratch.stack, scratch.order, scratch.guess, scratch.legal, scratch.joint
     state, child = stack[level], stack[level + 1]
     mover = np.int64(state["to_move"])
     legal_mask(state, mover, legal)
@@ -173,17 +173,17 @@ def improve(frame, action, value):
 
 
 @jit.allocates_nothing
-def search(depth, start, budget, room, valuation):
-    """Search the root, room.stack[0], or go on with it; returns whether it came to its end.
+def search(depth, start, budget, scratch, valuation):
+    """Search the root, scratch.stack[0], or go on with it; returns whether it came to its end.
 
     Args:
         depth: plies, at least 2.
         start: uint64, tells this root's entries of the table from others'.
         budget: positions after which it returns, to be called again.
-        room: `Room`, in which the root's frame, order and guess are filled in.
+        scratch: `Scratch`, in which the root's frame, order and guess are filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
-    stack, memory, frames, place, table, killers, order, guess, scores, _, joint = room
+    stack, memory, frames, place, table, killers, order, guess, scores, _, joint = scratch
     sides = valuation.sides
     size = np.uint64(table.shape[0] - 1)
     level = place[0]
@@ -241,7 +241,7 @@ def search(depth, start, budget, room, valuation):
                     bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
                 )
         if not known:
-            count = expand(below, remaining, room, valuation)
+            count = expand(below, remaining, scratch, valuation)
             budget -= count
             if remaining == 1:
                 known = True
@@ -360,13 +360,13 @@ class AlphaBeta(Agent):
 
 
 class _Search:
-    """The room that searches of one game need, used again for each decision."""
+    """The memory that searches of one game need, which is used again for each decision."""
 
     def __init__(self, game: Game, values: Network | NTuples | None, depth: int) -> None:
         actions = game.num_actions
         stack = np.repeat(game.prototype, depth + 1)
         words = stack.view(np.uint64).reshape(depth + 1, -1)
-        self.room = Room(
+        self.scratch = Scratch(
             stack=stack,
             memory=words[:, position_start(game.state_dtype) // 8 :],
             frames=np.zeros(depth + 1, FRAME),
@@ -395,9 +395,9 @@ class _Search:
             sides=np.zeros(game.num_players, np.int64),
             weights=weights,
             form=form,
-            found=np.zeros(count, np.int64),
+            present=np.zeros(count, np.int64),
             features=np.zeros(game.observation_size, np.int8),
-            units=np.zeros((2, int(form[4:].max(initial=1))), np.float32),
+            activations=np.zeros((2, int(form[4:].max(initial=1))), np.float32),
             legal=np.zeros(actions, np.bool_),
         )
         self.kernels = _kernels(game.kernels, kind, find)
@@ -408,13 +408,13 @@ class _Search:
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         self.searches += 1
         start = np.uint64(rng.mix(np.uint64(self.searches)))
-        room = self.room
-        room.stack[0] = root[0]
+        scratch = self.scratch
+        scratch.stack[0] = root[0]
         self.valuation.sides[:] = self.teams != self.teams[root["to_move"][0]]
-        room.killers[:] = -1
-        count = self.kernels.expand(0, depth, room, self.valuation)
-        actions = room.order[0, :count].copy()
-        scores = room.guess[0, 0].copy()
+        scratch.killers[:] = -1
+        count = self.kernels.expand(0, depth, scratch, self.valuation)
+        actions = scratch.order[0, :count].copy()
+        scores = scratch.guess[0, 0].copy()
         # Among equals, chance decides: the first in the order is taken.
         actions = np.random.default_rng(seed).permutation(actions)
         out[actions] = scores[actions]
@@ -423,21 +423,21 @@ class _Search:
             if count == 1 or best > 1.5 or time.monotonic() >= deadline:
                 break
             actions = actions[np.argsort(-scores[actions], kind="stable")]
-            room.order[0, :count] = actions
-            frame = room.frames[0]
+            scratch.order[0, :count] = actions
+            frame = scratch.frames[0]
             frame["alpha"] = frame["low"] = frame["best"] = -_INFINITE
             frame["beta"], frame["key"], frame["mover"] = _INFINITE, start, root["to_move"][0]
             frame["move"], frame["count"], frame["next"] = -1, count, 0
-            room.scores[:], room.place[0] = -_INFINITE, 0
+            scratch.scores[:], scratch.place[0] = -_INFINITE, 0
             done = False
             while not done and time.monotonic() < deadline:
-                done = self.kernels.search(plies, start, _CHUNK, room, self.valuation)
-            found = room.scores.copy()
+                done = self.kernels.search(plies, start, _CHUNK, scratch, self.valuation)
+            bounds = scratch.scores.copy()
             # Actions that were not searched to this depth are behind the best of those that were.
-            if not done and found.max() == -_INFINITE:
+            if not done and bounds.max() == -_INFINITE:
                 break
-            scores = found
-            out[actions] = np.where(found[actions] == -_INFINITE, -_CERTAIN - 1, found[actions])
+            scores = bounds
+            out[actions] = np.where(bounds[actions] == -_INFINITE, -_CERTAIN - 1, bounds[actions])
             if not done:
                 break
         # The first of the best is the one that was found: all others are bounds, which may be equal to it.

@@ -9,7 +9,7 @@ from ttt_envs.agents.base import Agent
 from ttt_envs.agents.network import softmax_rows
 from ttt_envs.agents.networks import Network, for_all_players, load_network
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
-from ttt_envs.agents.search.gumbel_trees import Found
+from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
@@ -33,13 +33,13 @@ def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_t
     """
 
     def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = network.evaluate(game, observations, symmetric)
-        if "q" in found:
-            values = np.where(masks, found["q"], -np.inf).max(axis=1, keepdims=True)
-            logits = found["q"] / np.float32(prior_temperature)
+        outputs = network.evaluate(game, observations, symmetric)
+        if "q" in outputs:
+            values = np.where(masks, outputs["q"], -np.inf).max(axis=1, keepdims=True)
+            logits = outputs["q"] / np.float32(prior_temperature)
         else:
-            values = found["value"]
-            logits = found.get("policy", np.zeros(masks.shape, np.float32))
+            values = outputs["value"]
+            logits = outputs.get("policy", np.zeros(masks.shape, np.float32))
         return logits, for_all_players(game, np.clip(values.astype(np.float64), -1, 1), players)
 
     return evaluate
@@ -114,13 +114,13 @@ class Guided(Agent):
 
         With chance it varies with the view's seeds.
         """
-        found = self.search(view)
+        result = self.search(view)
         if self.temperature == 0:
-            return np.asarray(found.actions[:, None] == np.arange(view.game.num_actions), np.float64)
-        logits = np.log(np.maximum(found.policy, 1e-30))
+            return np.asarray(result.actions[:, None] == np.arange(view.game.num_actions), np.float64)
+        logits = np.log(np.maximum(result.policy, 1e-30))
         return softmax_rows(logits, view.masks, self.temperature)
 
-    def search(self, view: View) -> Found:
+    def search(self, view: View) -> SearchResult:
         """The results of the searches. A forced action is not searched; a player without any has no action, -1.
 
         The same decision gets the same result whatever else is in the view, except with `seconds`.
@@ -128,7 +128,7 @@ class Guided(Agent):
         game, masks = view.game, view.masks
         self.check(game)
         n, choices = len(view), masks.sum(axis=1)
-        found = Found(
+        result = SearchResult(
             masks.astype(np.float32),
             np.where(choices > 0, masks.argmax(axis=1), -1),
             np.full((n, game.num_players), np.nan, np.float32),
@@ -147,9 +147,9 @@ class Guided(Agent):
                 )
             else:
                 part = self._search_until(time.monotonic() + self.seconds, game, worlds[some], seeds[some], evaluate)
-            for whole, new in zip(found, part, strict=True):
+            for whole, new in zip(result, part, strict=True):
                 whole[rows[some]] = new
-        return found
+        return result
 
     def _side_by_side(self, game: Game) -> int:
         """The positions that are searched side by side."""
@@ -157,17 +157,17 @@ class Guided(Agent):
 
     def _search_until(
         self, deadline: float, game: Game, world: np.ndarray, seed: np.ndarray, evaluate: Evaluate
-    ) -> Found:
+    ) -> SearchResult:
         """Searches of one position, each larger than the one before it, as long as there is time for one."""
         simulations = _TRIAL
         while True:
             started, search = time.monotonic(), self._searcher(game, 1, simulations)
-            found = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
+            result = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
             now = time.monotonic()
             # Sequential halving must know its size beforehand: one more search, of a size for the time that is left.
             fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
             if fitting <= simulations:
-                return found
+                return result
             simulations = min(fitting, 32 * simulations, MOST_SIMULATIONS)
 
     def _searcher(self, game: Game, games: int, simulations: int) -> GumbelSearch:

@@ -24,9 +24,9 @@ from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.gumbel_trees import (
     HEAD,
     Forest,
-    Found,
     Leaves,
     Plan,
+    SearchResult,
     edge_for,
     grow,
     node_for,
@@ -137,7 +137,7 @@ class GumbelSearch:
         noise: np.ndarray | None = None,
         simulations: int | None = None,
         deadline: float | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """Search from n positions, at most `games`.
 
         Args:
@@ -165,12 +165,12 @@ class GumbelSearch:
                 asked = leaves.observations[:count], leaves.masks[:count], leaves.players[:count]
                 logits, values = evaluate(*asked)
                 grow(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float64), leaves, forest)
-        found = Found(
+        result = SearchResult(
             np.empty((n, self.game.num_actions), np.float32),
             np.empty(n, np.int64),
             np.empty((n, self.game.num_players), np.float32),
             np.empty((n, self.game.num_actions), np.float32),
             np.empty((n, self.game.num_actions), np.int32),
         )
-        read(plan, forest, found)
-        return found
+        read(plan, forest, result)
+        return result

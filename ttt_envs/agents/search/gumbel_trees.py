@@ -112,7 +112,7 @@ class Leaves(NamedTuple):
     players: np.ndarray
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The results of a search.
 
     Attributes:
@@ -204,9 +204,9 @@ def best_at_root(edges, scores, noise, visits):
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
-            found = scores[k] + noise[edges[k]["action"]]
-            if found > highest:
-                best, highest = k, found
+            score = scores[k] + noise[edges[k]["action"]]
+            if score > highest:
+                best, highest = k, score
     return best
 
 
@@ -216,9 +216,9 @@ def best_below(edges, scores, visits):
     softmax(scores)
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
-        found = scores[k] - edges[k]["visits"] / (1.0 + visits)
-        if found > highest:
-            best, highest = k, found
+        score = scores[k] - edges[k]["visits"] / (1.0 + visits)
+        if score > highest:
+            best, highest = k, score
     return best
 
 
@@ -315,29 +315,29 @@ def grow(logits, values, leaves, forest):
 
 
 @jit.kernel
-def read(plan, forest, found):
-    """Write the results of all games to a `Found`."""
+def read(plan, forest, result):
+    """Write the results of all games to a `SearchResult`."""
     for game in range(plan.roots.shape[0]):
         node = forest.nodes[game, 0]
         own = own_edges(forest.edges[game], node)
         _, most = score(node, own, plan, forest.scores)
         scores = forest.scores[: own.shape[0]]
-        found.actions[game] = own[best_at_root(own, scores, plan.noise[game], most)]["action"]
+        result.actions[game] = own[best_at_root(own, scores, plan.noise[game], most)]["action"]
         softmax(scores)
-        found.policy[game] = 0
-        found.visits[game] = 0
-        found.values[game] = 0
-        found.q[game] = np.nan
+        result.policy[game] = 0
+        result.visits[game] = 0
+        result.values[game] = 0
+        result.q[game] = np.nan
         for k in range(own.shape[0]):
-            found.policy[game, own[k]["action"]] = scores[k]
-            found.visits[game, own[k]["action"]] = own[k]["visits"]
-        for player in range(found.values.shape[1]):
+            result.policy[game, own[k]["action"]] = scores[k]
+            result.visits[game, own[k]["action"]] = own[k]["visits"]
+        for player in range(result.values.shape[1]):
             mixed = mixed_value(node, own, player)
             for k in range(own.shape[0]):
                 value = completed(own[k], player, mixed)
-                found.values[game, player] += scores[k] * value
+                result.values[game, player] += scores[k] * value
                 if player == node["mover"]:
-                    found.q[game, own[k]["action"]] = value
+                    result.q[game, own[k]["action"]] = value
 
 
 @cache

@@ -20,42 +20,42 @@ _LEAST = -1e9
 
 
 class Valuation(NamedTuple):
-    """What a value function needs, and room to work.
+    """A value function and memory to compute it in.
 
     Attributes:
         sides: int64 (players,), numbers their sides.
         weights: float32 (numbers,), of an n-tuple network, or by `flattened`.
         form: int64, by `flattened`.
-        found: int64 (patterns of a position,), room.
-        features: int8 (observation size,), room.
-        units: float32 (2, the widest layer), room.
-        legal: bool (num_actions,), room.
+        present: int64 (patterns of a position,), scratch memory.
+        features: int8 (observation size,), scratch memory.
+        activations: float32 (2, the widest layer), scratch memory.
+        legal: bool (num_actions,), scratch memory.
     """
 
     sides: np.ndarray
     weights: np.ndarray
     form: np.ndarray
-    found: np.ndarray
+    present: np.ndarray
     features: np.ndarray
-    units: np.ndarray
+    activations: np.ndarray
     legal: np.ndarray
 
 
 @jit.allocates_nothing
 def evaluate_patterns(state, mover, valuation):
     """The value to `mover` of the position after their move, by an n-tuple network."""
-    found, weights = valuation.found, valuation.weights
-    find(state, mover, found)
+    present, weights = valuation.present, valuation.weights
+    find(state, mover, present)
     total = 0.0
-    for k in range(found.shape[0]):
-        total += weights[found[k]]
+    for k in range(present.shape[0]):
+        total += weights[present[k]]
     return math.tanh(total)
 
 
 @jit.allocates_nothing
 def evaluate_network(state, mover, valuation):
     """The value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
-    sides, weights, form, _, features, units, legal = valuation
+    sides, weights, form, _, features, activations, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
     layers = form[0]
@@ -65,28 +65,28 @@ def evaluate_network(state, mover, valuation):
         new = 1 - now
         bias = place + inputs * outputs
         for j in range(outputs):
-            units[new, j] = weights[bias + j]
+            activations[new, j] = weights[bias + j]
         for i in range(inputs):
-            x = np.float32(features[i]) if layer == 0 else units[now, i]
+            x = np.float32(features[i]) if layer == 0 else activations[now, i]
             if x != 0:
                 for j in range(outputs):
-                    units[new, j] += x * weights[place + i * outputs + j]
+                    activations[new, j] += x * weights[place + i * outputs + j]
         if layer < layers - 1:
             for j in range(outputs):
-                y = units[new, j]
+                y = activations[new, j]
                 y = np.float32(math.tanh(y)) if form[3] & 1 else max(y, np.float32(0))
                 if form[3] & 2 and layer > 0 and inputs == outputs:
-                    y += units[now, j]
-                units[new, j] = y
+                    y += activations[now, j]
+                activations[new, j] = y
         place = bias + outputs
         now = new
-    value = np.float64(units[now, 0])
+    value = np.float64(activations[now, 0])
     if form[1]:
         legal_mask(state, player, legal)
         value = _LEAST
         for j in range(legal.shape[0]):
             if legal[j]:
-                value = max(value, np.float64(units[now, j]))
+                value = max(value, np.float64(activations[now, j]))
     if form[2]:
         value = math.tanh(value)
     value = min(max(value, -1.0), 1.0)

@@ -160,7 +160,7 @@ def playout(state, joint, legal, plies):
         step(state, joint)
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """The memory that a search works in, beside its tree.
 
     Attributes:
@@ -176,7 +176,7 @@ class Room(NamedTuple):
     sides: np.ndarray
 
 
-def simulate(root, seed, tree, index, room):
+def simulate(root, seed, tree, index, scratch):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Args:
@@ -185,9 +185,9 @@ def simulate(root, seed, tree, index, room):
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move, as its value the
             exploration constant, and as its action the most plies of a playout.
         index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
-        room: `Room`.
+        scratch: `Scratch`.
     """
-    world, memory, legal, sides = room
+    world, memory, legal, sides = scratch
     state = world[0]
     player = tree[0]["mover"]
     joint = np.zeros(state["rewards"].shape[0], np.int64)
@@ -340,15 +340,15 @@ class MCTS(Agent):
         def work(some: np.ndarray) -> None:
             world = worlds[:1].copy()
             tree, index, memory = self._memory(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
-            room = Room(world, memory, np.empty(game.num_actions, np.bool_), sides)
+            scratch = Scratch(world, memory, np.empty(game.num_actions, np.bool_), sides)
             for i in some:
                 tree[:], index[:] = 0, 0
                 self._plant(tree, view.players[i])
                 run = partial(kernel, worlds[i : i + 1], seeds[i])
                 if self.seconds is None:
-                    run(tree, index, room)
+                    run(tree, index, scratch)
                 else:
-                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, room)
+                    tree, index = _run_until(time.monotonic() + self.seconds, run, tree, index, scratch)
                 self._read(tree, results[i])
 
         threads = min(self.threads, len(rows))
@@ -379,7 +379,7 @@ class MCTS(Agent):
 
 
 def _run_until(
-    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, room: Room
+    deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, scratch: Scratch
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search until the deadline, for one chunk at least, or until the tree is as large as it may be.
 
@@ -390,6 +390,6 @@ def _run_until(
         size += _CHUNK
         if size > len(tree):
             tree, index = np.concatenate([tree, np.zeros_like(tree)]), np.concatenate([index, np.zeros_like(index)])
-        run(tree[:size], index, room)
+        run(tree[:size], index, scratch)
         if time.monotonic() >= deadline or size + _CHUNK > MOST_SIMULATIONS:
             return tree, index

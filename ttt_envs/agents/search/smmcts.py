@@ -130,7 +130,7 @@ def draw_arm(tree, place, player, explores, x):
 
 @jit.kernel
 def count_regrets(tree, place, player):
-    """How many arms the player has in a position, and the sum of their regrets."""
+    """The number of a player's arms in a position, and the sum of their regrets."""
     count, total = 0, 0.0
     arm = tree[place]["newest"][player]
     while arm:
@@ -248,13 +248,13 @@ def fill_masks(state, masks, acts):
     return acting
 
 
-def simulate(root, seed, tree, index, room):
+def simulate(root, seed, tree, index, scratch):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Arguments as of `ttt_envs.agents.search.mcts.simulate`, but for `tree`: `node_for(players)` (simulations + 1,). Its
     node 0 holds the simulations done so far, the searcher, UCB1's constant as its value, and gamma as its rewards.
     """
-    world, memory, legal, sides = room
+    world, memory, legal, sides = scratch
     state = world[0]
     searcher, exploration, gamma = tree[0]["mover"], tree[0]["value"][0], tree[0]["earned"][0]
     players = state["rewards"].shape[0]

@@ -48,20 +48,20 @@ class Asked:
 
         Raises SeedsMatter if one was to be taken for all, and others are seen to make a difference.
         """
-        found = probabilities(self.agent, views[0])
+        policy = probabilities(self.agent, views[0])
         if self.samples:
             for view in views[1:]:
-                found += probabilities(self.agent, view)
-            return found / self.samples
-        step = max(len(found) // _TRIED, 1)
+                policy += probabilities(self.agent, view)
+            return policy / self.samples
+        step = max(len(policy) // _TRIED, 1)
         for seed, view in enumerate(views[1:], 1):
-            some = np.arange(seed % step, len(found), step)
-            if not np.allclose(probabilities(self.agent, view.take(some)), found[some], rtol=0, atol=_ROUNDING):
+            some = np.arange(seed % step, len(policy), step)
+            if not np.allclose(probabilities(self.agent, view.take(some)), policy[some], rtol=0, atol=_ROUNDING):
                 raise SeedsMatter
-        return found
+        return policy
 
     def policy(self, game: Game) -> Policy:
-        """The same as a function of states and players, as oracles ask for it."""
+        """The policy as a function of states and players, in the form that oracles call."""
 
         def policy(states: np.ndarray, players: np.ndarray) -> np.ndarray:
             seeds, numbers = np.empty(len(states), np.uint64), np.arange(len(states), dtype=np.uint64)

@@ -99,17 +99,17 @@ class Results:
 
     @classmethod
     def none(cls, game: Game, held: np.ndarray) -> "Results":
-        """Those of no games yet."""
+        """The results before any game."""
         return cls(held=held, games=join([], game, 2))
 
     def extend(self, game: Game, parts: Iterable[Games]) -> None:
         """Add what a bout gives, part by part, so that an interrupt keeps the finished ones."""
-        found = [self.games]
+        whole = [self.games]
         try:
             for part in parts:
-                found.append(part)
+                whole.append(part)
         finally:
-            self.games = join(found, game, 2)
+            self.games = join(whole, game, 2)
 
     @property
     def count(self) -> int:

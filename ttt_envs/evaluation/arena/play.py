@@ -189,7 +189,7 @@ def iter_games(
     progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
-    """As `play_games`, chunk by chunk in order: a caller who is interrupted keeps what is finished.
+    """Play as `play_games` does, chunk by chunk in order: a caller who is interrupted keeps what is finished.
 
     Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some.
     Time that the caller spends on a chunk counts as the chunk's.
@@ -273,8 +273,8 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
         if len(view) == 1:
             return np.full(1, -1), {0: Fault(f"{type(error).__name__}: {error}")}
         alone = [ask(agent, view.take(np.array([k])), strict=False) for k in range(len(view))]
-        found = {k: faults[0] for k, (_, faults) in enumerate(alone) if faults}
-        return np.concatenate([actions for actions, _ in alone]), found
+        faults_alone = {k: faults[0] for k, (_, faults) in enumerate(alone) if faults}
+        return np.concatenate([actions for actions, _ in alone]), faults_alone
     for k, reason in illegal_answers(who, actions, view):
         if strict:
             raise IllegalAction(f"{reason}; the position:\n{view.text(k)}")
@@ -298,7 +298,7 @@ def _shifted(progress: GamesProgress, first: int, n: int) -> Callable[[int], Non
 
 
 class _How(NamedTuple):
-    """How the games of a chunk are played; see `play_games`."""
+    """The settings of a chunk's games; see `play_games`."""
 
     record: Sequence[int]
     keep: Sequence[int]
@@ -420,8 +420,8 @@ def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
 
 def seen(game: Game, states: np.ndarray) -> np.ndarray:
     """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
-    found = np.empty((game.num_players, len(states), game.observation_size), np.int8)
+    observations = np.empty((game.num_players, len(states), game.observation_size), np.int8)
     for player in range(game.num_players):
-        game.loops.observe_rows(states, np.full(len(states), player), found[player])
-    rows = np.ascontiguousarray(found.transpose(1, 0, 2))
+        game.loops.observe_rows(states, np.full(len(states), player), observations[player])
+    rows = np.ascontiguousarray(observations.transpose(1, 0, 2))
     return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

@@ -24,7 +24,7 @@ class Lineup:
 
     @property
     def names(self) -> list[str]:
-        """All names."""
+        """The names of all agents."""
         return [agent.name for agent in self.agents]
 
     @property
@@ -93,13 +93,13 @@ def arrangements(game: Game) -> tuple[Arrangement, ...]:
     sides = len(game.teams)
     if sides < 2:
         raise ValueError(f"{game} has one side only: nobody plays against another")
-    found = []
+    made = []
     for first_alone in (True, False) if sides > 2 else (True,):
         for side, team in enumerate(game.teams):
             seats = np.full(game.num_players, not first_alone)
             seats[list(team)] = first_alone
-            found.append(Arrangement(seats, side, first_alone))
-    return tuple(found)
+            made.append(Arrangement(seats, side, first_alone))
+    return tuple(made)
 
 
 def rounding(games: int, seatings: int) -> list[str]:

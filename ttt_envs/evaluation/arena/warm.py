@@ -74,7 +74,7 @@ def _timed(what: str, work: Callable[[], object]) -> Warmed:
 
 def _usual(game: Game) -> dict[str, agents.Agent | None]:
     """The agents that have a name, need no parameters and play the game; None for one whose table is not built."""
-    found: dict[str, agents.Agent | None] = {}
+    usual: dict[str, agents.Agent | None] = {}
     for name, kind in agents.known().items():
         needed = parameters(kind) if inspect.isclass(kind) else ()
         if any(each.default is inspect.Parameter.empty for each in needed):
@@ -86,10 +86,10 @@ def _usual(game: Game) -> dict[str, agents.Agent | None]:
         except ValueError:
             continue
         except TableMissing:
-            found[name] = None
+            usual[name] = None
             continue
-        found[name] = agent
-    return found
+        usual[name] = agent
+    return usual
 
 
 def _play(game: Game) -> None:

@@ -116,10 +116,10 @@ def chain(rough: Ladder, spacing: float) -> list[str]:
         whole = cost[:j] + (steps - 1) ** 2 + _MIXED * names[j].startswith("mixed:")
         before[j] = int(np.argmin(whole))
         cost[j] = whole[before[j]]
-    found = [k - 1]
-    while found[-1]:
-        found.append(int(before[found[-1]]))
-    return [names[i] for i in reversed(found)]
+    links = [k - 1]
+    while links[-1]:
+        links.append(int(before[links[-1]]))
+    return [names[i] for i in reversed(links)]
 
 
 def _near(rungs: Sequence[str], places: int) -> Iterator[tuple[str, str]]:

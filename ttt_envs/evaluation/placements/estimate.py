@@ -92,18 +92,18 @@ def posterior(ladder: Ladder, records: Sequence[RungResults], spread: float | No
     lost = np.array([record.lost.sum() for record in records]) / spread
     middle = float(ladder.elo[0] + ladder.elo[-1]) / 2
     grid = np.linspace(ladder.elo[0] - _REACH, ladder.elo[-1] + _REACH, _COARSE)
-    found = _distribution(grid, _log_density(grid, ladder, won, lost, middle))
+    density = _distribution(grid, _log_density(grid, ladder, won, lost, middle))
     # Steps of the coarse grid may be wider than the distribution.
-    width = _DEVIATIONS * max(found.deviation, float(grid[1] - grid[0]))
+    width = _DEVIATIONS * max(density.deviation, float(grid[1] - grid[0]))
     for _ in range(2):
-        grid = np.linspace(found.mean - width, found.mean + width, _FINE)
-        found = _distribution(grid, _log_density(grid, ladder, won, lost, middle))
-        width = _DEVIATIONS * found.deviation
+        grid = np.linspace(density.mean - width, density.mean + width, _FINE)
+        density = _distribution(grid, _log_density(grid, ladder, won, lost, middle))
+        width = _DEVIATIONS * density.deviation
     # The normal distribution would have the spread of few units known.
     units = sum(len(record.won) for record in records)
     wider = student(max(units - 1, 1)) / 1.96 if units else 1.0
-    low, high = (found.mean + wider * (end - found.mean) for end in (found.low, found.high))
-    return replace(found, low=low, high=high)
+    low, high = (density.mean + wider * (end - density.mean) for end in (density.low, density.high))
+    return replace(density, low=low, high=high)
 
 
 def _log_density(grid: np.ndarray, ladder: Ladder, won: np.ndarray, lost: np.ndarray, middle: float) -> np.ndarray:
@@ -146,15 +146,15 @@ def _distribution(grid: np.ndarray, log_density: np.ndarray) -> Posterior:
     return Posterior(grid, density, mean, deviation, float(low), float(high))
 
 
-def gains(ladder: Ladder, records: Sequence[RungResults], found: Posterior, per_unit: float) -> np.ndarray:
+def gains(ladder: Ladder, records: Sequence[RungResults], belief: Posterior, per_unit: float) -> np.ndarray:
     """float64 (rungs,): by how much one more unit against each rung would reduce the rating's variance, in Elo squared.
 
     `per_unit` is the number of comparisons in a unit, see `seating.comparisons`.
     """
     spread = spread_of(ladder, records)
-    chance = 1 / (1 + np.exp((ladder.elo[:, None] - found.grid[None, :]) / ELO))
+    chance = 1 / (1 + np.exp((ladder.elo[:, None] - belief.grid[None, :]) / ELO))
     # Fisher information of a comparison in Elo, averaged over what the rating may be.
-    each = (chance * (1 - chance)) @ found.density / ELO**2 / spread
+    each = (chance * (1 - chance)) @ belief.density / ELO**2 / spread
     played = np.array([record.won.sum() + record.lost.sum() for record in records])
     k = len(ladder)
     own = max(ladder.misfit, _LEAST_MISFIT) ** 2
@@ -191,8 +191,8 @@ class Placement:
 
     def choice(self, costs: np.ndarray, allowed: np.ndarray) -> int:
         """The rung to be played next: that of the largest gain for its cost, float64 (rungs,), among bool (rungs,)."""
-        found = gains(self.ladder, self.records, self.posterior, self._per_unit) / costs
-        return int(np.argmax(np.where(allowed, found, -np.inf)))
+        gain = gains(self.ladder, self.records, self.posterior, self._per_unit) / costs
+        return int(np.argmax(np.where(allowed, gain, -np.inf)))
 
     def batch(self) -> int:
         """The number of units to be played before the next choice."""

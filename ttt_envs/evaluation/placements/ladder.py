@@ -80,12 +80,12 @@ def unit_counts(won: np.ndarray, lost: np.ndarray) -> tuple[tuple[float, float, 
 
 
 def dispersion(records: Sequence[Sequence[tuple[float, float, int]]], prior: float = 1.0) -> float:
-    """How much more the scores of units vary than independent games without draws would, around each record's mean.
+    """The variance of units' scores around each record's mean, relative to that of independent games without draws.
 
     `records` are as `Pair.units`; `prior` is what holds before there are units.
     """
     # Sums rather than a mean of ratios, so that lopsided records, of which ratios are wild, count little.
-    found, expected, units = 0.0, 0.0, 0
+    observed, expected, units = 0.0, 0.0, 0
     for record in records:
         if not record:
             continue
@@ -93,13 +93,13 @@ def dispersion(records: Sequence[Sequence[tuple[float, float, int]]], prior: flo
         games = won + lost
         n = int(count.sum())
         mean = (count @ won) / max(count @ games, 1e-12)
-        found += float(count @ (won - games * mean) ** 2) * n / max(n - 1, 1)
+        observed += float(count @ (won - games * mean) ** 2) * n / max(n - 1, 1)
         expected += float(count @ games) * mean * (1 - mean)
         units += n
     if expected <= 0:
         return prior
     weight = _PRIOR_UNITS * expected / units
-    return (prior * weight + found) / (weight + expected)
+    return (prior * weight + observed) / (weight + expected)
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ class Ladder(Rows):
     @cached_property
     def wins(self) -> np.ndarray:
         """float64 (rungs, rungs): wins of the row against the column, a draw being half a win for both."""
-        found = np.zeros((len(self), len(self)))
+        wins = np.zeros((len(self), len(self)))
         for pair in self.pairs:
-            found[pair.first, pair.second], found[pair.second, pair.first] = _sums(pair)
-        return found
+            wins[pair.first, pair.second], wins[pair.second, pair.first] = _sums(pair)
+        return wins
 
     @cached_property
     def fits(self) -> np.ndarray:
@@ -349,8 +349,8 @@ def versions() -> dict[str, str]:
 
 def plain_options(game: Game) -> dict[str, Any]:
     """The options of a game in JSON's types."""
-    found: dict[str, Any] = json.loads(json.dumps(dict(game.options)))
-    return found
+    options: dict[str, Any] = json.loads(json.dumps(dict(game.options)))
+    return options
 
 
 def folder_of(game: Game) -> Path:
@@ -363,11 +363,11 @@ def find(game: Game) -> Ladder:
 
     Raises ValueError naming the option sets that have ladders if this one has none, and as `read`.
     """
-    found = [ladder for ladder in map(read, sorted(folder_of(game).glob("*.json"))) if ladder.game == game.id]
-    fitting = [ladder for ladder in found if ladder.is_of(game)]
+    ladders = [ladder for ladder in map(read, sorted(folder_of(game).glob("*.json"))) if ladder.game == game.id]
+    fitting = [ladder for ladder in ladders if ladder.is_of(game)]
     if fitting:
         return max(fitting, key=lambda ladder: ladder.version)
-    others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in found)
+    others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in ladders)
     known = f"; it has one with {others}" if others else ""
     raise ValueError(f"{game} comes with no ladder{known}; `ttt calibrate {game.id}` makes one")
 

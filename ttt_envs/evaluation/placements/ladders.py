@@ -2,8 +2,8 @@
 
     from ttt_envs import evaluation
 
-    found = evaluation.ladders("greedy", minutes=2, workers=2, out="runs/greedy")
-    print(found.places["some_game"].rating, found.left_out)
+    report = evaluation.ladders("greedy", minutes=2, workers=2, out="runs/greedy")
+    print(report.places["some_game"].rating, report.left_out)
 
 The same on the command line: `ttt ladders --agent greedy --minutes 2 --workers 2`. Each game is played with its
 default options and has a folder with the report of `evaluation.ladder`. Several workers are processes that have a game
@@ -160,27 +160,27 @@ def ladders(
     loaded = load(agent)
     if workers > 1 and loaded.interactive:
         raise ValueError("a person plays in this process: leave workers out")
-    found = Ladders(loaded.name)
-    found.left_out = {game_id: reason for game_id in GAMES if (reason := _refusal(game_id, loaded)) is not None}
+    report = Ladders(loaded.name)
+    report.left_out = {game_id: reason for game_id in GAMES if (reason := _refusal(game_id, loaded)) is not None}
     if isinstance(agent, str):
         loaded.close()
-    playable = [game_id for game_id in GAMES if game_id not in found.left_out]
+    playable = [game_id for game_id in GAMES if game_id not in report.left_out]
     if not playable:
-        reasons = "; ".join(f"{game_id}: {reason}" for game_id, reason in found.left_out.items())
+        reasons = "; ".join(f"{game_id}: {reason}" for game_id, reason in report.left_out.items())
         raise ValueError(f"agent {loaded.name!r} has a place in no game: {reasons}")
     given = {**settings, "seed": settled(seed), "quiet": quiet or workers > 1}
     with new_folder(out) as folder:
         placings = [_Placing(game_id, agent, given, folder and folder / game_id) for game_id in playable]
-        with Work(found.places, "ladders", len(playable), hidden=quiet or workers == 1) as work:
+        with Work(report.places, "ladders", len(playable), hidden=quiet or workers == 1) as work:
             if workers == 1:
-                _in_turn(placings, found)
+                _in_turn(placings, report)
             else:
-                _side_by_side(placings, workers, found, work)
-        found.complete, found.seconds, found.folder = work.complete, work.seconds, folder
-        found.places = {game_id: found.places[game_id] for game_id in playable if game_id in found.places}
-        if folder is not None and found.places:
+                _side_by_side(placings, workers, report, work)
+        report.complete, report.seconds, report.folder = work.complete, work.seconds, folder
+        report.places = {game_id: report.places[game_id] for game_id in playable if game_id in report.places}
+        if folder is not None and report.places:
             leaderboard(folder, out=folder / BOARD)
-    return found
+    return report
 
 
 def all_ladders() -> dict[str, Ladder]:
@@ -232,14 +232,14 @@ class _Placing:
         return Place(*facts, report.reached, report.complete)
 
 
-def _in_turn(placings: Sequence[_Placing], found: Ladders) -> None:
+def _in_turn(placings: Sequence[_Placing], report: Ladders) -> None:
     for each in placings:
-        place = found.places[each.game_id] = each.place()
+        place = report.places[each.game_id] = each.place()
         if not place.complete:
             raise KeyboardInterrupt
 
 
-def _side_by_side(placings: Sequence[_Placing], workers: int, found: Ladders, work: Work) -> None:
+def _side_by_side(placings: Sequence[_Placing], workers: int, report: Ladders, work: Work) -> None:
     """Make placements in processes; an interrupt ends those under way, which report on what they have."""
     waiting, team, interrupted = list(placings), list[Worker](), False
     try:
@@ -249,7 +249,7 @@ def _side_by_side(placings: Sequence[_Placing], workers: int, found: Ladders, wo
                     worker = Worker(_serve, waiting[0])
                     worker.ready, worker.work = True, waiting.pop(0)
                     team.append(worker)
-                work.update(len(found.places), ", ".join(worker.work.game_id for worker in team))
+                work.update(len(report.places), ", ".join(worker.work.game_id for worker in team))
                 ready = with_news(team)
             except KeyboardInterrupt:
                 if interrupted:  # once more: do not wait for them
@@ -264,9 +264,9 @@ def _side_by_side(placings: Sequence[_Placing], workers: int, found: Ladders, wo
                 if isinstance(answer, Failed):
                     raise answer.error()
                 if isinstance(answer, Place):
-                    found.places[game_id] = answer
+                    report.places[game_id] = answer
                 elif not interrupted:
-                    found.lost[game_id] = answer or f"its process ended: {ending_of(worker.process)}"
+                    report.lost[game_id] = answer or f"its process ended: {ending_of(worker.process)}"
                 team.remove(worker)
                 worker.work = None
                 end([worker])

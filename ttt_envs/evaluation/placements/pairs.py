@@ -30,7 +30,7 @@ _LARGEST = 1e12
 
 @dataclass
 class Played:
-    """What two agents scored so far, in the order of their names; see `Pair`.
+    """The scores of two agents so far, in the order of their names; see `Pair`.
 
     Attributes:
         seconds, decisions: processor time of both agents, and how often they chose.
@@ -59,7 +59,7 @@ class Played:
         self.decisions = self.decisions + results.games.decisions
 
     def fault(self, game: Game) -> str:
-        """What cannot be in games of two agents, for numbers that come from a file; empty if all can."""
+        """The first fault of numbers that come from a file, as text; empty if games of two agents can have them."""
         for name in ("seatings", "decisions", "seconds"):
             value = getattr(self, name)
             if not ((value >= 0) & (value < _LARGEST)).all():

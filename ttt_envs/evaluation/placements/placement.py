@@ -155,42 +155,46 @@ class LadderReport(PagedReport):
 
     def charts(self) -> Sequence[Chart]:
         """The agent among the rungs, from the strongest one down."""
-        found = [(self.rating, *self.interval, f"{self.agent} (rated here)")]
+        whiskers = [(self.rating, *self.interval, f"{self.agent} (rated here)")]
         for name, elo, half in zip(self.ladder.rungs, self.ladder.elo, self.ladder.half_widths, strict=True):
-            found.append((elo, elo - half, elo + half, name))
+            whiskers.append((elo, elo - half, elo + half, name))
         rows = [
             Whisker(name, low, value, high, f"{value:.0f} ({low:.0f} to {high:.0f})")
-            for value, low, high, name in sorted(found, reverse=True)
+            for value, low, high, name in sorted(whiskers, reverse=True)
         ]
         return [Whiskers("Place on the ladder, Elo with 95 % intervals", rows, before="Rating")]
 
     def remarks(self) -> list[str]:
         """The reasons to doubt the rating, one sentence each."""
-        found, half = [], self.placement.posterior.half_width
+        remarks, half = [], self.placement.posterior.half_width
         if not self.reached:
             wanted = self.settings["target"]
-            found.append(f"The interval is ±{half:.0f}, not ±{wanted:g}: {self.games} games were played, see --games.")
+            remarks.append(
+                f"The interval is ±{half:.0f}, not ±{wanted:g}: {self.games} games were played, see --games."
+            )
         for end, sign, word in ((-1, 1, "stronger"), (0, -1, "weaker")):
             if sign * (self.rating - self.ladder.elo[end]) > _BEYOND:
-                found.append(f"The agent is far {word} than every rung: its rating rests on few games that were open.")
+                remarks.append(
+                    f"The agent is far {word} than every rung: its rating rests on few games that were open."
+                )
         if self.agent in self.ladder.rungs:
             k = self.ladder.rungs.index(self.agent)
             elo, width = self.ladder.elo[k], self.ladder.half_widths[k]
-            found.append(f"The agent is a rung itself, with {elo:.0f} ± {width:.0f} Elo by the ladder's own games.")
+            remarks.append(f"The agent is a rung itself, with {elo:.0f} ± {width:.0f} Elo by the ladder's own games.")
         chi_squared, freedom = self.placement.misfit()
         if freedom and _unlikely(chi_squared, freedom):
-            found.append(
+            remarks.append(
                 f"The scores against single rungs do not fit one rating (chi-squared {chi_squared:.0f} with {freedom} "
                 "degrees of freedom): the agent suits some opponents better than others."
             )
         distinct = sum(bout.distinct for bout in self.bouts.values())
         if 2 * distinct < self.games:
-            found.append(f"Only {distinct} of {self.games} games went differently: the interval takes them for more.")
+            remarks.append(f"Only {distinct} of {self.games} games went differently: the interval takes them for more.")
         for name in dict.fromkeys(each.agent for each in self.failures):
             number = sum(each.agent == name for each in self.failures)
             reason = next(each.reason for each in self.failures if each.agent == name)
-            found.append(f"{name}: it lost {number} games by errors or illegal actions, such as: {reason}")
-        return found
+            remarks.append(f"{name}: it lost {number} games by errors or illegal actions, such as: {reason}")
+        return remarks
 
     def data(self) -> dict[str, Any]:
         """The rating, and the games against each rung."""
@@ -285,23 +289,23 @@ def ladder(
     game = resolve(game, options)
     held = held_seats(arrangements(game))
     lineup = line_up(game, [agent])
-    found = find(game) if table is None else read(table)
+    scale = find(game) if table is None else read(table)
     try:
-        fits = found.is_of(game)
+        fits = scale.is_of(game)
     except ValueError as error:
         raise ValueError(f"the ladder {table} is damaged: {error}") from None
     if not fits:
-        raise ValueError(f"the ladder {table} is one of {found.game} with options {found.options}, not of {game}")
+        raise ValueError(f"the ladder {table} is one of {scale.game} with options {scale.options}, not of {game}")
     if table is not None:
-        check_named(found.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
+        check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
     settings["agent"] = lineup.names[0]
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:
         settings["table"] = str(table)
-    placement, bouts = Placement(found, per_unit(held)), dict[int, Results]()
+    placement, bouts = Placement(scale, per_unit(held)), dict[int, Results]()
     opponents: dict[int, Agent] = {}
     # An agent that is a rung learns nothing from itself.
-    allowed = np.array([name != lineup.names[0] for name in found.rungs])
+    allowed = np.array([name != lineup.names[0] for name in scale.rungs])
     chunk = 1 if lineup.live and chunk is None else chunk
     with new_folder(out) as folder:
         with Work(bouts, "games", None, hidden=quiet or lineup.live) as work:
@@ -311,16 +315,16 @@ def ladder(
                 and placement.units * len(held) < games
                 and (minutes is None or time.perf_counter() - started < 60 * minutes)
             ):
-                k = placement.choice(found.seconds + pace + _OVERHEAD, allowed)
+                k = placement.choice(scale.seconds + pace + _OVERHEAD, allowed)
                 if k not in opponents:
-                    opponents[k] = load(found.rungs[k])
+                    opponents[k] = load(scale.rungs[k])
                     opponents[k].check(game)
-                bout = Bout(game, (lineup.agents[0], opponents[k]), held, seed, f"ladder {found.rungs[k]}")
+                bout = Bout(game, (lineup.agents[0], opponents[k]), held, seed, f"ladder {scale.rungs[k]}")
                 results = bouts.get(k) or Results.none(game, held)
                 first, most = results.count, -(-games // len(held)) - placement.units
                 units = range(first, first + min(placement.batch(), most))
                 try:
-                    work.update(0, _progress(placement, found.rungs[k]))
+                    work.update(0, _progress(placement, scale.rungs[k]))
                     results.extend(game, bout.play(units, chunk=chunk, strict=strict))
                 finally:
                     if results.count > first:
@@ -333,7 +337,7 @@ def ladder(
             complete=work.complete,
             seconds=work.seconds,
             agent=lineup.names[0],
-            ladder=found,
+            ladder=scale,
             placement=placement,
             bouts=bouts,
             reached=placement.posterior.half_width <= target,
@@ -341,8 +345,8 @@ def ladder(
 
 
 def _progress(placement: Placement, rung: str) -> str:
-    found = placement.posterior
-    return f"{found.mean:.0f} ± {found.half_width:.0f} Elo, now against {rung}"
+    posterior = placement.posterior
+    return f"{posterior.mean:.0f} ± {posterior.half_width:.0f} Elo, now against {rung}"
 
 
 def _pace(game: Game, agent: Agent) -> float:

@@ -260,14 +260,14 @@ def write_minari(
     if dataset_id in list_local_datasets():
         raise ValueError(f"Minari has a data set {dataset_id!r} already: choose another name, or delete it there first")
     episodes: list[Any] = []
-    found: Game | None = None
+    of_game: Game | None = None
     done = 0
     for games in in_groups(replay(records, game=game), _ROWS):
-        found = games[0].game
+        of_game = games[0].game
         episodes += _episodes(games, len(episodes))
         done += len(games)
         progress(done)
-    if found is None:
+    if of_game is None:
         raise ValueError("there are no games to make a data set of")
     try:
         with warnings.catch_warnings():
@@ -276,9 +276,9 @@ def write_minari(
             create_dataset_from_buffers(
                 dataset_id,
                 episodes,
-                observation_space=Encoder(found, "flat").shown_space(found.num_actions),
-                action_space=gymnasium.spaces.Discrete(found.num_actions),
-                description=f"Decisions of single players in {found!r}, one episode a player and game.",
+                observation_space=Encoder(of_game, "flat").shown_space(of_game.num_actions),
+                action_space=gymnasium.spaces.Discrete(of_game.num_actions),
+                description=f"Decisions of single players in {of_game!r}, one episode a player and game.",
                 data_format="arrow",
                 requirements=[f"ttt-envs=={__version__}"],
             )
@@ -293,7 +293,7 @@ def _episodes(games: list[Replayed], first: int) -> list[Any]:
     from minari.data_collector import EpisodeBuffer
 
     game, decisions = games[0].game, decisions_of(games)
-    found: list[Any] = []
+    episodes: list[Any] = []
     for k, each in enumerate(games):
         for player in range(game.num_players):
             rows = np.flatnonzero((decisions.played == k) & (decisions.player == player))
@@ -302,9 +302,9 @@ def _episodes(games: list[Replayed], first: int) -> list[Any]:
             end = np.empty((1, game.observation_size), np.int8)
             game.loops.observe_rows(each.states[-1:].copy(), np.array([player]), end)
             none = np.zeros((1, game.num_actions), np.int8)
-            found.append(
+            episodes.append(
                 EpisodeBuffer(
-                    id=first + len(found),
+                    id=first + len(episodes),
                     observations={
                         "observation": np.concatenate([decisions.observation[rows], end]),
                         "action_mask": np.concatenate([decisions.mask[rows].astype(np.int8), none]),
@@ -315,4 +315,4 @@ def _episodes(games: list[Replayed], first: int) -> list[Any]:
                     truncations=[False] * len(rows),
                 )
             )
-    return found
+    return episodes

@@ -258,54 +258,54 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 def _parsed(line: bytes, place: str) -> GameRecord:
     """The record of a line; ValueError naming its place and what is wrong."""
     try:
-        found = read_json(line)
+        entry = read_json(line)
     except ValueError as error:
         raise ValueError(f"{place}: the line is damaged, it is no JSON: {error}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(entry, dict) or entry.get("format") != FORMAT:
         raise ValueError(f"{place}: this is no record of a game: it lacks the format {FORMAT!r}")
-    version = found.get("version")
+    version = entry.get("version")
     if version != VERSION or isinstance(version, bool):
         raise ValueError(
             f"{place}: a record of version {brief(repr(version))}, but ttt-envs {__version__} reads version "
-            f"{VERSION}; it was written by ttt-envs {brief(str(found.get('library')))}"
+            f"{VERSION}; it was written by ttt-envs {brief(str(entry.get('library')))}"
         )
     try:
-        return _checked(found, place)
+        return _checked(entry, place)
     except (KeyError, TypeError, ValueError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else error
         raise ValueError(f"{place}: the record is damaged: {what}") from None
 
 
-def _checked(found: dict[str, Any], place: str) -> GameRecord:
+def _checked(entry: dict[str, Any], place: str) -> GameRecord:
     """The record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
-    _typed(found, {"number": int, "game": str, "options": dict, "library": str, "seed": str, "digest": str})
-    _typed(found, dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list))
-    agents, rewards, seconds = found["agents"], found["rewards"], found["seconds"]
+    _typed(entry, {"number": int, "game": str, "options": dict, "library": str, "seed": str, "digest": str})
+    _typed(entry, dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list))
+    agents, rewards, seconds = entry["agents"], entry["rewards"], entry["seconds"]
     if not all(isinstance(each, str) for each in agents):
         raise ValueError("agents must be texts")
     if not len(agents) == len(rewards) == len(seconds) > 0:
         raise ValueError("agents, rewards and seconds must have one entry a player")
     if not all(_is_number(each) for each in (*rewards, *seconds)):
         raise ValueError("rewards and seconds must be numbers")
-    actions = [tuple(each) if isinstance(each, list) else each for each in found["actions"]]
+    actions = [tuple(each) if isinstance(each, list) else each for each in entry["actions"]]
     for each in actions:
         if not isinstance(each, str) and not (isinstance(each, tuple) and {type(a) for a in each} <= {str, type(None)}):
             raise ValueError(f"actions must be names, or lists of names and null, not {brief(repr(each))}")
     failures = []
-    for each in found["failures"]:
+    for each in entry["failures"]:
         _typed(each, {"player": int, "reason": str})
         failures.append(RecordedFailure(each["player"], each["reason"]))
     "".join(
-        [found["library"], *agents, *(each.reason for each in failures)]
+        [entry["library"], *agents, *(each.reason for each in failures)]
     ).encode()  # UnicodeEncodeError, if it is none
-    seed, code = int(found["seed"]), int(found["digest"], 16)
-    if not (0 <= seed < 2**64 and 0 <= code < 2**64 and 0 <= found["number"] < 2**63):
+    seed, code = int(entry["seed"]), int(entry["digest"], 16)
+    if not (0 <= seed < 2**64 and 0 <= code < 2**64 and 0 <= entry["number"] < 2**63):
         raise ValueError("seed and digest must be numbers from 0 to 2**64-1, and number one from 0 to 2**63-1")
     return GameRecord(
-        number=found["number"],
-        game=found["game"],
-        options=with_tuples(found["options"]),
-        library=found["library"],
+        number=entry["number"],
+        game=entry["game"],
+        options=with_tuples(entry["options"]),
+        library=entry["library"],
         seed=seed,
         agents=tuple(agents),
         actions=tuple(actions),
@@ -317,13 +317,13 @@ def _checked(found: dict[str, Any], place: str) -> GameRecord:
     )
 
 
-def _typed(found: Any, kinds: Mapping[str, type]) -> None:
-    """Raise KeyError or TypeError unless `found` is an object with keys of these types."""
-    if not isinstance(found, dict):
-        raise TypeError(f"an object is expected, not {brief(repr(found))}")
+def _typed(entry: Any, kinds: Mapping[str, type]) -> None:
+    """Raise KeyError or TypeError unless `entry` is an object with keys of these types."""
+    if not isinstance(entry, dict):
+        raise TypeError(f"an object is expected, not {brief(repr(entry))}")
     for name, kind in kinds.items():
-        if type(found[name]) is not kind:
-            raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(found[name]))}")
+        if type(entry[name]) is not kind:
+            raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")
 
 
 def _is_number(value: Any) -> bool:

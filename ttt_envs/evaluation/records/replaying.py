@@ -156,14 +156,14 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
     codes = np.full((len(record.actions), columns), -1)
     for ply, given in enumerate(record.actions):
         entries = given if game.simultaneous and isinstance(given, tuple) else (given,)
-        found = [numbers.get(each) for each in entries]  # type: ignore[arg-type]
-        if len(found) != columns or None in found:
+        row = [numbers.get(each) for each in entries]  # type: ignore[arg-type]
+        if len(row) != columns or None in row:
             wanted = f"a list of {columns} actions or null" if game.simultaneous else "the name of an action"
             raise ValueError(
                 f"{record.place}, ply {ply}: {brief(repr(given))} cannot be played in {game.id}: it must be {wanted}, "
                 f"each {game.faces.action_format}"
             )
-        codes[ply] = found
+        codes[ply] = row
     return codes
 
 

@@ -34,14 +34,14 @@ _ZERO = 1e-12
 
 def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree:
     """`tree.walk`, with its progress on the terminal."""
-    name, found = "walking through the tree", list[Tree]()
-    with Work(found, "positions", hidden=quiet) as work:
-        found.append(
+    name, trees = "walking through the tree", list[Tree]()
+    with Work(trees, "positions", hidden=quiet) as work:
+        trees.append(
             tree.walk(
                 game, limit=limit, progress=lambda ply, n: work.update(ply, f"{name}: ply {ply}, {n:,} positions")
             )
         )
-    return found[0]
+    return trees[0]
 
 
 @dataclass(kw_only=True)

@@ -29,10 +29,10 @@ def student(free: int) -> float:
 
 def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     """The mean of some seeds, and the half width of its 95 % interval by Student's t; nan for fewer than two."""
-    found = np.asarray(values, np.float64)
-    if len(found) < 2:
-        return float(found.mean()) if len(found) else np.nan, np.nan
-    return float(found.mean()), float(student(len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    numbers = np.asarray(values, np.float64)
+    if len(numbers) < 2:
+        return float(numbers.mean()) if len(numbers) else np.nan, np.nan
+    return float(numbers.mean()), float(student(len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
 
 
 def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[float, tuple[float, float]]:

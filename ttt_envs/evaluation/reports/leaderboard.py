@@ -85,24 +85,24 @@ class Kind:
     read: Callable[[dict[str, Any]], Iterator[Entry]]
 
 
-def _ladder(found: dict[str, Any]) -> Iterator[Entry]:
+def _ladder(saved: dict[str, Any]) -> Iterator[Entry]:
     """Keys: agent, rating, interval (two numbers), games_played, and ladder with its version."""
-    low, high = map(_number, found["interval"])
-    cells = str(int(found["games_played"])), _text(str(found["ladder"]["version"]))
-    yield Entry(_text(found["agent"]), _number(found["rating"]), low, high, cells)
+    low, high = map(_number, saved["interval"])
+    cells = str(int(saved["games_played"])), _text(str(saved["ladder"]["version"]))
+    yield Entry(_text(saved["agent"]), _number(saved["rating"]), low, high, cells)
 
 
-def _tournament(found: dict[str, Any]) -> Iterator[Entry]:
+def _tournament(saved: dict[str, Any]) -> Iterator[Entry]:
     """Keys: agents, elo, elo_interval (two numbers an agent), games."""
-    agents, elo, intervals = found["agents"], found["elo"], found["elo_interval"]
+    agents, elo, intervals = saved["agents"], saved["elo"], saved["elo_interval"]
     for agent, value, (low, high) in zip(agents, elo, intervals, strict=True):
-        cells = str(len(agents)), str(int(found["games"]))
+        cells = str(len(agents)), str(int(saved["games"]))
         yield Entry(_text(agent), _number(value), _number(low), _number(high), cells)
 
 
-def _regret(found: dict[str, Any]) -> Iterator[Entry]:
+def _regret(saved: dict[str, Any]) -> Iterator[Entry]:
     """Keys: measurements, each with agent, opponent, per_game, per_game_interval (two numbers), measured, games."""
-    for each in found["measurements"]:
+    for each in saved["measurements"]:
         value, measured = _number(each["per_game"]), _number(each["measured"])
         opponent = "itself" if each["opponent"] is None else _text(each["opponent"])
         share = percent(measured)
@@ -113,9 +113,9 @@ def _regret(found: dict[str, Any]) -> Iterator[Entry]:
         yield Entry(_text(each["agent"]), value, *ends, cells, before if 0 < measured < 1 else "", enough)
 
 
-def _exploitability(found: dict[str, Any]) -> Iterator[Entry]:
+def _exploitability(saved: dict[str, Any]) -> Iterator[Entry]:
     """Keys: measurements, each with agent, exploitability, interval (two numbers), samples."""
-    for each in found["measurements"]:
+    for each in saved["measurements"]:
         value = _number(each["exploitability"])
         cells = ("estimated" if each["samples"] else "exact policy",)
         yield Entry(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
@@ -224,7 +224,7 @@ class Leaderboard(Rows):
         return page(self.title, "".join(parts))
 
     def _facts(self) -> str:
-        files = {source for kinds in self.results.values() for found in kinds.values() for _, source in found}
+        files = {source for kinds in self.results.values() for entries in kinds.values() for _, source in entries}
         return f"{len(files)} files of results, gathered by ttt-envs {__version__}. Intervals are those of 95 %."
 
     def _left_out(self) -> Table:
@@ -256,8 +256,8 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
             except (OSError, ValueError) as error:
                 board.left_out.append((source, str(error)))
                 continue
-            found = board.results.setdefault(group, {}).setdefault(verb, [])
-            found += [(each, source) for each in results]
+            entries = board.results.setdefault(group, {}).setdefault(verb, [])
+            entries += [(each, source) for each in results]
         if not board.results:
             raise ValueError(f"there are no results in {folder}: of {len(board.left_out)} files none could be read")
         if place is not None:
@@ -275,18 +275,18 @@ def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str],
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"it has more than {_LARGEST} bytes")
     try:
-        found = read_json(path.read_bytes())
+        saved = read_json(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"it is no JSON: {error}") from None
-    verb = found.get("verb") if isinstance(found, dict) else None
+    verb = saved.get("verb") if isinstance(saved, dict) else None
     if not isinstance(verb, str) or verb not in KINDS:
         raise ValueError(f"it is of no known kind: its key 'verb' must be one of {', '.join(KINDS)}")
     try:
-        options = found["options"]
+        options = saved["options"]
         with suppress(ValueError):  # of a game that is not known here they are shown as they are
-            options = game_of_file(game if game and game.id == found["game"] else found["game"], options).options
-        group = _text(found["game"]), _options_text(options)
-        return group, verb, list(KINDS[verb].read(found))
+            options = game_of_file(game if game and game.id == saved["game"] else saved["game"], options).options
+        group = _text(saved["game"]), _options_text(options)
+        return group, verb, list(KINDS[verb].read(saved))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else brief(str(error))
         raise ValueError(f"the results of `ttt {verb}` are damaged: {what}") from None
@@ -303,7 +303,7 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
         FileNotFoundError: a file is not there.
         ValueError: one is of no known kind, of another game, or of other options.
     """
-    found: dict[str, list[tuple[Entry, str]]] = {}
+    entries: dict[str, list[tuple[Entry, str]]] = {}
     for path in map(Path, paths):
         file = existing(path / "results.json" if path.is_dir() else path, "file of results")
         try:
@@ -313,8 +313,8 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
         wanted = game.id, _options_text(game.options)
         if group != wanted:
             raise ValueError(f"{file} is of {' '.join(group)}, not of {' '.join(wanted)}")
-        found.setdefault(verb, []).extend((each, str(path)) for each in results)
-    return [_table(KINDS[verb], found[verb]) for verb in KINDS if verb in found]
+        entries.setdefault(verb, []).extend((each, str(path)) for each in results)
+    return [_table(KINDS[verb], entries[verb]) for verb in KINDS if verb in entries]
 
 
 def _options_text(options: Mapping[str, Any]) -> str:
@@ -327,13 +327,13 @@ def _table(kind: Kind, results: Sequence[tuple[Entry, str]]) -> tuple[Table, Whi
     sign = -1 if kind.highest_first else 1
     order = sorted(results, key=lambda each: (not each[0].ranked, np.nan_to_num(sign * each[0].value, nan=np.inf)))
     rows, bars = [], []
-    for found, source in order:
+    for entry, source in order:
         value, low, high = (
-            "–" if np.isnan(each) else format(each, kind.form) for each in (found.value, found.low, found.high)
+            "–" if np.isnan(each) else format(each, kind.form) for each in (entry.value, entry.low, entry.high)
         )
-        text = found.before + (value if low == high or np.isnan(found.low) else f"{value} ({low} to {high})")
-        rows.append([found.agent, text, *found.cells, source])
-        bars.append(Whisker(f"{found.agent}, {source}", found.low, found.value, found.high, text))
+        text = entry.before + (value if low == high or np.isnan(entry.low) else f"{value} ({low} to {high})")
+        rows.append([entry.agent, text, *entry.cells, source])
+        bars.append(Whisker(f"{entry.agent}, {source}", entry.low, entry.value, entry.high, text))
     table = Table(kind.title, ["agent", *kind.header, "file"], rows, kind.note)
     return table, Whiskers("", bars, before=kind.title)
 
@@ -357,7 +357,7 @@ def _number(value: Any) -> float:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"a number is expected, not {brief(repr(value))}")
-    found = float(value)
-    if abs(found) > _FARTHEST:  # nan is not
-        raise ValueError(f"a number from -{_FARTHEST:g} to {_FARTHEST:g} is expected, not {found:g}")
-    return found
+    number = float(value)
+    if abs(number) > _FARTHEST:  # nan is not
+        raise ValueError(f"a number from -{_FARTHEST:g} to {_FARTHEST:g} is expected, not {number:g}")
+    return number

@@ -129,10 +129,10 @@ def _cell(text: str, heat: bool) -> str:
     """A cell; with `heat` the further a share is from one half, the stronger its colour."""
     if len(text) > _LONG:
         return f'<td class="words">{escape(text)}</td>'
-    found = _SHARE.match(text) if heat else None
+    match = _SHARE.match(text) if heat else None
     colour = ""
-    if found:
-        share = float(found[0])
+    if match:
+        share = float(match[0])
         colour = f' class="{"more" if share > 0.5 else "less"}" style="--much:{120 * abs(share - 0.5):.0f}%"'
     value, bracket, rest = text.partition(" (")
     small = f" <small>({escape(rest)}</small>" if bracket else ""

@@ -17,7 +17,7 @@ from rich.progress import (
 
 
 class Work:
-    """Long work under way: `with Work(found, "games", 100) as work:` shows a progress bar on stderr meanwhile.
+    """Long work under way: `with Work(results, "games", 100) as work:` shows a progress bar on stderr meanwhile.
 
     If it is interrupted (Ctrl-C, or a person who quits), the code behind it goes on with what was found by then; with
     nothing found, the interrupt is raised again.
@@ -27,9 +27,9 @@ class Work:
         seconds: the time that it took, known afterwards.
     """
 
-    def __init__(self, found: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
-        """`found`: what the work fills; `unit`: what is counted, up to `total`; None if the end is not known."""
-        self._found, self._unit = found, unit
+    def __init__(self, results: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
+        """`results`: what the work fills; `unit`: what is counted, up to `total`; None if the end is not known."""
+        self._results, self._unit = results, unit
         columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
         columns += [MofNCompleteColumn(), TextColumn(unit)] if isinstance(total, int) else []
         columns.append(TimeElapsedColumn() if total is None else TimeRemainingColumn())
@@ -46,9 +46,9 @@ class Work:
         self._bar.stop()
         self.seconds = time.perf_counter() - self._started
         self.complete = kind is None
-        if isinstance(error, KeyboardInterrupt) and not self._found:
+        if isinstance(error, KeyboardInterrupt) and not self._results:
             raise KeyboardInterrupt(f"no {self._unit} were finished, and nothing is written") from None
-        return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._found)
+        return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._results)
 
     def update(self, done: float, what: str | None = None) -> None:
         """Show that so much is done, and what is being done now."""

@@ -57,7 +57,7 @@ class Seats:
         return Table("Seats", ["seat", "score", "95 % interval"], rows, note)
 
     def data(self) -> dict[str, object]:
-        """The same for JSON."""
+        """The contents as JSON's types."""
         return {
             "seats": list(self.names),
             "score": self.score,

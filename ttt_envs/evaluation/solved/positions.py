@@ -107,7 +107,7 @@ class MeasuredMistakes:
 
 
 def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
-    """So many positions of the game for `measure`.
+    """Draw positions of the game for `measure`.
 
     Raises ValueError for a game without an oracle or with hidden information, and where the oracle answers too few
     positions.
@@ -181,13 +181,13 @@ def measure(
     lost[failed] = np.nanmax(loss[failed], axis=1)
     wrong = lost > least
     share, interval = mean_interval(wrong.astype(float), np.ones(len(wrong), np.int64), 1.0)
-    found = []
+    rates = []
     for low, high in _parts(positions.lengths):
         inside = (low <= positions.lengths) & (positions.lengths <= high)
         if inside.any():
-            found.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
+            rates.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
     ends = interval[0], min(interval[1], 1.0)
-    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed), tuple(found))
+    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed), tuple(rates))
 
 
 def _parts(lengths: np.ndarray) -> list[tuple[int, int]]:
@@ -215,7 +215,7 @@ class MistakesReport(PagedReport):
     verb, title, unit = "mistakes", "Mistakes", "agents"
 
     def facts(self) -> list[str]:
-        """How the positions were drawn."""
+        """The way the positions were drawn, as text."""
         how = (
             "positions that the player to move wins or draws, drawn evenly by the plies to the end under best play"
             if self.remaining
@@ -293,18 +293,18 @@ def mistakes(
     settings["agents"] = lineup.names
     with new_folder(out) as folder:
         drawn = draw_positions(game, positions, least=least, seed=seed)
-        found: list[MeasuredMistakes] = []
-        with Work(found, "agents", float(len(lineup.agents)), hidden=quiet or lineup.live) as work:
+        measurements: list[MeasuredMistakes] = []
+        with Work(measurements, "agents", float(len(lineup.agents)), hidden=quiet or lineup.live) as work:
             for done, agent in enumerate(lineup.agents):
                 work.part(done, agent.name)(0.0)
-                found.append(measure(game, agent, drawn, least=least, seed=seed))
+                measurements.append(measure(game, agent, drawn, least=least, seed=seed))
         return MistakesReport(
             game=game,
             settings=settings,
             made=lineup.made,
             complete=work.complete,
             seconds=work.seconds,
-            measurements=found,
+            measurements=measurements,
             remaining=drawn.remaining,
         ).kept(folder)
 

@@ -32,7 +32,7 @@ _NEWTON_STEPS, _CLOSE = 60, 1e-11
 
 @dataclass(frozen=True)
 class Circles:
-    """How transitive a crosstable of k agents is.
+    """Measures of how transitive a crosstable of k agents is.
 
     Attributes:
         cycles: numbers of agents each of which beats the next, beyond chance; see `cycles`.
@@ -68,17 +68,17 @@ class Circles:
 
     def remarks(self, names: Sequence[str], ratings: Ratings) -> list[str]:
         """A warning for each cycle."""
-        found = []
+        remarks = []
         for way in self.cycles:
             beaten = "; ".join(
                 f"{names[a]} beats {names[b]} ({ratings.score[a, b]:.3f}, at least {ratings.score_low[a, b]:.3f})"
                 for a, b in zip(way, way[1:] + way[:1], strict=True)
             )
-            found.append(f"The crosstable is intransitive, so that no single rating says who beats whom: {beaten}.")
-        return found
+            remarks.append(f"The crosstable is intransitive, so that no single rating says who beats whom: {beaten}.")
+        return remarks
 
     def data(self, names: Sequence[str]) -> dict[str, Any]:
-        """The same for JSON."""
+        """The contents as JSON's types."""
         return {
             "cycles": [[names[i] for i in way] for way in self.cycles],
             "nash_share": self.nash_share,
@@ -112,7 +112,7 @@ def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
     reach = beats.copy()
     for k in range(len(beats)):
         reach |= reach[:, k : k + 1] & reach[k]
-    found, seen = [], np.zeros(len(beats), bool)
+    circles, seen = [], np.zeros(len(beats), bool)
     for agent in range(len(beats)):
         if reach[agent, agent] and not seen[agent]:
             group = np.flatnonzero(reach[agent] & reach[:, agent])
@@ -121,13 +121,13 @@ def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
             least = min(map(len, ways))
             best = max((way for way in ways if len(way) == least), key=lambda way: _weakest(low, way))
             first = best.index(min(best))
-            found.append(best[first:] + best[:first])
-    return found
+            circles.append(best[first:] + best[:first])
+    return circles
 
 
 def _shortest(beats: np.ndarray, start: int, group: np.ndarray) -> list[tuple[int, ...]]:
     """A shortest cycle through `start` over each of its last edges, as far as they are of the least length."""
-    before, queue, found = {start: -1}, deque([start]), list[tuple[int, ...]]()
+    before, queue, paths = {start: -1}, deque([start]), list[tuple[int, ...]]()
     while queue:
         agent = queue.popleft()
         for other in group[beats[agent, group]].tolist():
@@ -135,12 +135,12 @@ def _shortest(beats: np.ndarray, start: int, group: np.ndarray) -> list[tuple[in
                 way = [agent]
                 while before[way[-1]] >= 0:
                     way.append(before[way[-1]])
-                if not found or len(way) == len(found[0]):
-                    found.append(tuple(reversed(way)))
+                if not paths or len(way) == len(paths[0]):
+                    paths.append(tuple(reversed(way)))
             elif other not in before:
                 before[other] = agent
                 queue.append(other)
-    return found
+    return paths
 
 
 def _weakest(low: np.ndarray, way: tuple[int, ...]) -> float:
@@ -228,8 +228,8 @@ def _logit_equilibrium(payoffs: np.ndarray, logits: np.ndarray) -> np.ndarray:
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
-    found = np.exp(logits - logits.max())
-    return np.asarray(found / found.sum())
+    weights = np.exp(logits - logits.max())
+    return np.asarray(weights / weights.sum())
 
 
 def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPULATION) -> np.ndarray:
@@ -261,7 +261,7 @@ def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPUL
     for n in range(k - 1, 0, -1):
         rates[:n, n] -= np.logaddexp.reduce(rates[n, :n])
         rates[:n, :n] = np.logaddexp(rates[:n, :n], rates[:n, n : n + 1] + rates[n : n + 1, :n])
-    found = np.zeros(k)
+    shares = np.zeros(k)
     for n in range(1, k):
-        found[n] = np.logaddexp.reduce(found[:n] + rates[:n, n])
-    return _softmax(found)
+        shares[n] = np.logaddexp.reduce(shares[:n] + rates[:n, n])
+    return _softmax(shares)

@@ -163,12 +163,12 @@ class Agenda:
 
 def uncovered(jobs: Iterable[Job], seeds: int) -> list[range]:
     """The ranges of the numbers below `seeds` that no job of a pairing covers."""
-    found, at = list[range](), 0
+    gaps, at = list[range](), 0
     for job in sorted(jobs):
         if at < min(job.start, seeds):
-            found.append(range(at, min(job.start, seeds)))
+            gaps.append(range(at, min(job.start, seeds)))
         at = max(at, job.stop)
-    return [*found, range(at, seeds)] if at < seeds else found
+    return [*gaps, range(at, seeds)] if at < seeds else gaps
 
 
 def without_repeats(parts: Collection[FinishedJob]) -> list[FinishedJob]:
@@ -176,8 +176,8 @@ def without_repeats(parts: Collection[FinishedJob]) -> list[FinishedJob]:
 
     The same games may stand in two parts, if the process was killed between writing them anew and deleting them.
     """
-    found: list[FinishedJob] = []
+    kept: list[FinishedJob] = []
     for part in sorted(parts, key=lambda each: (each.job.pair, each.job.start, -each.job.stop)):
-        if not found or found[-1].job.pair != part.job.pair or found[-1].job.stop <= part.job.start:
-            found.append(part)
-    return found
+        if not kept or kept[-1].job.pair != part.job.pair or kept[-1].job.stop <= part.job.start:
+            kept.append(part)
+    return kept

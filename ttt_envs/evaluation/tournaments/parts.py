@@ -97,12 +97,12 @@ class PartStore:
         """
         assert self.folder is not None
         self._files = sorted((self.folder / PARTS).glob("*.safetensors"))
-        found: list[FinishedJob] = []
+        finished: list[FinishedJob] = []
         for path in self._files:
             seconds, parts = read_parts(path, self.settings["agents"], self.game, self.settings["games"])
             self._before = max(self._before, seconds)
-            found += parts
-        self.parts = without_repeats(found)
+            finished += parts
+        self.parts = without_repeats(finished)
 
     def add(self, part: FinishedJob) -> None:
         """Keep a part. It is written with others, after a second or some.
@@ -226,13 +226,13 @@ def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tupl
     checksum says only that the file is as somebody wrote it: all numbers in it are checked.
     """
     seatings, players = len(arrangements(game)), game.num_players
-    facts, found = read_tensors(path, FORM)
+    facts, tensors = read_tensors(path, FORM)
     try:
-        if facts.pop("sha256") != _digest(facts, found):
+        if facts.pop("sha256") != _digest(facts, tensors):
             raise ValueError("its checksum is wrong")
         if facts["agents"] != list(agents[: len(facts["agents"])]):
             raise ValueError(f"it has the agents {', '.join(facts['agents'])}")
-        jobs = [Job(*map(int, row)) for row in found["units"]]
+        jobs = [Job(*map(int, row)) for row in tensors["units"]]
         if not all(0 <= u.first < u.second < len(facts["agents"]) and 0 <= u.start < u.stop for u in jobs):
             raise ValueError("its jobs are not those of a tournament")
         last = max((job.stop for job in jobs), default=0)
@@ -242,20 +242,20 @@ def read_parts(path: Path, agents: Sequence[str], game: Game, most: int) -> tupl
         n = ends[-1] if ends else 0
         shapes = {"rewards": (n, players), "lengths": (n,), "moves": (n,), "spent": (n, players)}
         for name, shape in {**shapes, **dict.fromkeys(_OF_JOBS, (len(jobs), 2))}.items():
-            if found[name].shape != shape:
-                raise ValueError(f"{name} has shape {found[name].shape}, not {shape}")
+            if tensors[name].shape != shape:
+                raise ValueError(f"{name} has shape {tensors[name].shape}, not {shape}")
         for name in (*shapes, *_OF_JOBS):
-            _check_numbers(name, found[name], game)
+            _check_numbers(name, tensors[name], game)
         within(0.0, _LONGEST, seconds=facts["seconds"])
-        actions = _actions(found, jobs, game)
+        actions = _actions(tensors, jobs, game)
         parts = []
         for k, (job, failures, counts) in enumerate(zip(jobs, facts["failures"], facts["counts"], strict=True)):
             numbers = [number for each in counts for number in each.values()]
             if len(counts) != 2 or not all(type(each) in (int, float) and abs(each) < _LONGEST for each in numbers):
                 raise ValueError("its counts are not those of two agents")
             rows = slice(ends[k - 1] if k else 0, ends[k])
-            arrays: dict[str, Any] = {name: found[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
-            arrays |= {name: found[name][k].astype(kind) for name, kind in _OF_JOBS.items()}
+            arrays: dict[str, Any] = {name: tensors[name][rows].astype(kind) for name, kind in _OF_GAMES.items()}
+            arrays |= {name: tensors[name][k].astype(kind) for name, kind in _OF_JOBS.items()}
             failed = [_failure(each, range(job.start * seatings, job.stop * seatings), game) for each in failures]
             games = Games(**arrays, actions=actions[k], failures=failed, counts=counts)
             parts.append(FinishedJob(job, games))
@@ -287,9 +287,9 @@ def _check_numbers(name: str, array: np.ndarray, game: Game) -> None:
         raise ValueError(f"{name} has {array[wrong][0]}, and must be numbers from {low:g} to {high:g}")
 
 
-def _failure(found: Mapping[str, Any], numbers: range, game: Game) -> Failure:
+def _failure(saved: Mapping[str, Any], numbers: range, game: Game) -> Failure:
     """A failure of a file; TypeError or ValueError if it is none in games of these numbers."""
-    failure = Failure(**found)
+    failure = Failure(**saved)
     for text in (failure.agent, failure.reason, failure.position, failure.stderr):
         text.encode()  # UnicodeEncodeError for what no report can hold
     within(numbers.start, numbers.stop - 1, **{"the game of a failure": failure.game})
@@ -299,9 +299,9 @@ def _failure(found: Mapping[str, Any], numbers: range, game: Game) -> Failure:
     return failure
 
 
-def _actions(found: Mapping[str, np.ndarray], jobs: Sequence[Job], game: Game) -> list[dict[int, np.ndarray]]:
+def _actions(tensors: Mapping[str, np.ndarray], jobs: Sequence[Job], game: Game) -> list[dict[int, np.ndarray]]:
     """The actions by game, for each of the jobs, as `_kept` wrote them; ValueError if they do not fit."""
-    kept, rows, players = found["kept"], found["actions"], game.num_players
+    kept, rows, players = tensors["kept"], tensors["actions"], game.num_players
     if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
         raise ValueError("its actions do not say which games they belong to")
     ends = np.cumsum(kept[:, 2]) if len(kept) else np.zeros(0, np.int64)
@@ -314,7 +314,7 @@ def _actions(found: Mapping[str, np.ndarray], jobs: Sequence[Job], game: Game) -
     starts = np.cumsum([0, *sizes])
     actions: list[dict[int, np.ndarray]] = [{} for _ in jobs]
     for (job, k, plies), end in zip(kept.tolist(), ends.tolist(), strict=True):
-        if k >= sizes[job] or k in actions[job] or plies != found["lengths"][starts[job] + k]:
+        if k >= sizes[job] or k in actions[job] or plies != tensors["lengths"][starts[job] + k]:
             raise ValueError(f"the actions of game {k} of its job {job} are not those of so many plies")
         actions[job][k] = rows[end - plies : end].astype(np.int64)
     return actions

@@ -117,7 +117,7 @@ class Worker:
 
 
 def ending_of(process: BaseProcess) -> str:
-    """How a process ended, as text."""
+    """The way a process ended, as text."""
     process.join(_GRACE)
     status = process.exitcode
     if status is None:

@@ -131,8 +131,8 @@ class RayCluster:
                     tasks[task.actor.play.remote(job)] = task
                 if not agenda.left and not any(task.job for task in tasks.values()):
                     return
-                found, _ = ray.wait(list(tasks), num_returns=1, timeout=_WAIT)
-                for reference in found:
+                ready, _ = ray.wait(list(tasks), num_returns=1, timeout=_WAIT)
+                for reference in ready:
                     task = tasks.pop(reference)
                     job, task.job = task.job, None
                     try:

@@ -130,9 +130,9 @@ class TournamentReport(PagedReport):
         if not games:
             return f"{first} has not played against {second}."
         low, high = r.score_low[i, j], r.score_high[i, j]
-        found = "is better" if low > 0.5 else "is worse" if high < 0.5 else "cannot be told from it"
+        verdict = "is better" if low > 0.5 else "is worse" if high < 0.5 else "cannot be told from it"
         score = f"{_share(r.score[i, j])} ({_share(low)} to {_share(high)})"
-        return f"{first} scores {score} against {second} in {games} games: it {found}."
+        return f"{first} scores {score} against {second} in {games} games: it {verdict}."
 
     @cached_property
     def circles(self) -> Circles:
@@ -186,14 +186,14 @@ class TournamentReport(PagedReport):
             return f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
 
         note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
-        found = [self._ratings(), self._crosstable("Crosstable", score, note), *(table for table, _ in self.measured)]
+        tables = [self._ratings(), self._crosstable("Crosstable", score, note), *(table for table, _ in self.measured)]
         for side, team in enumerate(self.game.teams):
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
-            found.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
-        found += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
-        found += [self._failures()] if self.failures else []
-        return [*found, *([self._used()] if any(self.counts) else []), self._time()]
+            tables.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
+        tables += [*self.circles.tables(self.agents, self.order), self.seats.table(), self._pairings()]
+        tables += [self._failures()] if self.failures else []
+        return [*tables, *([self._used()] if any(self.counts) else []), self._time()]
 
     def _ratings(self) -> Table:
         r = self.ratings
@@ -271,28 +271,28 @@ class TournamentReport(PagedReport):
 
     def texts(self) -> list[tuple[str, str]]:
         """The sections on the first failures."""
-        found = []
+        texts = []
         for each in self.failures[:_SHOWN]:
             who = f"{each.agent} as player_{each.player}"
             heading = f"{who} failed at ply {each.ply} of game {each.game}, seed {each.seed}"
             stderr = f"\n\nThe end of what it wrote on its standard error:\n{each.stderr}" if each.stderr else ""
-            found.append((heading, f"{each.reason}\n\n{each.position}{stderr}"))
-        return found
+            texts.append((heading, f"{each.reason}\n\n{each.position}{stderr}"))
+        return texts
 
     def remarks(self) -> list[str]:
         """Why there are more games, a warning for each cycle and each agent that failed, how a partial one goes on."""
         names = dict.fromkeys(each.agent for each in self.failures)
-        found = rounding(self.settings["games"], len(self.arrangements))
-        found += self.circles.remarks(self.agents, self.ratings)
-        found += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
+        remarks = rounding(self.settings["games"], len(self.arrangements))
+        remarks += self.circles.remarks(self.agents, self.ratings)
+        remarks += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
         if not self.complete and self.folder is not None:
             words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
             if self.game.id not in GAMES:
                 words.insert(2, str(self.settings.game or self.game.id))
             if any(map(stranger, self.agents)):  # which the folder alone does not start
                 words += ["--agents", *self.agents]
-            found.append(f"The other games are played by: {join(words)}")
-        return found
+            remarks.append(f"The other games are played by: {join(words)}")
+        return remarks
 
     def data(self) -> dict[str, Any]:
         """Ratings, crosstables, pairings, failures."""
@@ -416,20 +416,20 @@ def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
         for i in report.order
         if not np.isnan(r.elo[i])
     ]  # fmt: skip
-    found: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
+    charts: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
     names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
     rewards = [p.games.rewards for p in report.pairings]
     every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
     sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
     shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *zip(names, rewards, strict=True)]]
     note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
-    found.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
+    charts.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
     rows = []
     for name, p in zip(names, report.pairings, strict=True):
         low, first, middle, third, high = (float(q) for q in np.quantile(p.games.lengths, [0, 0.25, 0.5, 0.75, 1]))
         rows.append(Whisker(name, low, middle, high, f"{middle:g} ({low:g} to {high:g})", (first, third)))
     note = "In plies: the median, the middle half of the games (box), the shortest and the longest game."
-    return [*found, Whiskers("Length of games", rows, note, before="Pairings")]
+    return [*charts, Whiskers("Length of games", rows, note, before="Pairings")]
 
 
 def results_by_side(game: Game, rewards: np.ndarray) -> list[float]:

@@ -144,13 +144,13 @@ def tournament(
         units = -(-games // len(seats))
         pairs = list(combinations(range(len(names)), 2))
         covered = {pair: [part.job for part in store.parts if part.job.pair == pair] for pair in pairs}
-        missing = {pair: uncovered(found, units) for pair, found in covered.items()}
+        missing = {pair: uncovered(jobs, units) for pair, jobs in covered.items()}
         agenda = Agenda(missing, len(seats), workers=crew.workers, chunk=chunk)
         total = len(pairs) * units * len(seats)
         with Work(store.parts, "games", total, hidden=quiet or lineup.live) as work:
             tally = GamesFinished(work, names, len(seats), total - agenda.left * len(seats))
-            with closing(crew.run(agenda, tally)) as found:
-                for part in found:
+            with closing(crew.run(agenda, tally)) as jobs:
+                for part in jobs:
                     store.add(part)  # one by one, so that an interrupt keeps the finished ones
         if not store.parts:
             raise Unfinished(None, names, agenda.given_up)
@@ -185,12 +185,12 @@ def tournament(
 def _pairing(game: Game, agents: int, parts: Sequence[FinishedJob], pair: tuple[int, int], units: int) -> Pairing:
     """A pairing's parts, put together in order; `agents`: how many play in the tournament."""
     mine = sorted((part for part in parts if part.job.pair == pair), key=lambda part: part.job)
-    held, found, before = held_seats(arrangements(game)), list[Games](), 0
+    held, played, before = held_seats(arrangements(game)), list[Games](), 0
     for part in mine:
         # A part numbers its games from 0 on.
-        found.append(replace(part.games, actions={before + k: each for k, each in part.games.actions.items()}))
+        played.append(replace(part.games, actions={before + k: each for k, each in part.games.actions.items()}))
         before += len(part.games)
-    games = join(found, game, 2)
+    games = join(played, game, 2)
     for name in ("seconds", "decisions"):  # those of two agents, as those of all
         every = np.zeros(agents, getattr(games, name).dtype)
         every[list(pair)] = getattr(games, name)

@@ -40,7 +40,7 @@ _KINDS: dict[str, type[Exception]] = {
 
 
 class GamesFinished:
-    """How many games all workers together have finished, on a progress bar."""
+    """The number of games that all workers together have finished, on a progress bar."""
 
     def __init__(self, work: Work, names: list[str], seatings: int, finished: int = 0) -> None:
         """`names` of the agents; `seatings`: games of a seed; `finished`: games of earlier calls."""
@@ -221,9 +221,9 @@ class Failed:
 
     def error(self) -> Exception:
         """The error to raise where the tournament was begun."""
-        found = _KINDS[self.kind](self.text)
-        found.add_note(f"in a worker:\n{self.trace}")
-        return found
+        error = _KINDS[self.kind](self.text)
+        error.add_note(f"in a worker:\n{self.trace}")
+        return error
 
 
 class Unfinished(OSError):

@@ -98,11 +98,11 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
     size = int(state["size"])
-    found = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
+    boxes = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
         for kind, name in enumerate(SIZE_NAMES):
-            found[f"stash {name}"] = stash_box(state, int(state["to_move"]), kind)
-    return found
+            boxes[f"stash {name}"] = stash_box(state, int(state["to_move"]), kind)
+    return boxes
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
     cells = size * size
     board = np.arange(players * SIZES * cells).reshape(players * SIZES, size, size)
     whose = "of the player k turns after me"
-    found = [
+    made = [
         Block("pieces", (players, SIZES, cells), f"a piece {whose}, of size s+1, stands in [k, s, cell]", board),
         Block(
             "stashes", (players, SIZES, pieces), f"the stash {whose} holds more than c pieces of size s+1: [k, s, c]"
@@ -27,8 +27,8 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
         Block("stage", (STAGES,), f"so many plies are played, in parts of 1/{STAGES} of the longest game"),
     ]
     if repetition_limit:
-        found.append(Block("occurred", (repetition_limit,), "this position has occurred k+1 times, now included"))
-    return tuple(found)
+        made.append(Block("occurred", (repetition_limit,), "this position has occurred k+1 times, now included"))
+    return tuple(made)
 
 
 @kernel

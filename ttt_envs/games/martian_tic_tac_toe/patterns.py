@@ -51,22 +51,22 @@ def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
         second way that there is not; the number that each place's patterns begin with, int64 (places,); the number
         behind the last.
     """
-    found: dict[frozenset[int], tuple[int, list[list[int]]]] = {}
+    ways_of: dict[frozenset[int], tuple[int, list[list[int]]]] = {}
     begin = 0
     for place in _places(size):
-        if frozenset(place) in found:
+        if frozenset(place) in ways_of:
             continue
-        for turn in dihedral(size).values():
-            turned = [int(turn[cell]) for cell in place]
-            ways = found.setdefault(frozenset(turned), (begin, []))[1]
+        for permutation in dihedral(size).values():
+            turned = [int(permutation[cell]) for cell in place]
+            ways = ways_of.setdefault(frozenset(turned), (begin, []))[1]
             if turned not in ways:
                 ways.append(turned)
         begin += _CONTENTS ** len(place)
-    cells = np.full((len(found), 2, _MOST_CELLS), -1, np.int8)
-    for k, (_, ways) in enumerate(found.values()):
+    cells = np.full((len(ways_of), 2, _MOST_CELLS), -1, np.int8)
+    for k, (_, ways) in enumerate(ways_of.values()):
         for j, way in enumerate(ways):
             cells[k, j, : len(way)] = way
-    return cells, np.array([first for first, _ in found.values()]), begin
+    return cells, np.array([first for first, _ in ways_of.values()]), begin
 
 
 # The patterns of all boards in one table, so that one kernel finds them.

@@ -280,14 +280,14 @@ def forget_oldest(state):
 @kernel
 def occurrences(state):
     """The number of times that this board with this player to move has occurred, by the log; now included."""
-    found = 1
+    times = 1
     differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
     for k in range(state["logged"] - 1, -1, -1):
         mover, was, where = read_entry(state, k)
         bit = np.uint64(1) << np.uint64(where)
         differ = differ | bit if was != state["piece"][where] else differ & ~bit
-        found += differ == 0 and mover == state["to_move"]
-    return found
+        times += differ == 0 and mover == state["to_move"]
+    return times
 
 
 @kernel

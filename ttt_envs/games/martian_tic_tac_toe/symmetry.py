@@ -14,17 +14,17 @@ def symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> I
     """The 8 symmetries of the square."""
     cells = size * size
     total = sum(block.size for block in encoding.blocks(size, players, pieces, repetition_limit))
-    for name, turn in dihedral(size).items():
+    for name, permutation in dihedral(size).items():
         features = np.arange(total)
         for k in range(players * rules.SIZES):
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        actions = (rules.SIZES * turn[:, None] + np.arange(rules.SIZES)).ravel()
-        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
+            features[k * cells : (k + 1) * cells] = k * cells + permutation
+        actions = (rules.SIZES * permutation[:, None] + np.arange(rules.SIZES)).ravel()
+        yield Symmetry(name, actions, features, partial(_turned, permutation=permutation))
 
 
-def _turned(states: States, turn: np.ndarray) -> np.ndarray:
-    new, where = states.copy(), np.argsort(turn)
-    new["piece"] = states["piece"][:, turn]
+def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
+    new, where = states.copy(), np.argsort(permutation)
+    new["piece"] = states["piece"][:, permutation]
     cell, size = states["last_action"] // rules.SIZES, states["last_action"] % rules.SIZES
     new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, rules.SIZES * where[cell] + size)
     # In the log a cell is the leading digit.

@@ -192,11 +192,11 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
             f"the first line must be like 'R to move', 'over: R wins' or 'over: draw, R to move': {line!r}"
         )
     who = state["to_move"] = colours.index(read["who"])
-    found = occurrences(state) if state["repetition_limit"] else 1
-    if state["occurred"] != found:
-        raise ValueError(f"by the moves since the last placement the position has occurred {found} times")
-    if found > max(state["repetition_limit"], 1):
-        raise ValueError(f"the game was over before the position occurred {found} times")
+    times = occurrences(state) if state["repetition_limit"] else 1
+    if state["occurred"] != times:
+        raise ValueError(f"by the moves since the last placement the position has occurred {times} times")
+    if times > max(state["repetition_limit"], 1):
+        raise ValueError(f"the game was over before the position occurred {times} times")
     lines = [player for player in range(len(colours)) if _has_line(state, player)]
     if read["what"] == "wins":
         if lines != [who]:
@@ -209,8 +209,8 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
     if lines:
         raise ValueError(f"{COLOURS[lines[0]]} has a line, so the first line must say that it is over")
     stuck = not any(can_move(state, player) for player in range(len(colours)))
-    limit = state["repetition_limit"] or found + 1
-    if (found >= limit or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
+    limit = state["repetition_limit"] or times + 1
+    if (times >= limit or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
         raise ValueError("whether it is over must fit the count of plies and of occurrences")
     if not stuck and not can_move(state, who):
         raise ValueError(f"{read['who']} has no legal move, so it is another player's turn")

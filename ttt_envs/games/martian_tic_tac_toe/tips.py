@@ -1,4 +1,4 @@
-"""What the pyramids on the picture of Martian Tic-Tac-Toe can do."""
+"""Tips for the picture of Martian Tic-Tac-Toe: what its pyramids can do."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ _FATE = ("An opponent's medium pyramid captures it.", "An opponent's large pyram
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """Where the pyramids in the stashes may be put, and what may become of those on the board; see `Faces.tips`."""
-    found, board = [], int(state["size"])
+    shown, board = [], int(state["size"])
     alike = ", or of one of its own size and colour" if state["same_size_swap"] else ""
     for cell, piece in enumerate(state["piece"]):
         if piece != EMPTY:
             kind = int(size_of(piece)) - 1
             whose = f"{NAMES[int(owner_of(piece))].capitalize()}'s {SIZE_NAMES[kind]} pyramid."
-            found.append((cell_box(cell, board), f"{whose} {_FATE[kind]}"))
+            shown.append((cell_box(cell, board), f"{whose} {_FATE[kind]}"))
     for player, stash in enumerate(state["stash"]):
         for kind, left in enumerate(stash):
             what = f"{NAMES[player].capitalize()}'s {SIZE_NAMES[kind]} pyramids, {left} left"
-            found.append((stash_box(state, player, kind), f"{what}: {_PUT[kind]}{alike}."))
-    return found
+            shown.append((stash_box(state, player, kind), f"{what}: {_PUT[kind]}{alike}."))
+    return shown

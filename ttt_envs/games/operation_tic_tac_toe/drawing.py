@@ -137,14 +137,14 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     See `Faces.spots`.
     """
     if is_pick(state):
-        found = {f"choose {name}": room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
+        boxes = {f"choose {name}": room_box(k) for k, name in enumerate(SPECIALIST_NAMES)}
     else:
-        found = {f"room {name}": room_box(room) for room, name in enumerate(ROOM_NAMES)}
+        boxes = {f"room {name}": room_box(room) for room, name in enumerate(ROOM_NAMES)}
     if _is_turn(state):
         placer = int(state["placer"])
         for specialist in np.flatnonzero(state["standing"][placer] == IN_HAND):
-            found[f"specialist {SPECIALIST_NAMES[specialist]}"] = tile(state, placer, int(specialist))
-    return found | dict(_buttons(state))
+            boxes[f"specialist {SPECIALIST_NAMES[specialist]}"] = tile(state, placer, int(specialist))
+    return boxes | dict(_buttons(state))
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
@@ -272,11 +272,11 @@ def _lit(state: Any, viewer: int | None) -> set[str]:
     """The spots that the viewer can choose; for those who hold no seat, the choices of the placer or of all who act."""
     if state["done"] or is_round_over(state):
         return set()
-    legal, found = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
+    legal, lit = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
     for player in [viewer] if viewer in (0, 1) else [int(state["placer"])] if _is_turn(state) else [0, 1]:
         rules.legal_mask(state, player, legal)
-        found |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
-    return found
+        lit |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
+    return lit
 
 
 def _room(state: Any, room: int, lit: set[str]) -> str:

@@ -47,7 +47,7 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
     """The blocks of an observation with these options."""
     room = np.arange(ROOMS).reshape(1, 3, 3)
     whose = "my (k=0) and the opponent's (k=1)"
-    found = [
+    made = [
         Block("own spies", (ROOMS,), "a spy of mine stands in the room", room),
         Block("own specialists", (ROOMS,), "a specialist of mine stands in the room", room),
         Block("opponent's spies", (ROOMS,), "a spy of the opponent's stands in the room", room),
@@ -60,7 +60,7 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
         Block("in hand", (2, SPECIALISTS), f"of {whose} specialists, the s-th may be placed in this round: [k, s]"),
     ]
     if is_match:
-        found += [
+        made += [
             Block("unused", (2, SPECIALISTS), f"of {whose} specialists, the s-th is still there to be offered: [k, s]"),
             Block("offered", (2, SPECIALISTS), f"of {whose} specialists, the s-th is offered: [k, s]"),
             Block("phase", (len(PHASES),), "roles, specialists, a turn or an ability are decided"),
@@ -68,13 +68,13 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
             Block("overtime", (1,), "all specialists have returned, and two are chosen in each round"),
             Block("last rounds", (LAST_ROUNDS,), "at most k rounds can follow this one"),
         ]
-    found.append(Block("idle turns", (max_idle_turns,), "at least k+1 turns in a row have changed nothing"))
+    made.append(Block("idle turns", (max_idle_turns,), "at least k+1 turns in a row have changed nothing"))
     if is_match:
-        found += [
+        made += [
             Block("own wins", (rounds_to_win,), f"I have won at least k+1 of the {rounds_to_win} rounds that it takes"),
             Block("opponent's wins", (rounds_to_win,), "the opponent has won at least k+1 of them"),
         ]
-    return tuple(found)
+    return tuple(made)
 
 
 @kernel

@@ -515,25 +515,25 @@ def ability_choices(state, room):
 @kernel
 def pairs_between(some, others):
     """The pairs of one room of each of two sets, as a set of PAIRS."""
-    found = np.int64(0)
+    pairs = np.int64(0)
     for k in range(len(PAIRS)):
         a, b = PAIRS[k]
-        found |= ((some >> a & others >> b | some >> b & others >> a) & 1) << k
-    return found
+        pairs |= ((some >> a & others >> b | some >> b & others >> a) & 1) << k
+    return pairs
 
 
 @kernel
 def directions_to_push(state, room):
     """The DIRECTIONS in which there is another room, and no specialist in the run of occupied rooms, as a set."""
-    found = np.int64(0)
+    directions = np.int64(0)
     for direction in range(len(DIRECTIONS)):
         at = NEXT[room, direction]
         allowed = at != NOWHERE
         while at != NOWHERE and state["board"][at] != EMPTY:
             allowed &= kind_of(state["board"][at]) == SPY
             at = NEXT[at, direction]
-        found |= np.int64(allowed) << direction
-    return found
+        directions |= np.int64(allowed) << direction
+    return directions
 
 
 @kernel

@@ -16,34 +16,34 @@ _OTHER_END[[rules.LINE_OF_X, rules.LINE_OF_O]] = rules.LINE_OF_O, rules.LINE_OF_
 
 def symmetries(features: int) -> Iterator[Symmetry]:
     """The 8 symmetries of the square."""
-    for name, turn in dihedral(3).items():
-        actions = _turned_actions(turn)
+    for name, rooms in dihedral(3).items():
+        actions = _turned_actions(rooms)
         permutation = np.arange(features)
         for start in encoding.ROOM_FEATURES:
-            permutation[start : start + rules.ROOMS] = start + turn
-        yield Symmetry(name, actions, permutation, partial(_turned, turn=turn, actions=actions))
+            permutation[start : start + rules.ROOMS] = start + rooms
+        yield Symmetry(name, actions, permutation, partial(_turned, permutation=rooms, actions=actions))
 
 
-def _turned_actions(turn: np.ndarray) -> np.ndarray:
+def _turned_actions(permutation: np.ndarray) -> np.ndarray:
     """The action that each one was before the board was turned: int64 (num_actions,)."""
     actions = np.arange(rules.NUM_ACTIONS)
     by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
     for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
-        actions[start : start + rules.ROOMS] = start + turn
-    pairs = [sorted(pair) for pair in turn[rules.PAIRS].tolist()]
+        actions[start : start + rules.ROOMS] = start + permutation
+    pairs = [sorted(pair) for pair in permutation[rules.PAIRS].tolist()]
     before = [rules.PAIRS.tolist().index(pair) for pair in pairs]
     for start in (rules.PREDICT_TWO, rules.SWAP):
         actions[start : start + len(before)] = start + np.array(before)
     around = rules.NEXT[4]  # the centre stays where it is
-    directions = [around.tolist().index(room) for room in turn[around]]
+    directions = [around.tolist().index(room) for room in permutation[around]]
     actions[rules.PUSH : rules.PUSH + len(directions)] = rules.PUSH + np.array(directions)
     return actions
 
 
-def _turned(states: States, turn: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def _turned(states: States, permutation: np.ndarray, actions: np.ndarray) -> np.ndarray:
     new = states.copy()
-    new["board"] = states["board"][:, turn]
-    new["pending"] = _after(turn)[states["pending"]]
+    new["board"] = states["board"][:, permutation]
+    new["pending"] = _after(permutation)[states["pending"]]
     for name in ("last", "last_ability"):
         new[name] = _after(actions)[states[name]]
     return new

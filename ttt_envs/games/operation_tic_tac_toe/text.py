@@ -227,10 +227,10 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 
 
 def _read_rooms(state: Any, words: str) -> None:
-    found = _CELL.findall(words)
-    if "".join(room for room, _ in found) != ROOM_NAMES or _CELL.sub("", words).strip():
+    rooms = _CELL.findall(words)
+    if "".join(room for room, _ in rooms) != ROOM_NAMES or _CELL.sub("", words).strip():
         raise ValueError("a position needs 3 lines of 3 rooms, A to I, each like 'A .', 'B x' or 'C O:sniper'")
-    for room, (name, word) in enumerate(found):
+    for room, (name, word) in enumerate(rooms):
         mark, colon, kind = word.partition(":")
         if word in (".", "x", "o"):
             state["board"][room] = EMPTY if word == "." else 1 + KINDS * "xo".index(word) + SPY

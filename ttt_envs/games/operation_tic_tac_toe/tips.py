@@ -1,4 +1,4 @@
-"""What the pieces on the picture of Operation Tic-Tac-Toe do."""
+"""Tips for the picture of Operation Tic-Tac-Toe: what its pieces do."""
 
 import re
 from typing import Any
@@ -17,20 +17,20 @@ _STANDING = {IN_HAND: "in hand", OFFERED: "on offer", USED: "used up"}
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """What each piece is and each specialist does; see `Faces.tips`."""
-    found = []
+    shown = []
     if is_pick(state):
-        found += [(room_box(k), each) for k, each in enumerate(_ABILITIES)]
+        shown += [(room_box(k), each) for k, each in enumerate(_ABILITIES)]
     else:
         for room, name in enumerate(ROOM_NAMES):
             piece = int(state["board"][room])
             if piece != EMPTY:
-                found.append((room_box(room), f"Room {name}, {_piece(piece)}"))
+                shown.append((room_box(room), f"Room {name}, {_piece(piece)}"))
     for player in (0, 1):
         for k in shown_specialists(state, player):
             standing = _STANDING.get(int(state["standing"][player, k]), "not yet used")
             whose = f"{MARKS[player]}'s {SPECIALIST_NAMES[k]} ({standing}),"
-            found.append((tile(state, player, k), f"{whose}{_ABILITIES[k].partition(',')[2]}"))
-    return found
+            shown.append((tile(state, player, k), f"{whose}{_ABILITIES[k].partition(',')[2]}"))
+    return shown
 
 
 def _piece(piece: int) -> str:

@@ -14,7 +14,7 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
     cells = size * size
     board = np.arange(cells).reshape(1, size, size)
     ranks = np.arange(RANKS * cells).reshape(RANKS, size, size)
-    found = [
+    made = [
         Block("ranks", (RANKS, cells), "a card of rank k+1 lies in the cell of [k, cell]", ranks),
         Block("own markers", (cells,), "I have claimed the card", board),
         Block("opponent's markers", (cells,), "the opponent has claimed the card", board),
@@ -25,11 +25,11 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
         Block("to move", (1,), "it is my turn"),
     ]
     if target:
-        found += [
+        made += [
             Block("own points", (target,), f"I have at least k+1 of the {target} points that win the match"),
             Block("opponent's points", (target,), f"the opponent has at least k+1 of the {target} points"),
         ]
-    return tuple(found)
+    return tuple(made)
 
 
 @kernel

@@ -22,18 +22,18 @@ _OTHER_END[[rules.ROW_OF_X, rules.ROW_OF_O, rules.MORE_OF_X, rules.MORE_OF_O]] =
 def symmetries(size: int, target: int) -> Iterator[Symmetry]:
     """The 8 symmetries of the square."""
     cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
-    for name, turn in dihedral(size).items():
+    for name, permutation in dihedral(size).items():
         features = np.arange(total)
         for k in range(rules.RANKS + 3):  # ranks, both players' markers, what can be claimed
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        yield Symmetry(name, turn, features, partial(_turned, turn=turn))
+            features[k * cells : (k + 1) * cells] = k * cells + permutation
+        yield Symmetry(name, permutation, features, partial(_turned, permutation=permutation))
 
 
-def _turned(states: States, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
     new = states.copy()
     for name in ("rank", "owner"):
-        new[name] = states[name][:, turn]
-    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(turn)[states["last_claim"]])
+        new[name] = states[name][:, permutation]
+    new["last_claim"] = np.where(states["last_claim"] < 0, rules.NONE, np.argsort(permutation)[states["last_claim"]])
     return new
 
 

@@ -103,7 +103,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def aside(before: Any, actions: np.ndarray, after: Any) -> str:
-    """What was rolled for a claim, and who found no card after it; see `Faces.aside`."""
+    """The roll of a claim, and the player who found no card after it; see `Faces.aside`."""
     one, two = map(int, before["dice"])
     said = f"rolled {one} and {two}"
     if after["done"] or not (after["owner"] != EMPTY).any():
@@ -203,11 +203,11 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     state = states[0]
     size, target = int(state["size"]), int(state["target"])
     names = action_names(size)
-    found = _CELL.findall(" ".join(lines[1:-1]))
-    if tuple(letter for letter, _, _ in found) != names or _CELL.sub("", " ".join(lines[1:-1])).strip():
+    cells = _CELL.findall(" ".join(lines[1:-1]))
+    if tuple(letter for letter, _, _ in cells) != names or _CELL.sub("", " ".join(lines[1:-1])).strip():
         raise ValueError(f"a position needs {size} rows of {size} cells, {names[0]} to {names[-1]}, each like 'A 5X'")
-    state["rank"] = check_ranks([int(rank) for _, rank, _ in found], size)
-    state["owner"] = [0 if mark == "*" else MARKS.index(mark or " ") for _, _, mark in found]
+    state["rank"] = check_ranks([int(rank) for _, rank, _ in cells], size)
+    state["owner"] = [0 if mark == "*" else MARKS.index(mark or " ") for _, _, mark in cells]
 
     state["last_claim"] = NONE if claim is None else _last_claim(state, claim)
     facts = _facts(lines[-1], target)
@@ -229,7 +229,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
         raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
 
     rows = [player for player in (0, 1) if has_row(state, player + 1)]
-    starred = [cell for cell, (_, _, mark) in enumerate(found) if mark == "*"]
+    starred = [cell for cell, (_, _, mark) in enumerate(cells) if mark == "*"]
     if lines[0].startswith("over:"):
         reward = _reward(state, rows)
         if reward is None:

@@ -1,4 +1,4 @@
-"""What the cards on the picture of the Tic-Tac-Dice family are."""
+"""Tips for the picture of the Tic-Tac-Dice family: what its cards are."""
 
 from itertools import product
 from typing import Any
@@ -13,10 +13,10 @@ _DIE = range(1, 7)
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """Whose each card is, or how many rolls allow it to be claimed; see `Faces.tips`."""
-    size, found = int(state["size"]), []
+    size, shown = int(state["size"]), []
     for cell, name in enumerate(action_names(size)):
         rank, owner = int(state["rank"][cell]), int(state["owner"][cell])
         rolls = sum(rank in (one, two, one + two) for one, two in product(_DIE, _DIE))
         what = f"claimed by {MARKS[owner]}" if owner != EMPTY else f"free. {rolls} of 36 rolls allow it"
-        found.append((card_box(cell, size), f"Card {name}, rank {rank}, {what}."))
-    return found
+        shown.append((card_box(cell, size), f"Card {name}, rank {rank}, {what}."))
+    return shown

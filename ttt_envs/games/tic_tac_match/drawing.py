@@ -91,15 +91,15 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
     Cards of one kind are one spot, such as "hand red X"; see `Faces.spots`.
     """
-    found = {f"cell {name}": cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
+    boxes = {f"cell {name}": cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
     mover = int(state["to_move"])
     if state["done"] or viewer not in (None, mover):
-        return found
+        return boxes
     names = kind_names(flip_of(state) // 2)
     for player in range(len(state["identity"])):
         seat = places(state, player, viewer)
         if player != mover:
-            found[f"seat {player}"] = seat.identity
+            boxes[f"seat {player}"] = seat.identity
             continue
         for k, (kind, box) in enumerate(zip(seat.kinds, seat.places, strict=True)):
             if k + 1 < len(seat.places):  # the part that the next card leaves free
@@ -108,9 +108,9 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
                 height = min(after.y - box.y, box.height) if after.y > box.y else box.height
                 box = Box(box.x, box.y, width, height)
             name = f"hand {names[kind]}"
-            first = found.get(name, box)
-            found[name] = Box(first.x, first.y, box.x + box.width - first.x, box.y + box.height - first.y)
-    return found
+            first = boxes.get(name, box)
+            boxes[name] = Box(first.x, first.y, box.x + box.width - first.x, box.y + box.height - first.y)
+    return boxes
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:

@@ -15,21 +15,21 @@ def symmetries(players: int, deck: list[int], hand_size: int) -> Iterator[Symmet
     symbols, cells = len(deck) - 3, rules.CELLS
     blocks = encoding.blocks(players, deck, hand_size)
     count = rules.num_actions(players, symbols // 2)
-    for name, turn in dihedral(3).items():
+    for name, permutation in dihedral(3).items():
         features, actions = np.arange(sum(block.size for block in blocks)), np.arange(count)
         for kind in range(symbols):
-            actions[kind * cells : (kind + 1) * cells] = kind * cells + turn
+            actions[kind * cells : (kind + 1) * cells] = kind * cells + permutation
         for k in range(3 * symbols):  # tops, my lines, their lines
-            features[k * cells : (k + 1) * cells] = k * cells + turn
-        yield Symmetry(name, actions, features, partial(_turned, turn=turn))
+            features[k * cells : (k + 1) * cells] = k * cells + permutation
+        yield Symmetry(name, actions, features, partial(_turned, permutation=permutation))
 
 
-def _turned(states: States, turn: np.ndarray) -> np.ndarray:
+def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
     new, laid = states.copy(), rules.CELLS * (states["pile"].shape[1] - 3)
-    new["top"] = states["top"][:, turn]
+    new["top"] = states["top"][:, permutation]
 
     def renamed(played: np.ndarray) -> np.ndarray:
-        turned = played // rules.CELLS * rules.CELLS + np.argsort(turn)[played % rules.CELLS]
+        turned = played // rules.CELLS * rules.CELLS + np.argsort(permutation)[played % rules.CELLS]
         return np.where((played >= 0) & (played < laid), turned, played)
 
     new["last_action"] = renamed(states["last_action"])

@@ -214,17 +214,17 @@ def _read_cards(heaps: dict[str, str], state: Any) -> None:
 
 
 def _read_counts(heap: str, text: str, names: tuple[str, ...]) -> list[int]:
-    found = [0] * len(names)
+    counts = [0] * len(names)
     if text == _NOBODY:
-        return found
+        return counts
     for word in text.split(","):
         read = re.fullmatch(r"([0-9]{1,2}) (\w+)", word.strip())
         if not read or read[2] not in names:
             raise ValueError(f"{heap}: cards are like '2 {names[0]}' (of {', '.join(names)}), not {word.strip()!r}")
-        found[names.index(read[2])] += int(read[1])
-    if max(found) > np.iinfo(np.int8).max:
-        raise ValueError(f"{heap}: no deck has {max(found)} cards of a kind")
-    return found
+        counts[names.index(read[2])] += int(read[1])
+    if max(counts) > np.iinfo(np.int8).max:
+        raise ValueError(f"{heap}: no deck has {max(counts)} cards of a kind")
+    return counts
 
 
 def _read_identities(text: str, state: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the cards on the picture of Tic-Tac Match do."""
+"""Tips for the picture of Tic-Tac Match: what its cards do."""
 
 from typing import Any
 
@@ -18,20 +18,20 @@ def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """What each card does, on the board and in the hands that the viewer sees, and the ID cards; see `Faces.tips`."""
     flip = int(flip_of(state))
     names = kind_names(flip // 2)
-    found = []
+    shown = []
     for cell in range(CELLS):
         kind = int(state["top"][cell])
         what = "empty: any symbol card goes here" if kind == NOTHING else _covered(names[kind])
-        found.append((cell_box(cell), f"Cell {CELL_NAMES[cell]}, {what}."))
+        shown.append((cell_box(cell), f"Cell {CELL_NAMES[cell]}, {what}."))
     for player in range(len(state["identity"])):
         seat, symbol = places(state, player, viewer), SYMBOLS[state["identity"][player]]
-        found.append((seat.identity, f"Seat {player} wants three {symbol} of one colour in a row, whoever lays them."))
+        shown.append((seat.identity, f"Seat {player} wants three {symbol} of one colour in a row, whoever lays them."))
         for kind, box in zip(seat.kinds, seat.places, strict=True):
             if viewer in (None, player):
-                found.append((box, _card(names[kind]) if kind < flip else _SPECIALS[kind - flip]))
+                shown.append((box, _card(names[kind]) if kind < flip else _SPECIALS[kind - flip]))
             else:
-                found.append((box, f"A card of seat {player}, which its hand hides."))
-    return found
+                shown.append((box, f"A card of seat {player}, which its hand hides."))
+    return shown
 
 
 def _others(name: str) -> str:

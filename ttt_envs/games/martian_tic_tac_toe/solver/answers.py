@@ -37,12 +37,12 @@ def judge(state, digits, weights, table):
     occurred before and would be a draw by repetition. Plies are -1 for a draw by endless play, and -2 where nothing is
     known.
     """
-    found = find_in_state(state, digits, weights, table)
-    if found < 0:
+    value = find_in_state(state, digits, weights, table)
+    if value < 0:
         return -2, 0, False
-    if found == DRAWN:
+    if value == DRAWN:
         return -1, 0, True
-    plies = found - 1
+    plies = value - 1
     wins = plies % 2 == 1
     if state["ply"] + plies > state["max_plies"]:
         return plies, 0, True
@@ -77,9 +77,9 @@ def in_danger(state, plies, weights, table):
             times += boards[other] == boards[k] and movers[other] == movers[k]
         if times >= limit - 1:
             digits_of(boards[k], digits)
-            found = find(digits, weights, table)
-            won_by = movers[k] if found % 2 == 0 else 1 - movers[k]
-            if found > DRAWN and found - 1 < plies and won_by == winner:
+            value = find(digits, weights, table)
+            won_by = movers[k] if value % 2 == 0 else 1 - movers[k]
+            if value > DRAWN and value - 1 < plies and won_by == winner:
                 return True
     return False
 

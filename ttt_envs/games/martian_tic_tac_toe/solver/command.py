@@ -24,7 +24,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     weights_of_images,
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
-from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, build_table, find, table_path, write_table
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, build_table, find, table_path, write_table
 from ttt_envs.games.martian_tic_tac_toe.text import cell_names
 from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
@@ -60,7 +60,7 @@ class BuildTable:
 COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
-def facts(table: Table) -> Iterator[str]:
+def facts(table: SolvedTable) -> Iterator[str]:
     """Lines about the openings, and about how many positions are won, lost and drawn."""
     digits = np.zeros(CELLS, np.int64)
     for cell, name in enumerate(cell_names(3)):
@@ -88,13 +88,13 @@ def count_all(table, weights, counts):
                 continue
             digits_of(64 * word + bit, digits)
             different = 0
-            for turn in range(8):
-                images[turn] = 0
+            for symmetry in range(8):
+                images[symmetry] = 0
                 for cell in range(CELLS):
-                    images[turn] += digits[cell] * weights[turn, cell]
+                    images[symmetry] += digits[cell] * weights[symmetry, cell]
                 new = True
-                for other in range(turn):
-                    new = new and images[other] != images[turn]
+                for other in range(symmetry):
+                    new = new and images[other] != images[symmetry]
                 different += new
             value = np.int64(table.values[at])
             counts[2 if value == DRAWN else value % 2] += different
@@ -117,7 +117,7 @@ def emptiest_drawn(table, digits):
                 at += 1
 
 
-def drawn_picture(table: Table) -> str:
+def drawn_picture(table: SolvedTable) -> str:
     """SVG of the position of `emptiest_drawn`, red to move."""
     digits = np.empty(CELLS, np.int64)
     emptiest_drawn(table, digits)

@@ -10,9 +10,16 @@ from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows
-from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, DIGITS, PIECES, POWERS, TURNS, weights_of_images
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
+    CELLS,
+    DIGITS,
+    PIECES,
+    POWERS,
+    SYMMETRIES,
+    weights_of_images,
+)
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
-from ttt_envs.games.martian_tic_tac_toe.solver.tables import Table, draw_boards, load_table
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, draw_boards, load_table
 from ttt_envs.games.martian_tic_tac_toe.validity import invariants
 
 
@@ -30,7 +37,7 @@ class MartianOracle:
         self.same_size_swap = same_size_swap
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> SolvedTable:
         """The table, read when the first question is asked; built, after saying so on stderr, if there is none."""
         return load_table(self.same_size_swap)
 
@@ -78,7 +85,7 @@ class MartianOracle:
         states, rng = self._checked(starts).copy(), np.random.default_rng(seed)
         plies, boards = draw_boards(self._table, len(states), rng)
         digits = boards[:, None] // POWERS % DIGITS
-        digits = np.take_along_axis(digits, TURNS[rng.integers(0, len(TURNS), len(states))], axis=1)
+        digits = np.take_along_axis(digits, SYMMETRIES[rng.integers(0, len(SYMMETRIES), len(states))], axis=1)
         mover = rng.integers(0, 2, len(states))
         owner = np.where(digits > PIECES, 1 - mover[:, None], mover[:, None])
         size = (digits - 1) % PIECES + 1

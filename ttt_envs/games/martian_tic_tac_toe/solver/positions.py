@@ -18,7 +18,7 @@ CELLS, DIGITS, PIECES = 9, 7, 3
 BOARDS = DIGITS**CELLS
 POWERS = DIGITS ** np.arange(CELLS, dtype=np.int64)
 _THROUGH = lines_through(3, 3, 3)
-TURNS = np.array(list(dihedral(3).values()))
+SYMMETRIES = np.array(list(dihedral(3).values()))
 
 
 def check_solved(size: int, players: int) -> None:
@@ -101,10 +101,10 @@ def kind_of(board, digits, counts):
 def least_image(digits, weights):
     """The least number among the eight mirror images of a board; weights int64 (8, 9), see `weights_of_images`."""
     least = np.int64(BOARDS)
-    for turn in range(8):
+    for symmetry in range(8):
         number = np.int64(0)
         for cell in range(CELLS):
-            number += digits[cell] * weights[turn, cell]
+            number += digits[cell] * weights[symmetry, cell]
         if number < least:
             least = number
     return least
@@ -113,4 +113,4 @@ def least_image(digits, weights):
 @cache
 def weights_of_images() -> np.ndarray:
     """The amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
-    return POWERS[np.argsort(TURNS, axis=1)]
+    return POWERS[np.argsort(SYMMETRIES, axis=1)]

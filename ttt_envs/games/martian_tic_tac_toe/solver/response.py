@@ -52,7 +52,7 @@ _OF_BIT = np.zeros(37, np.int64)
 _OF_BIT[(1 << _ACTIONS) % 37] = _ACTIONS
 
 
-class Part(NamedTuple):
+class PositionGroup(NamedTuple):
     """Some of the positions that can arise against a policy.
 
     Attributes:
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
 @kernel
 def legal_moves(boards, mine, same_size_swap, moves):
-    """Fill moves, see `Part`; `mine`: whether the responder is to move."""
+    """Fill moves, see `PositionGroup`; `mine`: whether the responder is to move."""
     digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
     for i in range(boards.shape[0]):
         digits_of(np.int64(boards[i]), digits)
@@ -84,8 +84,8 @@ def legal_moves(boards, mine, same_size_swap, moves):
                 moves[i] |= 1 << action
 
 
-class Found(NamedTuple):
-    """Positions of one player to move that were found: bool (7**9,), their values float64 (7**9,), and int32 ones that
+class Reached(NamedTuple):
+    """The positions reached with one player to move: bool (7**9,), their values float64 (7**9,), and int32 ones that
     wait."""
 
     seen: np.ndarray
@@ -94,13 +94,13 @@ class Found(NamedTuple):
 
 
 @kernel
-def spread(boards, moves, mine, found, end):
-    """Find the positions after all moves that are not in found.seen.
+def spread(boards, moves, mine, reached, end):
+    """Find the positions after all moves that are not in reached.seen.
 
-    Those in which the game goes on are added to found.queue, of which `end` are filled; gives the new end. For those
-    with a line found.values are set: 1 for the responder's, -1 for the other's.
+    Those in which the game goes on are added to reached.queue, of which `end` are filled; gives the new end. For those
+    with a line reached.values are set: 1 for the responder's, -1 for the other's.
     """
-    seen, values, queue = found
+    seen, values, queue = reached
     digits = np.empty(CELLS, np.int64)
     first = 1 if mine else SIZES + 1
     for i in range(boards.shape[0]):
@@ -149,7 +149,7 @@ def respond(boards, moves, settled, after, values):
 
 @kernel
 def follow(boards, moves, chances, settled, after, values):
-    """Values, as `respond`, where the other player is to move, with chances as in `Part`."""
+    """Values, as `respond`, where the other player is to move, with chances as in `PositionGroup`."""
     change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
@@ -227,32 +227,32 @@ class Response:
     def _mine_at(self, depth: int) -> bool:
         return self._mine ^ bool(depth % 2)
 
-    def _explore(self, progress: Progress) -> Iterator[Part]:
+    def _explore(self, progress: Progress) -> Iterator[PositionGroup]:
         swap = bool(self._start["same_size_swap"][0])
         seen = np.zeros(BOARDS, np.bool_), np.zeros(BOARDS, np.bool_)
         queue, done = np.empty(BOARDS, np.int32), 0
-        found = np.unique(self._boards).astype(np.int32)
-        seen[self._mine][found] = True
+        arising = np.unique(self._boards).astype(np.int32)
+        seen[self._mine][arising] = True
         for depth in range(self._plies):
             mine, end = self._mine_at(depth), 0
-            for boards in np.split(found, range(_ASKED, len(found), _ASKED)):
+            for boards in np.split(arising, range(_ASKED, len(arising), _ASKED)):
                 moves, chances = np.empty(len(boards), np.int32), np.empty(0)
                 legal_moves(boards, mine, swap, moves)
                 if not moves.all():
                     raise ValueError("starts must be states that can arise: in some a player would have no move")
                 if not mine:
                     moves, chances = self._asked(boards, moves, depth)
-                end = spread(boards, moves, mine, Found(seen[not mine], self._values[not mine], queue), end)
-                yield Part(depth, boards, moves, chances)
+                end = spread(boards, moves, mine, Reached(seen[not mine], self._values[not mine], queue), end)
+                yield PositionGroup(depth, boards, moves, chances)
                 done += len(boards)
                 progress(min(done / (2 * POSITIONS), 1.0))
             # In their order, so that what is near in the arrays is used together.
-            found = np.sort(queue[:end])
+            arising = np.sort(queue[:end])
             if not end:
                 break
 
     def _asked(self, boards: np.ndarray, moves: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """The moves that the policy makes, and their chances: see `Part`."""
+        """The moves that the policy makes, and their chances: see `PositionGroup`."""
         policies = self._ask(self._states(boards, depth))
         legal = (moves[:, None] >> _ACTIONS & 1).astype(np.bool_)
         wrong = ~((policies >= 0) & (legal | (policies == 0))).all(axis=1)
@@ -321,8 +321,8 @@ class Response:
     def bounds(self, progress: Progress = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest that `values` could be, whatever the policy does from ply `heeded_at` on."""
         if self.heeded_at is None:
-            found = self.values(progress)
-            return found, found
+            exact = self.values(progress)
+            return exact, exact
         plies = self.heeded_at - int(self._start["ply"][0])
         least = self._swept(plies, -1.0, lambda share: progress(share / 2))
         return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))

@@ -21,7 +21,7 @@ _KIND = "martian_tic_tac_toe"
 _WORDS = -(-BOARDS // 64)
 
 
-class Table(NamedTuple):
+class SolvedTable(NamedTuple):
     """Values of the positions that are the least of their eight mirror images.
 
     Attributes:
@@ -81,7 +81,7 @@ def find(digits, weights, table):
     return np.int64(table.values[table.before[board // 64] + bits_set(below)])
 
 
-def draw_boards(table: Table, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """So many boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards, int64 (n,).
 
     Each of these lengths is as likely as another, and so is each board of one length.
@@ -108,32 +108,32 @@ def table_path(same_size_swap: bool) -> Path:
     return table_folder() / f"martian_tic_tac_toe{'-same_size_swap' if same_size_swap else ''}.table"
 
 
-def write_table(path: Path, table: Table, same_size_swap: bool) -> None:
+def write_table(path: Path, table: SolvedTable, same_size_swap: bool) -> None:
     """Write a table, whole or not at all. Raises OSError if that is not possible."""
     facts = {"version": VERSION, "same_size_swap": same_size_swap, "positions": len(table.values)}
     tables.write_table(path, _KIND, facts, b"".join(part.tobytes() for part in table))
 
 
-def read_table(path: Path, same_size_swap: bool) -> Table:
+def read_table(path: Path, same_size_swap: bool) -> SolvedTable:
     """The table of a file, mapped into memory. Raises FileNotFoundError, or BadTable naming the fault."""
     facts, body = tables.read_table(path, _KIND, {"version": VERSION, "same_size_swap": same_size_swap})
     if facts.get("positions") != len(body) - _WORDS * 12:
         raise BadTable(f"{path} is damaged: {len(body)} bytes are not those of {facts.get('positions')!r} positions")
-    return Table(
+    return SolvedTable(
         body[: 8 * _WORDS].view(np.uint64), body[8 * _WORDS : 12 * _WORDS].view(np.uint32), body[12 * _WORDS :]
     )
 
 
-def build_table(same_size_swap: bool, progress: StageProgress = lambda what, share: None) -> Table:
+def build_table(same_size_swap: bool, progress: StageProgress = lambda what, share: None) -> SolvedTable:
     """Work out the table: half a minute and half a GB."""
     values, live = analyse(same_size_swap, progress)
     present, before, out = np.zeros(_WORDS, np.uint64), np.empty(_WORDS, np.uint32), np.empty(BOARDS, np.uint8)
     positions = compress(values, live, weights_of_images(), present, out)
     count_before(present, before)
-    return Table(present, before, out[:positions].copy())
+    return SolvedTable(present, before, out[:positions].copy())
 
 
-def load_table(same_size_swap: bool) -> Table:
+def load_table(same_size_swap: bool) -> SolvedTable:
     """The table from the cache folder; if it is not there or damaged, it is built, and written there if possible."""
     return load_or_build(
         table_path(same_size_swap),

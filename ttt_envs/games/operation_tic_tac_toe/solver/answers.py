@@ -181,14 +181,14 @@ def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
     In units of a round: 1 for a win, -1 for a loss. What may follow is solved. Args: states structured (n,), players
     int (n,).
     """
-    found = no_answers(len(states))
+    answers = no_answers(len(states))
     asked = np.stack([players, rounds.idle_turns - states["idle"].astype(np.int64)], axis=1)
     draws = len(rounds.solution.draws)
     known = rounds.book, rounds.solution, (make_turn(draws), make_turn(draws))
-    answer_rows(rounds.posed(states), np.ascontiguousarray(asked, np.int64), known, found)
+    answer_rows(rounds.posed(states), np.ascontiguousarray(asked, np.int64), known, answers)
     # Nobody offers a draw, so that an offer is a pass.
-    found.worth[:, OFFER_DRAW] = np.where(states["draw_offers"], found.worth[:, PASS], np.nan)
-    return found
+    answers.worth[:, OFFER_DRAW] = np.where(states["draw_offers"], answers.worth[:, PASS], np.nan)
+    return answers
 
 
 def positions_in(book: Book, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -408,5 +408,5 @@ def fill_ends(states, match, values, ends):
                 left[0] | np.int64(states[i]["standing"][0, s] == UNUSED) << s,
                 left[1] | np.int64(states[i]["standing"][1, s] == UNUSED) << s,
             )
-        found = ends_of_round(match, values, score_for(states[i], 0), left, states[i]["first"] == 0)
-        ends[i, 0], ends[i, 1], ends[i, 2] = found
+        of_round = ends_of_round(match, values, score_for(states[i], 0), left, states[i]["first"] == 0)
+        ends[i, 0], ends[i, 1], ends[i, 2] = of_round

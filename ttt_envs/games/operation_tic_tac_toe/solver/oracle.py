@@ -105,15 +105,15 @@ class RoundOracle:
         players = check_players(player, len(states), 2)
         positions, standings = positions_in(self._rounds.book, states)
         covered = positions >= 0
-        found = no_answers(len(states))
+        answers = no_answers(len(states))
         rows = np.flatnonzero(covered & ~states["done"])
         for own, other in np.unique(standings[rows], axis=0).tolist():
             self._rounds.ensure(own, other)
-        _put(answer(self._rounds, states[rows], players[rows]), rows, found)
+        _put(answer(self._rounds, states[rows], players[rows]), rows, answers)
         done = np.flatnonzero(states["done"])
-        found.value[done] = states["rewards"][done, players[done]]
-        found.value[~covered & ~states["done"]] = np.nan
-        return found
+        answers.value[done] = states["rewards"][done, players[done]]
+        answers.value[~covered & ~states["done"]] = np.nan
+        return answers
 
 
 class MatchOracle:
@@ -196,37 +196,37 @@ class MatchOracle:
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
         states = _checked(states, self.game, _OF_MATCHES)
         players = check_players(player, len(states), 2)
-        found = no_answers(len(states))
-        found.value[:] = np.nan
+        answers = no_answers(len(states))
+        answers.value[:] = np.nan
         done = np.flatnonzero(states["done"])
-        found.value[done] = states["rewards"][done, players[done]]
+        answers.value[done] = states["rewards"][done, players[done]]
         rows = np.flatnonzero(self._choosing(states))
         if len(rows):
             part = no_answers(len(rows))
             known = self._match, self._values, tuple(offers_from(left) for left in range(SPECIALISTS + 1))
             answer_choices(states[rows], players[rows], known, part)
-            _put(part, rows, found)
+            _put(part, rows, answers)
         rows = np.flatnonzero(self._playing(states))
         if len(rows):
-            _put(self._answer_turns(states[rows], players[rows]), rows, found)
-        return found
+            _put(self._answer_turns(states[rows], players[rows]), rows, answers)
+        return answers
 
     def _answer_turns(self, states: np.ndarray, players: np.ndarray) -> Answers:
         ends = np.empty((len(states), 3))
         fill_ends(states, self._match, self._values, ends)
         draws = np.array([draw_worth(tuple(each)) for each in ends])
         _, standings = positions_in(make_book(SINGLE_HANDS), states)
-        found = no_answers(len(states))
+        answers = no_answers(len(states))
         keys, groups = np.unique(np.column_stack([draws, standings]), axis=0, return_inverse=True)
         for number, (draw, own, other) in enumerate(keys.tolist()):
             rows = np.flatnonzero(groups == number)
             rounds = self._rounds(draw, int(own), int(other))
             rounds.ensure_after(states[rows])
-            _put(answer(rounds, states[rows], players[rows]), rows, found)
+            _put(answer(rounds, states[rows], players[rows]), rows, answers)
         # From a round's units to the match's, for whoever is asked.
         sign = np.where(players == 0, 1.0, -1.0)
         scale, middle = (ends[:, 0] - ends[:, 2]) / 2, sign * (ends[:, 0] + ends[:, 2]) / 2
-        return Answers(middle + scale * found.value, found.policy, middle[:, None] + scale[:, None] * found.worth)
+        return Answers(middle + scale * answers.value, answers.policy, middle[:, None] + scale[:, None] * answers.worth)
 
     def _rounds(self, draw: float, own: int, other: int) -> Rounds:
         """Rounds with these standings and with a draw that is worth so much to player 0; the newest are kept."""
@@ -243,9 +243,9 @@ class MatchOracle:
         return rounds
 
 
-def _put(part: Answers, rows: np.ndarray, found: Answers) -> None:
+def _put(part: Answers, rows: np.ndarray, answers: Answers) -> None:
     """Put answers into some of the rows of others."""
-    for whole, piece in zip(found, part, strict=True):
+    for whole, piece in zip(answers, part, strict=True):
         whole[rows] = piece
 
 

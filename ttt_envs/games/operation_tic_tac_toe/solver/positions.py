@@ -169,15 +169,15 @@ def in_hand(standing: int) -> int:
 
 def lesser_standings(standing: int) -> set[int]:
     """All standings that a standing may become, itself included."""
-    found, new = {standing}, [standing]
+    standings, new = {standing}, [standing]
     while new:
         held = new.pop()
         for s in range(SPECIALISTS + 1):  # the last one is the hacker that is on
             if held >> s & 1:
                 less = {held ^ 1 << s} | ({held ^ 1 << s | HACKER_ON} if s == HACKER - 1 else set())
-                new += less - found
-                found |= less
-    return found
+                new += less - standings
+                standings |= less
+    return standings
 
 
 def height(standing: int) -> int:

@@ -70,7 +70,7 @@ class BestResponse:
     asked: int
 
 
-class Block(NamedTuple):
+class PositionBlock(NamedTuple):
     """The placements in n states, and their values to the responder.
 
     Attributes:
@@ -92,10 +92,10 @@ class Block(NamedTuple):
     source: np.ndarray
 
 
-def make_block(states: int) -> Block:
-    """An empty Block for so many states."""
+def make_block(states: int) -> PositionBlock:
+    """An empty `PositionBlock` for so many states."""
     shape, abilities = (states, MOST_PLACEMENTS), states * MOST_PLACEMENTS
-    return Block(
+    return PositionBlock(
         np.zeros(states, np.int64),
         np.zeros(shape, np.int64),
         np.zeros(shape, np.bool_),
@@ -111,14 +111,14 @@ def make_block(states: int) -> Block:
 
 @kernel
 def fill_block(states, player, known, block):
-    """Fill a Block for a responder; gives how many abilities the other player has to use.
+    """Fill a `PositionBlock` for a responder; gives how many abilities the other player has to use.
 
     Args:
         states: structured (n,), in the form of `rounds.fill_turn`.
         player: the responder.
         known: the lookup of a Book; float64 (2, positions), [placer, position as player 0 sees it]: what the responder
             gets; Turn.
-        block: Block.
+        block: `PositionBlock`.
     """
     lookup, values, turn = known
     abilities = 0
@@ -174,7 +174,7 @@ def best_ability(turn, player, lookup, values):
 
 @kernel
 def use_abilities(policies, player, known, block):
-    """Put into a Block what the other player's abilities are worth to `player`; policies float64 (k, actions)."""
+    """Put into `block` what the other player's abilities are worth to `player`; policies float64 (k, actions)."""
     lookup, values, turn = known
     for k in range(policies.shape[0]):
         i, n = block.source[k]
@@ -193,7 +193,7 @@ def respond(states, policies, player, block, waiting):
         states: structured (n,), in the form of `rounds.fill_turn`.
         policies: float64 (n, actions), of the other player.
         player: the responder.
-        block: Block.
+        block: `PositionBlock`.
         waiting: float64 (n,), in: what the player gets if nothing but the idle turns changes; out: the best.
     """
     cover, gain = np.empty(ROOMS), np.empty(ROOMS)
@@ -308,40 +308,42 @@ class Responder:
         if len(abilities):
             use_abilities(self._ask(abilities), self.player, known, self._block)
         states["draw_offers"] = self.game.prototype["draw_offers"]
-        found = waiting = np.zeros(len(states))
+        worth = waiting = np.zeros(len(states))
         for idle in range(int(self.game.prototype["max_idle_turns"][0]) - 1, -1, -1):
             states["idle"] = idle
-            found = waiting
-            respond(states, self._ask(states), self.player, self._block, found)
+            worth = waiting
+            respond(states, self._ask(states), self.player, self._block, worth)
             # If nothing changes, the other player places.
-            waiting = found.reshape(-1, 2)[:, ::-1].ravel()
+            waiting = worth.reshape(-1, 2)[:, ::-1].ravel()
         numbers = self.book.first[positions[:, 0], positions[:, 1], self.book.group[positions[:, 2]]] + positions[:, 2]
-        self.values[:, numbers] = found.reshape(-1, 2).T
+        self.values[:, numbers] = worth.reshape(-1, 2).T
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
         """The policy: float64 (n, actions); raises ValueError if it is none."""
         states = states.copy()
         for name in ("draw_offers", "max_idle_turns"):
             states[name] = self.game.prototype[name]
-        found = [self._ask_some(states[k : k + 2 * _BOARDS]) for k in range(0, len(states), 2 * _BOARDS)]
-        return np.concatenate(found)
+        parts = [self._ask_some(states[k : k + 2 * _BOARDS]) for k in range(0, len(states), 2 * _BOARDS)]
+        return np.concatenate(parts)
 
     def _ask_some(self, states: np.ndarray) -> np.ndarray:
         players = np.full(len(states), 1 - self.player, np.int64)
         masks = np.empty((len(states), NUM_ACTIONS), np.bool_)
         self.game.loops.mask_rows(states, players, masks)
-        found = np.asarray(self.policy(states, players), np.float64)
+        probabilities = np.asarray(self.policy(states, players), np.float64)
         self.asked += len(states)
-        if found.shape != masks.shape:
-            raise ValueError(f"a policy for {len(states)} states must have shape {masks.shape}, not {found.shape}")
-        wrong = ~((found >= 0).all(axis=1) & (np.abs(np.where(masks, found, 0).sum(axis=1) - 1) < 1e-6))
+        if probabilities.shape != masks.shape:
+            raise ValueError(
+                f"a policy for {len(states)} states must have shape {masks.shape}, not {probabilities.shape}"
+            )
+        wrong = ~((probabilities >= 0).all(axis=1) & (np.abs(np.where(masks, probabilities, 0).sum(axis=1) - 1) < 1e-6))
         if wrong.any():
             text = self.game.format_state(states[int(wrong.argmax())], None)
             raise ValueError(
                 "a policy must give probabilities from 0 on that add up to 1 over the legal actions; not so for player "
                 f"{1 - self.player} in\n{text}"
             )
-        return found
+        return probabilities
 
     def start_value(self, pair: tuple[int, int], placer: int) -> float:
         """The player's value of a round with these standings, when all is worked out."""

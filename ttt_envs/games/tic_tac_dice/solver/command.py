@@ -55,7 +55,7 @@ class Layout:
         return "\n".join(lines)
 
     def regrets(self, game: Game, players: Sequence[Callable[[View], np.ndarray]], games: int) -> np.ndarray:
-        """What players lose to best play in rounds on this layout: float64 (players,), the mean over both seats.
+        """The loss to best play in rounds on this layout: float64 (players,), the mean over both seats.
 
         Args:
             game: the game, with rounds="single".
@@ -114,12 +114,12 @@ class MatchValues:
             raise ValueError(f"--threads must be at least 1, not {self.threads}")
         check_writable(self.out)
         with locked_file(self.out):
-            found: dict[str, Any] = {}
+            tables: dict[str, Any] = {}
             for share, table in make_match_values(self.layouts, self.groups, self.seed, threads=self.threads):
                 progress("solving layouts", share)
-                found = table
-            write_match_values(self.out, found)
-        return f"wrote {self.out}; largest standard error {np.max(found['standard_errors']):.6f}"
+                tables = table
+            write_match_values(self.out, tables)
+        return f"wrote {self.out}; largest standard error {np.max(tables['standard_errors']):.6f}"
 
 
 def _check_seed(seed: int) -> None:

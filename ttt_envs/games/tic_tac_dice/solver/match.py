@@ -22,11 +22,11 @@ MOST_TARGET = 9
 
 def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
     """The value of each of RESULTS to player 0, who needs `first` more points, and player 1 `second`."""
-    found = []
+    values = []
     for points in RESULTS:
         mine, other = max(first - max(points, 0), 0), max(second - max(-points, 0), 0)
-        found.append(1.0 if mine == 0 else -1.0 if other == 0 else table[mine, other])
-    return np.array(found)
+        values.append(1.0 if mine == 0 else -1.0 if other == 0 else table[mine, other])
+    return np.array(values)
 
 
 @kernel
@@ -61,8 +61,8 @@ def make_match_values(
                 start_values(sample[group], has_row, result_values(tables[group], a, b), out)
                 return float(out.mean())
 
-            found = np.array(list(pool.map(work, range(groups))))
-            tables[:, a, b], tables[:, b, a] = found, -found
+            values = np.array(list(pool.map(work, range(groups))))
+            tables[:, a, b], tables[:, b, a] = values, -values
             done += 1
             yield (
                 done / len(pairs),

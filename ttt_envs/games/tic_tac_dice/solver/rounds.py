@@ -30,11 +30,11 @@ NOTHING = -np.inf
 def rows(size: int, win_length: int) -> np.ndarray:
     """Whether a set of cells, as bits, holds a row: bool (2**cells,)."""
     sets = np.arange(1 << size * size)
-    found = np.zeros(len(sets), np.bool_)
+    complete = np.zeros(len(sets), np.bool_)
     for line in lines(size, size, win_length).astype(np.int64):
         mask = int((1 << line).sum())
-        found |= sets & mask == mask
-    return found
+        complete |= sets & mask == mask
+    return complete
 
 
 @kernel
