@@ -70,7 +70,8 @@ def test_the_heuristic_beats_the_baselines(other: str) -> None:
 def test_the_heuristic_takes_and_blocks(cells: str, expected: str) -> None:
     game = ttt_envs.load("super_tic_tac_toe")
     batch = ttt_envs.Batch(game, 1, seed=0)
-    batch.states["cells"][0, 4] = [".XO".index(mark) for mark in cells]
+    for player, mark in enumerate("XO"):
+        batch.states["marks"][0, player, 4] = sum(1 << cell for cell in range(9) if cells[cell] == mark)
     assert game.action_names[agents.load(HEURISTIC).act(batch.view())[0]] == expected
 
 
@@ -78,9 +79,8 @@ def test_the_heuristic_sends_the_opponent_to_no_gift() -> None:
     game = ttt_envs.load("super_tic_tac_toe")
     batch = ttt_envs.Batch(game, 1, seed=0)
     assert game.action_names[agents.load(HEURISTIC).act(batch.view())[0]] == "4/4"
-    batch.states["cells"][0, 0, :2] = 2  # O lacks one mark in boards 0 and 8
-    batch.states["cells"][0, 8, :2] = 2
-    batch.states["cells"][0, 4, 4] = 1
+    batch.states["marks"][0, 1, [0, 8]] = 0b11  # O lacks one mark in boards 0 and 8
+    batch.states["marks"][0, 0, 4] = 1 << 4
     assert game.action_names[agents.load(HEURISTIC).act(batch.view())[0]] in ("4/2", "4/6")
 
 

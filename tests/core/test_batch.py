@@ -21,6 +21,8 @@ from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 from ttt_envs.evaluation import play_games
+from ttt_envs.games.super_tic_tac_toe.text import cells_of
+from ttt_envs.games.super_tic_tac_toe.validity import playable_of
 from ttt_envs.testing.positions import random_joint
 
 SUPER = ttt_envs.load("super_tic_tac_toe")
@@ -211,7 +213,7 @@ def test_an_unchecked_illegal_step_leaves_the_position() -> None:
     before = batch.states.copy()
     batch.step_unchecked([0, 2**40, CENTRE])
     assert batch.states[:2].tobytes() == before[:2].tobytes()
-    assert batch.states["cells"][2, 4, 4] == 1
+    assert cells_of(batch.states)[2, 4, 4] == 1
 
 
 # --- what a step pays, and positions of one's own ---
@@ -381,8 +383,8 @@ def test_four_threads_on_one_batch_do_no_harm() -> None:
     assert not errors
     assert 0 < len(played) <= 240
     states = batch.states
-    assert np.array_equal((states["cells"] != 0).sum(axis=(1, 2)), states["ply"])
-    assert np.array_equal((states["cells"] != 0).sum(axis=2), states["filled"])
+    assert np.array_equal((cells_of(states) != 0).sum(axis=(1, 2)), states["ply"])
+    assert np.array_equal(playable_of(states), states["playable"])
     batch.step(batch.masks().argmax(axis=1))
 
 

@@ -1,10 +1,10 @@
-"""Random choice reads eight entries of a mask at once: it must draw what the plain loop draws."""
+"""Masks are read and written many entries at once: with the same results as an entry after the other."""
 
 import numpy as np
 import pytest
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.words import words
+from ttt_envs.core.words import words, write_set
 
 
 def plainly(mask: np.ndarray, x: int) -> int:
@@ -55,3 +55,26 @@ def test_gaps_have_no_words() -> None:
     mask = np.ones(40, np.bool_)
     assert how_many(mask[::2]) == 0
     assert how_many(mask) in (0, 5)  # 0 on machines whose first byte is the highest
+
+
+@jit.kernel
+def write_sets(members, out, at):  # type: ignore[no-untyped-def]
+    """`write_set` of so many entries as can be known when it is compiled: 1, 9 and 63."""
+    write_set(members, 1, out[0], at)
+    write_set(members, 9, out[1], at)
+    write_set(members, 63, out[2], at)
+
+
+def test_a_set_is_written_as_its_members() -> None:
+    generator = np.random.default_rng(2)
+    for kind, step in ((np.int8, 1), (np.bool_, 1), (np.int8, 2)):  # with step 2, the array has gaps
+        for members in (0, 2**63 - 1, *generator.integers(2**63, size=20)):
+            out = np.ones((3, 70 * step), kind)[:, ::step]
+            write_sets(members, out, 3)
+            for row, count in zip(out, (1, 9, 63), strict=True):
+                expected = np.ones(70, kind)
+                expected[3 : 3 + count] = [int(members) >> k & 1 for k in range(count)]
+                assert row.tolist() == expected.tolist()
+                again = np.ones(70 * step, kind)[::step]
+                write_set(members, count, again, 3)  # from Python no number is a constant
+                assert again.tolist() == expected.tolist()

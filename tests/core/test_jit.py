@@ -36,14 +36,15 @@ assert ttt_envs.__file__.startswith(os.getcwd())  # the copy
 game = ttt_envs.load("super_tic_tac_toe")
 states = game.prototype.copy()
 rules.reset(states[0], 1)
-states["cells"][0, 4, :2] = 1
+states["marks"][0, 0, 4] = 0b11
 step = game.loops.step_one
 step(states, 0, np.array([9 * 4 + 2, 0]))
 stats = [each.stats for each in (step, *vars(rules).values(), *vars(rng).values()) if hasattr(each, "stats")]
 hits = sum(sum(each.cache_hits.values()) for each in stats)
 misses = len(MachineCode.compiled)
 (compiled,) = step.overloads.values()
-print(states["owner"][0, 4], states["rng"][0], hits, misses, sum(step.stats.cache_hits.values()), compiled.fndesc.uid)
+found = sum(step.stats.cache_hits.values())
+print(states["owned"][0, 0] >> 4, states["rng"][0], hits, misses, found, compiled.fndesc.uid)
 """
 
 

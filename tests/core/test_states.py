@@ -40,7 +40,7 @@ def one_world(n: int) -> np.ndarray:
 CRAFTED: dict[str, list[tuple[dict[str, Any], str]]] = {
     SUPER: [
         ({"target": 120}, "`target` is 120, and must be from -1 to 8"),
-        ({"filled": 100}, "`filled`[0] is 100, and must be from 0 to 9"),
+        ({"owned": 600}, "`owned`[0] is 600, and must be from 0 to 511"),
         ({"to_move": 77}, "`to_move` is 77, and must be from 0 to 1"),
         ({"to_move": -1}, "`to_move` is -1, and must be from 0 to 1"),
         ({"closed": True}, "`closed` is 1, and must be 0"),
@@ -356,7 +356,7 @@ def test_a_view_copies_states_of_any_layout_in_memory() -> None:
     crooked = np.frombuffer(buffer, game.state_dtype, offset=1)[:3]
     assert not crooked.flags.aligned
     assert np.array_equal(every_other.masks, View(game, crooked, [0, 0, 0], one_world(3)).masks)
-    states["cells"] = 1
+    states["marks"] = 1
     assert not (View(game, crooked, 0, one_world(3)).observations != every_other.observations).any()
 
 
@@ -379,7 +379,7 @@ def test_an_oracle_is_asked_about_foreign_states_or_wrong_players(game_id: str) 
     oracle, states = game.oracle(), game.new_state(0)
     asked = [oracle.value, oracle.action_values, oracle.policy]
     crafted = states.copy()
-    crafted[{SUPER: "cells", DICE: "rank", OPERATION: "board"}[game_id]] = 100
+    crafted[{SUPER: "target", DICE: "rank", OPERATION: "board"}[game_id]] = 100
     cases = [*foreign(game).values(), (crafted, "is 100, and must be from")]
     for wrong, message in cases:
         refused((TypeError, ValueError), lambda wrong=wrong: oracle.covers(wrong), message)  # type: ignore[arg-type]

@@ -228,7 +228,7 @@ def test_only_the_games_are_lost_in_which_an_agent_fails(how):
         assert record.states[-1]["done"]
         assert len(record.states) == len(record.actions) + 1
         before = game.parse_state(failure.position)
-        np.testing.assert_array_equal(before["cells"][0], record.states[-1]["cells"])
+        np.testing.assert_array_equal(before["marks"][0], record.states[-1]["marks"])
     again = play_games(game, lineup, seats=seats, games=20, seed=3, strict=False, chunk=3)
     np.testing.assert_array_equal(again.rewards, games.rewards)
     assert again.failures == games.failures

@@ -8,8 +8,8 @@ from slow_super_tic_tac_toe import SlowSuperTicTacToe, strategy_layers, strategy
 
 import ttt_envs
 from ttt_envs.core.game import Game
-from ttt_envs.games.super_tic_tac_toe.rules import EMPTY
 from ttt_envs.games.super_tic_tac_toe.solver import positions, strategy
+from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of, put
 
 X_TO_MOVE, O_TO_MOVE, FINISHED = 46153, 16767, 1040
 
@@ -42,7 +42,7 @@ def walked(game: Game, moves: list[bytes]) -> np.ndarray:
 def fingerprints(states: np.ndarray) -> Iterator[Fingerprint]:
     """What makes a position, for a plain set to compare with."""
     for s in states:
-        yield s["cells"].tobytes(), s["owner"].tobytes(), int(s["target"]), int(s["to_move"]), bool(s["done"])
+        yield s["marks"].tobytes(), s["owned"].tobytes(), int(s["target"]), int(s["to_move"]), bool(s["done"])
 
 
 @pytest.fixture(scope="module")
@@ -182,16 +182,18 @@ def test_covers_nothing_near_the_strategy(game: Game, walked: np.ndarray, known:
         changed = some.copy()
         for state in changed:
             if field in ("cells", "owner"):
-                place = tuple(generator.integers(0, 9, 2)) if field == "cells" else generator.integers(0, 9)
-                state[field][place] = (state[field][place] + generator.integers(1, 3)) % 3
-                state["filled"] = (state["cells"] != EMPTY).sum(axis=1)
+                cells, owners = cells_of(state), owners_of(state)
+                values = (cells if field == "cells" else owners).reshape(-1)
+                entry = generator.integers(len(values))
+                values[entry] = (values[entry] + generator.integers(1, 3)) % 3
+                put(state, cells, owners)
             elif field == "target":
                 state["target"] = (state["target"] + 1 + generator.integers(1, 10)) % 10 - 1
             else:
                 state[field] = 1 - state[field]
         expected = np.array([each in known for each in fingerprints(changed)])
         # The start with first_move="anywhere" is the only position that the set does not have.
-        expected |= (changed["cells"] == EMPTY).all(axis=(1, 2)) & (changed["target"] == -1)
+        expected |= (changed["marks"] == 0).all(axis=(1, 2)) & (changed["target"] == -1)
         for state, known_one in zip(changed, expected, strict=True):
             covered = covers_or_refuses(game, state)
             assert bool(covered) == known_one, field

@@ -10,6 +10,7 @@ import ttt_envs
 from ttt_envs.core import jit, rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of
 from ttt_envs.testing.positions import play_batch
 
 OPTIONS = list(product(("center_board", "anywhere"), ("open", "closed")))
@@ -32,7 +33,7 @@ def compare_with_slow(game: Game, games: int, seed: int) -> int:
     options = game.options["first_move"], game.options["won_boards"]
     for i in range(games):
         mine = states[:, i]
-        cells, owners = MARK[mine["cells"]].tolist(), MARK[mine["owner"]].tolist()
+        cells, owners = MARK[cells_of(mine)].tolist(), MARK[owners_of(mine)].tolist()
         targets, done, rewards = mine["target"].tolist(), mine["done"].tolist(), mine["rewards"].tolist()
         to_move, actions = mine["to_move"].tolist(), play.actions[:, i].max(axis=1).tolist()
         legal = [row.nonzero()[0].tolist() for row in masks[:, i]]
@@ -72,13 +73,14 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
     """n marks, in some order a game that the slow version takes, and the slow version's position."""
     game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards, random_opening_plies=plies)
     states = Batch(game, 100, seed=1).states
-    assert ((states["cells"] == 1).sum(axis=(1, 2)) == (plies + 1) // 2).all()
-    assert ((states["cells"] == 2).sum(axis=(1, 2)) == plies // 2).all()
+    cells = cells_of(states)
+    assert ((cells == 1).sum(axis=(1, 2)) == (plies + 1) // 2).all()
+    assert ((cells == 2).sum(axis=(1, 2)) == plies // 2).all()
     assert (states["ply"] == plies).all()
     assert (states["to_move"] == plies % 2).all()
     assert not states["done"].any()
     if first_move == "center_board":
-        assert (states["cells"][:, 4] == 1).any(axis=1).all()
+        assert (cells[:, 4] == 1).any(axis=1).all()
     # The opening is what the same draws make of the steps of a game without one.
     plain = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)
     same = Batch(plain, 100, seed=1)
@@ -86,7 +88,7 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
         actions = np.empty(same.n, np.int64)
         own_draws(same.states, same.masks(), actions)
         same.step(actions)
-    for field in ("cells", "owner", "filled", "target", "to_move", "ply", "rng"):
+    for field in ("marks", "owned", "playable", "target", "to_move", "ply", "rng"):
         assert np.array_equal(same.states[field], states[field]), field
 
 
@@ -101,7 +103,7 @@ def own_draws(states, masks, out):
 def test_random_first_moves_are_uniform(first_move):
     """Each cell within 5 standard deviations: a false alarm once in 20,000 runs, were the seeds not fixed."""
     game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, random_opening_plies=1)
-    counts = Batch(game, OPENINGS, seed=2).states["cells"].sum(axis=0).ravel().astype(float)
+    counts = cells_of(Batch(game, OPENINGS, seed=2).states).sum(axis=0).ravel().astype(float)
     legal = 9 if first_move == "center_board" else 81
     if legal == 9:
         assert not np.delete(counts.reshape(9, 9), 4, axis=0).any()
@@ -113,7 +115,7 @@ def test_random_first_moves_are_uniform(first_move):
 def test_random_second_moves_are_uniform():
     """After the first move to cell c of the centre board the reply is uniform over board c."""
     game = ttt_envs.load("super_tic_tac_toe", random_opening_plies=2)
-    cells = Batch(game, OPENINGS, seed=3).states["cells"]
+    cells = cells_of(Batch(game, OPENINGS, seed=3).states)
     second = np.argmax(cells.reshape(OPENINGS, 81) == 2, axis=1)
     first = np.argmax(cells[:, 4] == 1, axis=1)
     assert (second // 9 == first).all()

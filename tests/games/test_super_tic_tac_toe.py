@@ -8,6 +8,7 @@ import pytest
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
+from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of
 
 # --- counts ---
 
@@ -124,8 +125,8 @@ TWO_LINES = board(
 
 def test_an_owned_board_stays_with_its_owner():
     state = play(ttt_envs.load("super_tic_tac_toe"), TWO_LINES, "0/5")
-    assert state["cells"][0, [3, 4, 5]].tolist() == [2, 2, 2]
-    assert state["owner"][0] == 1
+    assert cells_of(state)[0, [3, 4, 5]].tolist() == [2, 2, 2]
+    assert owners_of(state)[0] == 1
 
 
 FULL_CENTRE = board(
@@ -150,7 +151,7 @@ def test_sent_to_a_full_board_means_anywhere(options):
     game = ttt_envs.load("super_tic_tac_toe", **options)
     state = play(game, FULL_CENTRE, "0/4")
     assert state["target"] == -1
-    empty = {f"{b}/{c}" for b in range(9) for c in range(9) if state["cells"][b, c] == 0}
+    empty = {f"{b}/{c}" for b in range(9) for c in range(9) if cells_of(state)[b, c] == 0}
     assert legal(game, state) == empty
     assert not any(name.startswith("4/") for name in empty)
 
@@ -267,7 +268,7 @@ def test_closed_is_over_when_every_board_is_owned_or_full():
     assert legal(closed, closed.parse_state(LAST_OPEN_CELL)[0]) == {"0/5"}
     state = play(closed, LAST_OPEN_CELL, "0/5")
     assert state["done"]
-    assert (state["cells"] == 0).any()
+    assert (cells_of(state) == 0).any()
     assert not state["rewards"].any()
     assert closed.format_state(state).startswith("over: draw")
     assert not play(ttt_envs.load("super_tic_tac_toe", **OPEN), LAST_OPEN_CELL, "0/5")["done"]

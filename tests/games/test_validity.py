@@ -27,7 +27,7 @@ GAMES: dict[str, Callable[[], Game]] = {
     "operation round": lambda: ttt_envs.load("operation_tic_tac_toe", mode="round"),
 }
 
-FULL = [1, 2, 1, 1, 2, 2, 2, 1, 1]  # a small board without a line
+X_MARKS = 0b110001101  # with O's in all other cells, a small board without a line
 PICKED = {"phase": 2, "placer": 0, "first": 0, "to_move": -1, ("standing", (0, 1), 0): 2}
 PREDICT = 81
 
@@ -35,22 +35,34 @@ Fields = dict[Any, Any]
 
 # Fields of a new game, or parts of them, or cards that go from one heap to another; and the rule that then breaks.
 CASES: list[tuple[str, Fields, str]] = [
-    ("super", {("filled", 3): 1}, "`filled` must be the number of marks"),
+    ("super", {("marks", (0, 1), 0): 1, "ply": 2}, "no cell holds two marks"),
+    ("super", {"owned": 1}, "no small board belongs to both players"),
+    ("super", {"playable": 510}, "`playable` must be the small boards that are neither full nor closed"),
     ("super", {"ply": 3}, "as many marks as plies"),
-    ("super", {("cells", 0, 0): 2, ("filled", 0): 1, "ply": 1}, "X moves first"),
-    ("super", {("owner", 0): 1}, "`owner` must be a player with a line"),
+    ("super", {("marks", 1, 0): 1, "ply": 1}, "X moves first"),
+    ("super", {("owned", 0): 1}, "`owned` must be small boards in which the player has a line"),
     (
         "super",
         {
-            ("cells", (0, 1, 2), (0, 1, 2)): 1,
-            ("cells", (3, 4, 5), (0, 1, 5)): 2,
-            ("filled", (0, 1, 2, 3, 4, 5)): 3,
-            ("owner", (0, 1, 2)): 1,
+            ("marks", 0, (0, 1, 2)): 0b111,
+            ("marks", 1, (3, 4, 5)): 0b100011,
+            ("owned", 0): 0b111,
             "ply": 18,
         },
         "three small boards of one player in a row",
     ),
-    ("super", {("cells", 4): FULL, ("filled", 4): 9, "ply": 9, "to_move": 1, "target": 4}, "nobody can be sent"),
+    (
+        "super",
+        {
+            ("marks", 0, 4): X_MARKS,
+            ("marks", 1, 4): 511 - X_MARKS,
+            "playable": 511 - 16,
+            "ply": 9,
+            "to_move": 1,
+            "target": 4,
+        },
+        "nobody can be sent",
+    ),
     ("martian", {"line": 3}, "`line` and `pieces` must be `size`"),
     ("martian", {("stash", 1, 2): 4}, "must have `pieces` pieces of each size"),
     ("martian", {"logged": 1}, "no more pieces on the board and moves in the log than plies"),

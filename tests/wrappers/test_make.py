@@ -107,8 +107,7 @@ def test_an_opponent_from_a_file(make, tmp_path):
     (tmp_path / "mine.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
     env = make(opponent=f"{tmp_path}/mine.py:f", player=1)
     assert opponent(env).name == f"{tmp_path}/mine.py:f"
-    board = games_of(env).batch.states["cells"][0]
-    assert (board[4] != 0).tolist() == [True] + [False] * 8
+    assert games_of(env).batch.states["marks"][0, :, 4].tolist() == [1, 0]
 
 
 @seats

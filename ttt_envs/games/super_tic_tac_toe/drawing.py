@@ -27,8 +27,16 @@ from ttt_envs.drawing.frame import (
     turn_chips,
 )
 from ttt_envs.drawing.lettering import text
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, NONE, is_target
-from ttt_envs.games.super_tic_tac_toe.text import ACTION_NAMES, last_mover, result, winning_rows
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, MEMBERS, NONE, targets
+from ttt_envs.games.super_tic_tac_toe.text import (
+    ACTION_NAMES,
+    EMPTY,
+    cells_of,
+    last_mover,
+    owners_of,
+    result,
+    winning_rows,
+)
 
 CELL, GAP, NAME = 46, 17, 23
 BOARD = 3 * CELL
@@ -86,7 +94,8 @@ def _cell(action: int) -> Box:
 
 def _board(state: Any, board: int) -> str:
     left, top = corner(board)
-    owner, open_here = int(state["owner"][board]), not state["done"] and is_target(state, board)
+    cells, owner = cells_of(state)[board], int(owners_of(state)[board])
+    open_here = bool(not state["done"] and MEMBERS[targets(state), board])
     parts = [text(str(board), left + 4, top - 8, LABEL, INK if open_here or owner else SOFT)]
     parts.append(rect(Box(left, top, BOARD, BOARD), TINTS[owner] if owner else PANEL))
     if owner != EMPTY:
@@ -94,7 +103,7 @@ def _board(state: Any, board: int) -> str:
         parts.append(mark(owner, *middle, BOARD * 0.36, 24, DEEP_TINTS[owner]))
         parts.append(chip(owner, left + 26, top - 13, 8))
     for action in range(9 * board, 9 * board + 9):
-        box, kind = _cell(action), int(state["cells"][board, action % 9])
+        box, kind = _cell(action), int(cells[action % 9])
         x, y = box.x + CELL / 2, box.y + CELL / 2
         if kind != EMPTY:
             parts.append(mark(kind, x, y, CELL * 0.25, 6))

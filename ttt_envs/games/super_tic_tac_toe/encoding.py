@@ -6,7 +6,8 @@ import numpy as np
 
 from ttt_envs.core.game import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, playable
+from ttt_envs.core.words import write_set
+from ttt_envs.games.super_tic_tac_toe.rules import targets
 
 # On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.
 _ROW, _COLUMN = np.indices((9, 9))
@@ -29,16 +30,11 @@ _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE = 0, 81, 162, 
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (190,) with the BLOCKS in their order."""
-    me, other = player + 1, 2 - player
+    me, other = player, 1 - player
     for board in range(9):
-        for cell in range(9):
-            mark = state["cells"][board, cell]
-            out[_OWN + 9 * board + cell] = mark == me
-            out[_OPPONENT + 9 * board + cell] = mark == other
-        out[_OWN_BOARDS + board] = state["owner"][board] == me
-        out[_OPPONENT_BOARDS + board] = state["owner"][board] == other
-        if state["target"] == ANYWHERE:
-            out[_TARGET + board] = not state["done"] and playable(state, board)
-        else:
-            out[_TARGET + board] = state["target"] == board
+        write_set(state["marks"][me, board], 9, out, _OWN + 9 * board)
+        write_set(state["marks"][other, board], 9, out, _OPPONENT + 9 * board)
+    write_set(state["owned"][me], 9, out, _OWN_BOARDS)
+    write_set(state["owned"][other], 9, out, _OPPONENT_BOARDS)
+    write_set(np.int64(0) if state["done"] else targets(state), 9, out, _TARGET)
     out[_TO_MOVE] = not state["done"] and state["to_move"] == player

@@ -17,7 +17,7 @@ import numpy as np
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.symmetry import dihedral
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, EMPTY, THROUGH
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, MEMBERS, empty, is_owned
 
 _POWERS = 3 ** np.arange(9)
 _TURNS = np.array(list(dihedral(3).values()))
@@ -76,21 +76,21 @@ def _of_lines() -> tuple[np.ndarray, int]:
     return ranks.reshape(8, _WORTHS, _WORTHS, _WORTHS), size
 
 
-def _threats() -> np.ndarray:
-    """int8 (3**9,): who would own a board with these cells by one more mark; bit 0 the player, bit 1 the other."""
-    found = np.zeros(3**9, np.int8)
+def _finishing() -> np.ndarray:
+    """int16 (512,): of each set, what is not in it and would make three in a row."""
+    found = np.zeros(512, np.int16)
     for line in _LINES:
-        digits = _DIGITS[:, line]
-        one_empty = (digits == 0).sum(axis=1) == 1
-        for who in (1, 2):
-            found |= np.where(one_empty & ((digits == who).sum(axis=1) == 2), who, 0).astype(np.int8)
+        for k in range(3):
+            third, others = line[k], np.delete(line, k)
+            found |= (MEMBERS[:, others].all(axis=1) & ~MEMBERS[:, third]).astype(np.int16) << np.int16(third)
     return found
 
 
 _BOARDS, _BOARD_KINDS = _of_boards()
 _OWNERS, _OWNER_KINDS = _of_owners()
 _ON_LINES, _LINE_KINDS = _of_lines()
-_THREATS = _threats()
+_TERNARY = MEMBERS @ _POWERS  # of each set
+_FINISHING = _finishing()
 _SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
 
 
@@ -98,37 +98,28 @@ _SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
 @allocates_nothing
 def find(state, player, out):
     """See `core.patterns.Patterns`."""
-    own, target = player + 1, state["target"]
-    owners = 0
+    target = state["target"]
+    mine, theirs = state["owned"][player], state["owned"][1 - player]
+    out[9] = _SIZE_OF_BOARDS + _OWNERS[_TERNARY[mine] + 2 * _TERNARY[theirs], target + 1]
     for board in range(9):
-        owner = state["owner"][board]
-        if owner != EMPTY:
-            owners += _POWERS[board] * (1 if owner == own else 2)
-    out[9] = _SIZE_OF_BOARDS + _OWNERS[owners, target + 1]
-    for board in range(9):
-        cells = 0
-        for cell in range(9):
-            mark = state["cells"][board, cell]
-            if mark != EMPTY:
-                cells += _POWERS[cell] * (1 if mark == own else 2)
-        open_ = state["filled"][board] < 9 and not (state["closed"] and state["owner"][board] != EMPTY)
+        own, other = state["marks"][player, board], state["marks"][1 - player, board]
+        cells = _TERNARY[own] + 2 * _TERNARY[other]
+        playable = state["playable"] >> board & 1
         role = 0
         if target == board:
             role = 1
-        elif target == ANYWHERE and open_:
+        elif target == ANYWHERE and playable:
             role = 2
         stakes = 0
-        if state["owner"][board] == EMPTY:
-            for line in range(THROUGH.shape[1]):
-                one = state["owner"][THROUGH[board, line, 0]]
-                if one != EMPTY and one == state["owner"][THROUGH[board, line, 1]]:
-                    stakes |= 1 if one == own else 2
+        if not is_owned(state, board):
+            stakes = (_FINISHING[mine] >> board & 1) + 2 * (_FINISHING[theirs] >> board & 1)
         out[board] = (_BOARDS[board, cells] * _ROLES + role) * _STAKES + stakes
         worth = 4
-        if state["owner"][board] != EMPTY:
-            worth = 5 if state["owner"][board] == own else 6
-        elif open_:
-            worth = np.int64(_THREATS[cells])
+        if is_owned(state, board):
+            worth = 5 if mine >> board & 1 else 6
+        elif playable:
+            free = empty(state, board)
+            worth = ((_FINISHING[own] & free) != 0) + 2 * ((_FINISHING[other] & free) != 0)
         # Room for what the lines need, until the end of the function.
         if board < 8:
             out[10 + board] = worth + (8 if role == 1 else 0)

@@ -2,6 +2,8 @@
 
 Nine small boards of nine cells, numbered row-major. Action 9*b + c puts the mover's mark into cell c of board b and
 sends the opponent to board c. Source of the rules: Julia Robinson Mathematics Festival, Game of the Week.
+
+A set of cells, or of small boards, is a number whose bit k says whether k is in it; `text.py` has them as arrays.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,14 +12,15 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.lines import lines_through
+from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.core.words import write_set
 
-EMPTY = 0
 ANYWHERE = -1
 NONE = -1
 CENTER = 4
+ALL = 0b111_111_111
 
 # 16 marks cannot win: that takes three lines of three, so nine marks of one player, the 17th ply at the earliest.
 MOST_OPENING_PLIES = 16
@@ -25,9 +28,9 @@ MOST_OPENING_PLIES = 16
 STATE = state_dtype(
     players=2,
     fields=[
-        ("cells", np.int8, (9, 9), between(EMPTY, 2)),  # [small board, cell]: EMPTY or player + 1
-        ("owner", np.int8, (9,), between(EMPTY, 2)),  # of each small board: EMPTY or player + 1
-        ("filled", np.int8, (9,), between(0, 9)),  # marks in each small board
+        ("marks", np.int16, (2, 9), between(0, ALL)),  # [player, small board]: the cells that hold their mark
+        ("owned", np.int16, (2,), between(0, ALL)),  # of each player: the small boards that they own
+        ("playable", np.int16, between(0, ALL)),  # the small boards that a mark may be put into at all
         ("target", np.int8, between(ANYWHERE, 8)),  # board that must be played in, or ANYWHERE
         ("closed", np.bool_, option(0, 1)),  # option won_boards="closed"
         ("center_first", np.bool_, option(0, 1)),  # option first_move="center_board"
@@ -36,7 +39,14 @@ STATE = state_dtype(
     shown=[("last_action", np.int8, between(NONE, 80))],  # the newest mark's, or NONE
 )
 
-THROUGH = lines_through(3, 3, 3)
+#: Of each set, bool (512, 9): its members.
+MEMBERS: np.ndarray = (np.arange(512)[:, None] >> np.arange(9) & 1).astype(np.bool_)
+
+#: Of each set, bool (512,): whether three of it are in a row.
+HAS_LINE: np.ndarray = np.any(np.all(MEMBERS[:, lines(3, 3, 3)], axis=2), axis=1)
+
+_SIZE = MEMBERS.sum(axis=1).astype(np.int64)
+_NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: its n-th member, from the 0th on
 
 
 @kernel
@@ -44,7 +54,10 @@ def reset(state, seed):
     """The empty board, or one after some random plies."""
     rng.start(state, seed)
     state["last_action"] = NONE
+    state["playable"] = ALL
     state["target"] = CENTER if state["center_first"] else ANYWHERE
+    if state["random_opening_plies"] == 0:
+        return
     legal = np.empty(81, np.bool_)
     actions = np.empty(2, np.int64)
     for _ in range(state["random_opening_plies"]):
@@ -56,15 +69,27 @@ def reset(state, seed):
 
 @kernel
 @allocates_nothing
+def empty(state, board):
+    """The cells of a small board that hold no mark."""
+    return ALL & ~(np.int64(state["marks"][0, board]) | np.int64(state["marks"][1, board]))
+
+
+@kernel
+@allocates_nothing
+def targets(state):
+    """The small boards that the next mark may be put into: the one that the last move points to, or all playable."""
+    if state["target"] == ANYWHERE:
+        return np.int64(state["playable"])
+    return np.int64(1) << np.int64(state["target"])
+
+
+@kernel
+@allocates_nothing
 def legal_mask(state, player, out):
     """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
-    out[:] = False
-    if player != state["to_move"]:
-        return
+    boards = targets(state) if player == state["to_move"] else np.int64(0)
     for board in range(9):
-        if is_target(state, board):
-            for cell in range(9):
-                out[9 * board + cell] = state["cells"][board, cell] == EMPTY
+        write_set(empty(state, board) * (boards >> board & 1), 9, out, 9 * board)
 
 
 @kernel
@@ -73,7 +98,8 @@ def is_legal(state, player, action):
     """Whether the player may put a mark into this cell now."""
     if player != state["to_move"] or state["done"] or not 0 <= action < 81:
         return False
-    return is_target(state, action // 9) and state["cells"][action // 9, action % 9] == EMPTY
+    board, cell = action // 9, action % 9
+    return (targets(state) >> board & empty(state, board) >> cell & 1) != 0
 
 
 @kernel
@@ -84,12 +110,8 @@ def random_action(state, x):
     if board == ANYWHERE:
         board, skip = nth_free(state, rng.scale(x, free_cells(state)))
     else:
-        skip = rng.scale(x, 9 - state["filled"][board])
-    for cell in range(9):
-        skip -= state["cells"][board, cell] == EMPTY
-        if skip < 0:
-            return 9 * board + cell
-    return -1
+        skip = rng.scale(x, _SIZE[empty(state, board)])
+    return 9 * board + _NTH[empty(state, board), skip]
 
 
 @kernel
@@ -98,7 +120,7 @@ def free_cells(state):
     """The number of cells in which a mark may be put at all."""
     free = 0
     for board in range(9):
-        free += (9 - state["filled"][board]) * playable(state, board)
+        free += _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
     return free
 
 
@@ -107,17 +129,11 @@ def free_cells(state):
 def nth_free(state, skip):
     """The small board that holds the free cell after `skip` others, and how many of its own come before it."""
     for board in range(9):
-        here = (9 - state["filled"][board]) * playable(state, board)
+        here = _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
         if skip < here:
             return board, skip
         skip -= here
-    return 0, skip
-
-
-@kernel
-def is_target(state, board):
-    """Whether the next mark may be put into this small board."""
-    return state["target"] == board or (state["target"] == ANYWHERE and playable(state, board))
+    return 0, 0
 
 
 @kernel
@@ -130,42 +146,26 @@ def step(state, actions):
         return
     board, cell = actions[player] // 9, actions[player] % 9
     state["last_action"] = actions[player]
-    state["cells"][board, cell] = player + 1
-    state["filled"][board] += 1
+    state["marks"][player, board] |= 1 << cell
     state["to_move"] = 1 - player
-    if state["owner"][board] == EMPTY and completes_line(state["cells"][board], cell):
-        state["owner"][board] = player + 1
-        if completes_line(state["owner"], board):
+    if HAS_LINE[state["marks"][player, board]] and not is_owned(state, board):
+        state["owned"][player] |= 1 << board
+        if HAS_LINE[state["owned"][player]]:
             state["done"] = True
             state["rewards"][player] = 1
             state["rewards"][1 - player] = -1
-    sent = playable(state, cell)
-    state["done"] = state["done"] or not (sent or any_playable(state))
+    if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
+        state["playable"] &= ~(1 << board)
+    state["done"] = state["done"] or state["playable"] == 0
+    sent = state["playable"] >> cell & 1
     state["target"] = cell if sent and not state["done"] else ANYWHERE
 
 
 @kernel
-def playable(state, board):
-    """Whether a mark may be put into this small board at all."""
-    return state["filled"][board] < 9 and not (state["closed"] and state["owner"][board] != EMPTY)
-
-
-@kernel
-def any_playable(state):
-    """Whether a mark may be put anywhere."""
-    for board in range(9):
-        if playable(state, board):
-            return True
-    return False
-
-
-@kernel
-def completes_line(cells, cell):
-    """Whether the mark in `cell` is part of three equal marks in a row, among nine cells."""
-    for line in range(THROUGH.shape[1]):
-        if cells[THROUGH[cell, line, 0]] == cells[cell] and cells[THROUGH[cell, line, 1]] == cells[cell]:
-            return True
-    return False
+@allocates_nothing
+def is_owned(state, board):
+    """Whether somebody owns this small board."""
+    return ((state["owned"][0] | state["owned"][1]) >> board & 1) != 0
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.super_tic_tac_toe import rules
+from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of, put
 
 
 def symmetries() -> Iterator[Symmetry]:
@@ -20,9 +21,7 @@ def symmetries() -> Iterator[Symmetry]:
 
 def _turned(states: States, turn: np.ndarray) -> np.ndarray:
     new = states.copy()
-    new["cells"] = states["cells"][:, turn][:, :, turn]
-    for name in ("owner", "filled"):
-        new[name] = states[name][:, turn]
+    put(new, cells_of(states)[:, turn][:, :, turn], owners_of(states)[:, turn])
     where = np.argsort(turn)
     new["target"] = np.where(states["target"] < 0, states["target"], where[states["target"]])
     board, cell = states["last_action"] // 9, states["last_action"] % 9
@@ -33,6 +32,6 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
 def rotate_players(states: States) -> np.ndarray:
     """The states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
-    for name in ("cells", "owner"):
-        new[name] = np.array([0, 2, 1])[states[name]]
+    for name in ("marks", "owned"):
+        new[name] = states[name][:, ::-1]
     return new

@@ -1,18 +1,40 @@
-"""Positions and actions of Super Tic-Tac-Toe as text, both ways."""
+"""Positions and actions of Super Tic-Tac-Toe as text, both ways; and the sets of a state as arrays."""
 
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.lines import lines, where
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY, NONE, playable
+from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, HAS_LINE, MEMBERS, NONE
+from ttt_envs.games.super_tic_tac_toe.validity import playable_of, set_of
 
+EMPTY = 0
 MARKS = ".XO"
 
 #: See `Faces.text_styles`.
 STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
 
 ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))
+
+
+def cells_of(states: Any) -> np.ndarray:
+    """int8 (..., small board, cell): EMPTY or the player's number + 1; of states (...,) or a single record."""
+    held = MEMBERS[states["marks"]].astype(np.int8)
+    return np.asarray(held[..., 0, :, :] + 2 * held[..., 1, :, :])
+
+
+def owners_of(states: Any) -> np.ndarray:
+    """int8 (..., small board): EMPTY or the owner's number + 1; of states (...,) or a single record."""
+    held = MEMBERS[states["owned"]].astype(np.int8)
+    return np.asarray(held[..., 0, :] + 2 * held[..., 1, :])
+
+
+def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
+    """Write marks and owners, as from `cells_of` and `owners_of`, and which small boards are playable with them."""
+    for player in range(2):
+        states["marks"][..., player, :] = set_of(cells == player + 1)
+        states["owned"][..., player] = set_of(owners == player + 1)
+    states["playable"] = playable_of(states)
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
@@ -25,14 +47,13 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     else:
         where = "anywhere" if state["target"] == ANYWHERE else f"in board {int(state['target'])}"
         lines = [f"{'XO'[int(state['to_move'])]} to move {where}"]
+    cells, owners = cells_of(state), owners_of(state)
     for row in range(9):
         if row in (3, 6):
             lines.append("------+-------+------")
         boards = [3 * (row // 3) + k for k in range(3)]
-        lines.append(
-            " | ".join(" ".join(MARKS[state["cells"][b, 3 * (row % 3) + c]] for c in range(3)) for b in boards)
-        )
-    lines.append("boards: " + " ".join("".join(MARKS[state["owner"][3 * r + c]] for c in range(3)) for r in range(3)))
+        lines.append(" | ".join(" ".join(MARKS[cells[b, 3 * (row % 3) + c]] for c in range(3)) for b in boards))
+    lines.append("boards: " + " ".join("".join(MARKS[owners[3 * r + c]] for c in range(3)) for r in range(3)))
     if state["last_action"] != NONE:
         lines.append(f"last move: {last_mover(state)} {ACTION_NAMES[state['last_action']]}")
     return "\n".join(lines)
@@ -57,13 +78,13 @@ def ending(state: Any) -> str:
 
 def winning_rows(state: Any) -> list[list[int]]:
     """The rows of three boards that belong to the winner of a finished game."""
-    owned = state["owner"] == int(np.argmax(state["rewards"])) + 1
+    owned = owners_of(state) == int(np.argmax(state["rewards"])) + 1
     return [row.tolist() for row in lines(3, 3, 3) if owned[row].all()] if state["rewards"].any() else []
 
 
 def last_mover(state: Any) -> str:
     """The mark that the last move put."""
-    return MARKS[state["cells"].ravel()[state["last_action"]]]
+    return MARKS[cells_of(state).ravel()[state["last_action"]]]
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
@@ -81,19 +102,18 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
         raise ValueError(f"the last line must be like 'boards: X.. .O. ...', not {lines[-1]!r}")
 
     states = prototype.copy()
-    state = states[0]
+    state, cells = states[0], np.zeros((9, 9), np.int8)
     for row in range(9):
         for column in range(9):
             mark = MARKS.index(rows[row][column])
-            state["cells"][3 * (row // 3) + column // 3, 3 * (row % 3) + column % 3] = mark
-    state["owner"] = [MARKS.index(m) for m in owners]
-    state["filled"] = (state["cells"] != EMPTY).sum(axis=1)
-    x, o = int((state["cells"] == 1).sum()), int((state["cells"] == 2).sum())
+            cells[3 * (row // 3) + column // 3, 3 * (row % 3) + column % 3] = mark
+    put(states, cells, np.array([MARKS.index(m) for m in owners]))
+    x, o = int((cells == 1).sum()), int((cells == 2).sum())
     if x - o not in (0, 1):
         raise ValueError(f"X moves first, so X has as many marks as O or one more, not {x} against {o}")
     for board in range(9):
-        owner, marks = state["owner"][board], state["cells"][board].reshape(3, 3)
-        have = [mark for mark in (1, 2) if _has_line(marks == mark)]
+        owner = MARKS.index(owners[board])
+        have = [mark for mark in (1, 2) if HAS_LINE[state["marks"][mark - 1, board]]]
         if (owner == EMPTY and have) or (owner != EMPTY and owner not in have):
             raise ValueError(
                 f"board {board} cannot belong to {MARKS[owner]!r}: lines in it: {[MARKS[m] for m in have] or 'none'}"
@@ -108,10 +128,10 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 def _read_head(state: Any, line: str) -> None:
     """Read who is to move where, or how it ended; check that the boards agree."""
     words, mover = line.split(), int(state["to_move"])
-    winners = [player for player in (0, 1) if _has_line(state["owner"].reshape(3, 3) == player + 1)]
+    winners = [player for player in (0, 1) if HAS_LINE[state["owned"][player]]]
     if words[:1] == ["over:"]:
         state["done"], state["target"] = True, ANYWHERE
-        if words[1:] == ["draw"] and not winners and not any(playable(state, board) for board in range(9)):
+        if words[1:] == ["draw"] and not winners and not state["playable"]:
             return
         if winners:
             state["rewards"][winners[0]], state["rewards"][1 - winners[0]] = 1, -1
@@ -125,7 +145,7 @@ def _read_head(state: Any, line: str) -> None:
         return
     if words[:5] == ["XO"[mover], "to", "move", "in", "board"] and words[5:] in [[str(b)] for b in range(9)]:
         state["target"] = int(words[5])
-        if not playable(state, int(words[5])):
+        if not MEMBERS[state["playable"], int(words[5])]:
             raise ValueError(f"nobody can be sent to board {words[5]}: it is full or closed")
         return
     raise ValueError(
@@ -140,15 +160,9 @@ def _last_action(state: Any, line: str) -> int:
     if name not in ACTION_NAMES or mark != "OX"[state["to_move"]]:
         raise ValueError(f"the last move must be like '{'OX'[state['to_move']]} 4/4', not {line!r}")
     action = ACTION_NAMES.index(name)
-    if MARKS[state["cells"].ravel()[action]] != mark:
+    if MARKS[cells_of(state).ravel()[action]] != mark:
         raise ValueError(f"{mark} cannot have moved in {name}: the mark there is another one")
-    sent = action % 9 if playable(state, action % 9) else ANYWHERE
+    sent = action % 9 if MEMBERS[state["playable"], action % 9] else ANYWHERE
     if not state["done"] and state["target"] != sent:
         raise ValueError(f"{name} sends to another place than the first line says")
     return action
-
-
-def _has_line(marks: np.ndarray) -> bool:
-    return bool(
-        marks.all(axis=0).any() or marks.all(axis=1).any() or marks.diagonal().all() or marks[::-1].diagonal().all()
-    )

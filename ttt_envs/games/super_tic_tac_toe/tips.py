@@ -4,16 +4,16 @@ from typing import Any
 
 from ttt_envs.core.spots import Box
 from ttt_envs.games.super_tic_tac_toe.drawing import BOARD, NAME, corner
-from ttt_envs.games.super_tic_tac_toe.rules import EMPTY
-from ttt_envs.games.super_tic_tac_toe.text import MARKS
+from ttt_envs.games.super_tic_tac_toe.text import EMPTY, MARKS, cells_of, owners_of
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """Whose each small board is, and which moves lead to it; see `Faces.tips`."""
     found = []
+    cells, owners = cells_of(state), owners_of(state)
     for board in range(9):
-        (left, top), owner = corner(board), int(state["owner"][board])
-        full = bool((state["cells"][board] != EMPTY).all())
+        (left, top), owner = corner(board), int(owners[board])
+        full = bool((cells[board] != EMPTY).all())
         whose = f"{MARKS[owner]} owns it" if owner != EMPTY else "full, and nobody's" if full else "nobody's yet"
         sends = f"A move in cell {board} of any board sends the opponent here."
         if full or (owner != EMPTY and state["closed"]):

@@ -11,14 +11,15 @@ from ttt_envs.core.jit import kernel
 @kernel
 def pack(state, key):
     """Write a position, without its options, as int64 (3,); different positions have different keys."""
+    marks, owned = state["marks"], state["owned"]
     for part in range(3):
         number = np.int64(0)
         for board in range(3 * part, 3 * part + 3):
-            number = 3 * number + state["owner"][board]
-            for cell in range(9):
-                number = 3 * number + state["cells"][board, cell]
-        key[part] = number  # below 3**30
-    key[0] = 40 * key[0] + 4 * (state["target"] + 1) + 2 * state["to_move"] + state["done"]
+            number = number << 18 | np.int64(marks[0, board]) << 9 | marks[1, board]
+        key[part] = number  # below 2**54
+    key[0] = key[0] << 9 | owned[0]
+    key[1] = key[1] << 9 | owned[1]
+    key[2] = key[2] << 6 | (state["target"] + 1) << 2 | state["to_move"] << 1 | state["done"]
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.core.jit import kernel
 from ttt_envs.games.super_tic_tac_toe import rules
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, EMPTY
+from ttt_envs.games.super_tic_tac_toe.rules import ALL, ANYWHERE, CENTER, empty
 from ttt_envs.games.super_tic_tac_toe.solver.positions import enter
 
 X = 0
@@ -31,18 +31,19 @@ def strategy_move(state):
         return 9 * CENTER + CENTER
     # Sent anywhere, X knows that O played cell 4: of the boards that O can send to, only that one is full.
     j = CENTER if state["target"] == ANYWHERE else state["target"]
-    if state["filled"][CENTER] < 9:
+    if empty(state, CENTER) != 0:
         return 9 * j + CENTER
     k = -1
     for board in range(9):
         # All other boards but k got their first X in cell 4.
-        if board != CENTER and state["cells"][board, CENTER] != X + 1 and state["cells"][board, board] == X + 1:
+        marks = state["marks"][X, board]
+        if board != CENTER and not marks >> CENTER & 1 and marks >> board & 1:
             k = board
     if k < 0:
         return 9 * j + j
     m = 8 - k
     board = m if j == CENTER else j
-    return 9 * board + (k if state["cells"][board, k] == EMPTY else m)
+    return 9 * board + (k if empty(state, board) >> k & 1 else m)
 
 
 @kernel
@@ -100,6 +101,7 @@ def positions() -> tuple[np.ndarray, np.ndarray]:
     """The table of all positions on the strategy, int64 (slots, 3), and the counts of `walk`."""
     starts = np.zeros(2, rules.STATE)  # the two values of the option first_move
     starts["target"] = CENTER, ANYWHERE
+    starts["playable"] = ALL
     table = np.full((_SLOTS, 3), -1, np.int64)
     counts = np.empty(5, np.int64)
     if not walk(starts, table, counts):
