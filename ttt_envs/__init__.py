@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from ttt_envs.core.view import Actor, Encoding
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
-    from ttt_envs.wrappers.common import Illegal, MaskIn, RenderMode
+    from ttt_envs.wrappers.common import DType, Illegal, MaskIn, RenderMode
     from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
+    from ttt_envs.wrappers.pay import RewardFunction
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
     from ttt_envs.wrappers.self_play import Autoreset
     from ttt_envs.wrappers.single import PlayerEnv
@@ -121,6 +122,8 @@ def make_aec(
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
     history: int = 0,
+    reward: "RewardFunction | None" = None,
+    dtype: "DType" = "int8",
     **options: Any,
 ) -> "AECGame":
     """A PettingZoo AEC environment.
@@ -132,10 +135,14 @@ def make_aec(
         illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
         mask: "both" puts the action mask into the observation and into the infos; "info" into the infos alone, so that
             the observation is a plain array.
-        max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
-            game to its end.
+        max_plies: plies after which a game is cut off: all agents are truncated. None plays each game to its end.
         history: 0 to 100: so many of the player's last decisions, what they saw and what they chose, stand behind the
             present observation, the newest first; see `Game.layout`. For policies without a memory.
+        reward: pays in the place of the game, as for shaping: a function of the states before and after a step,
+            structured (k,), and of players, int64 (k,), which gives numbers (k,). The states show all, also by
+            `after["rewards"]` what the game itself has paid so far. In an AEC environment a step is a ply, and k the
+            number of players.
+        dtype: of observations: "int8", or "float32", as some frameworks need them. Masks are int8.
         options: of the game, if `game` is an id.
 
     Raises:
@@ -152,6 +159,8 @@ def make_aec(
         mask=mask,
         max_plies=_own(game, max_plies=max_plies),
         history=_own(game, history=history),
+        reward=reward,
+        dtype=dtype,
     )
 
 
@@ -164,6 +173,8 @@ def make_parallel(
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
     history: int = 0,
+    reward: "RewardFunction | None" = None,
+    dtype: "DType" = "int8",
     **options: Any,
 ) -> "ParallelGame":
     """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
@@ -177,6 +188,8 @@ def make_parallel(
         mask=mask,
         max_plies=_own(game, max_plies=max_plies),
         history=_own(game, history=history),
+        reward=reward,
+        dtype=dtype,
     )
 
 
@@ -192,6 +205,8 @@ def make_single(
     mask: "MaskIn" = "both",
     max_plies: int | None = None,
     history: int = 0,
+    reward: "RewardFunction | None" = None,
+    dtype: "DType" = "int8",
     **options: Any,
 ) -> "PlayerEnv":
     """A Gymnasium environment: one player learns, the others' moves happen inside `step`.
@@ -209,8 +224,11 @@ def make_single(
         illegal: an illegal action makes the learner "lose" or is "raise"d.
         mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
             the observation is a plain array, as many wrappers need it.
-        max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
+        max_plies: plies after which a game is cut off, and truncated. None plays each to its end.
         history: 0 to 100: so many of the learner's last decisions stand in an observation, as for `make_aec`.
+        reward: pays in the place of the game, as for `make_aec`; asked for the learner alone, at each step, which goes
+            from one decision of theirs to the next.
+        dtype: of observations, "int8" or "float32".
         options: of the game, if `game` is an id.
 
     Raises:
@@ -231,6 +249,8 @@ def make_single(
         mask=mask,
         max_plies=_own(game, max_plies=max_plies),
         history=_own(game, history=history),
+        reward=reward,
+        dtype=dtype,
     )
 
 
@@ -246,9 +266,11 @@ def make_vec(
     mask: "MaskIn" = "both",
     threads: int = 1,
     autoreset_mode: "AutoresetMode | Autoreset" = "same_step",
-    render_mode: None = None,
+    render_mode: Literal["rgb_array", "ansi"] | None = None,
     max_plies: int | None = None,
     history: int = 0,
+    reward: "RewardFunction | None" = None,
+    dtype: "DType" = "int8",
     **options: Any,
 ) -> "PlayerVectorEnv":
     """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
@@ -265,15 +287,15 @@ def make_vec(
         threads: threads that share the stepping.
         autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
-        render_mode: None: a vector environment draws nothing.
+        render_mode: "rgb_array", "ansi" or None.
         max_plies: as for `make_single`.
         history: as for `make_single`.
+        reward: as for `make_single`, asked once a step, for all games.
+        dtype: as for `make_single`.
         options: of the game, if `game` is an id.
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
 
-    if render_mode is not None:
-        raise ValueError("vector environments draw nothing: leave render_mode out, or use make_single")
     made = _game(game, options, make_vec)
     return PlayerVectorEnv(
         made,
@@ -285,8 +307,11 @@ def make_vec(
         mask=mask,
         threads=threads,
         autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
         max_plies=_own(game, max_plies=max_plies),
         history=_own(game, history=history),
+        reward=reward,
+        dtype=dtype,
     )
 
 
@@ -303,6 +328,8 @@ def make_sb3(
     render_mode: Literal["rgb_array"] | None = None,
     max_plies: int | None = None,
     history: int = 0,
+    reward: "RewardFunction | None" = None,
+    dtype: "DType" = "int8",
     **options: Any,
 ) -> "SB3PlayerEnv":
     """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
@@ -327,6 +354,8 @@ def make_sb3(
         render_mode=render_mode,
         max_plies=_own(game, max_plies=max_plies),
         history=_own(game, history=history),
+        reward=reward,
+        dtype=dtype,
     )
 
 
@@ -340,6 +369,7 @@ def make_text(
     illegal: Literal["lose", "random"] = "lose",
     rules: bool = True,
     max_plies: int | None = None,
+    reward: "RewardFunction | None" = None,
     **options: Any,
 ) -> "TextGame":
     """A game by prompts and answers, for language models and others who read and write text.
@@ -355,6 +385,7 @@ def make_text(
             ("random").
         rules: whether each prompt begins with the rules.
         max_plies: as for `make_single`.
+        reward: as for `make_aec`, at each step that ends a turn.
         options: of the game, if `game` is an id.
 
     Raises ValueError or TypeError as `make_aec`.
@@ -373,6 +404,7 @@ def make_text(
         illegal=illegal,
         rules=rules,
         max_plies=_own(game, max_plies=max_plies),
+        reward=reward,
     )
 
 

@@ -433,6 +433,6 @@ def test_an_illegal_submission_loses_and_can_still_be_shown(load, phase):
     answers = {f"player_{p}": number(min(names)) if names else env.wait for p, names in enumerate(here.legal)}
     _, rewards, ends, _, infos = env.step({**answers, "player_0": env.wait})
     assert (rewards, all(ends.values())) == ({"player_0": -1, "player_1": 1}, True)
-    assert infos["player_0"]["illegal_action"] == "wait"
+    assert infos["player_0"]["illegal_action"] == env.wait
     assert env.render().startswith("over: O wins")
     assert game.draw(env._states[0], None).startswith("<svg")

@@ -1,8 +1,8 @@
 """A game that pays at each step, and whose rewards do not add up to 0.
 
 In each round one of three jobs is chosen, never the last one again. Job k pays the player who does it (k + 1) / 4, and
-each other player -1/8. Then it is the turn of the k-th player after this one, so that the same may act again. With
-`at_once`, all choose at once in every third round.
+each other player -1/8. Once everybody has had a turn, it is the turn of the k-th player after this one, so that the
+same may act again. With `at_once`, all choose at once in every third round.
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ def step(state, actions):
     if state["at_once"] and state["ply"] % 3 == 1 and not state["done"]:
         state["to_move"] = SIMULTANEOUS
     else:
-        state["to_move"] = (max(mover, 0) + last) % players
+        state["to_move"] = (max(mover, 0) + (1 if state["ply"] + 1 < players else last)) % players
 
 
 @kernel

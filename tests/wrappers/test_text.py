@@ -23,13 +23,14 @@ def play(env: TextGame, seed: int | None, how: Any = "[{}]".format) -> list[tupl
     """Play a game with random answers; returns the players and what they did."""
     rng, played, terminated = np.random.default_rng(seed), [], False
     prompt, info = env.reset(seed=seed)
-    assert info == {"player": env.player}
+    told = {"opponent": info["opponent"]} if env.opponent_names else {}
+    assert info == {"player": env.player, **told}
     while not terminated:
         assert env.prompt == prompt
         assert env.legal == legal(prompt)
         player, name = env.player, str(rng.choice(env.legal))
         prompt, reward, terminated, truncated, info = env.step(how(name))
-        assert info == {"player": player, "action": name, "illegal": None, "lost": False, "retries_left": 2}
+        assert info == {"player": player, "action": name, "illegal": None, "lost": False, "retries_left": 2, **told}
         assert not truncated
         assert terminated or reward == 0
         played.append((player, name))

@@ -44,7 +44,7 @@ def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple
         if actions[k] < 0:
             yield k, f"{player} gave no action (-1) where it has to choose"
         else:
-            yield k, explain(view.game, player, int(actions[k]), masks[k])[0]
+            yield k, explain(view.game, player, int(actions[k]), masks[k])
 
 
 def legal_actions(agent: Actor, view: View, role: str = "agent") -> np.ndarray:

@@ -270,6 +270,11 @@ class Batch:
         return self._episode_seeds
 
     @property
+    def past(self) -> np.ndarray | None:
+        """int8 (n, players, history, features): the last decisions, see `Known.past`; None without `history`."""
+        return None if self._known is None or not self._known.history else self._known.past
+
+    @property
     def to_move(self) -> np.ndarray:
         """int8 (n,): the acting player, or SIMULTANEOUS."""
         return self.states["to_move"]

@@ -329,7 +329,7 @@ class State:
             if number not in legal:
                 mask = np.zeros(game.num_actions, np.bool_)
                 mask[legal] = True
-                raise IllegalAction(explain(game, f"player {player}", number, mask)[0])
+                raise IllegalAction(explain(game, f"player {player}", number, mask))
         raise AssertionError
 
 

@@ -25,9 +25,9 @@ def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.
     return np.ascontiguousarray(array, np.int64)
 
 
-def explain(game: Any, who: str, action: int, mask: np.ndarray) -> tuple[str, str, list[str]]:
-    """The message for an illegal action, its name, and the names of the legal ones."""
+def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
+    """The message for an illegal action, with its name and those of the legal ones."""
     names = (*game.action_names, "wait")
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
-    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}", names[action], legal
+    return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}"

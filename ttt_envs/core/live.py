@@ -204,7 +204,7 @@ class LiveGame:
             raise IllegalAction(f"actions are numbers from 0 to {self.game.num_actions - 1}, not {action}")
         mask = self._mask(player)
         if not mask[action]:
-            raise IllegalAction(explain(self.game, f"player {player}", action, mask)[0])
+            raise IllegalAction(explain(self.game, f"player {player}", action, mask))
 
     def _step(self) -> None:
         """Play what waits."""

@@ -32,7 +32,7 @@ class MoverGames(PlayerGames):
         self.same_side = np.zeros(n, np.bool_)
         super().__init__(game, n, opponent=RandomAgent())  # which never plays
 
-    def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
+    def step(self, actions: Any) -> list[tuple[int, int]]:
         """Play the movers' actions int (n,); as `PlayerGames.step`."""
         movers = self.players.copy()
         offences = super().step(actions)
@@ -41,6 +41,7 @@ class MoverGames(PlayerGames):
         return offences
 
     def _begin_episodes(self, rows: np.ndarray) -> None:
+        self._pay.begin(rows)
         self.players[rows] = self.batch.to_move[rows]
         self._started[rows] += 1
         self.lengths[rows] = 0

@@ -32,7 +32,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         """Each agent's info; a move of a game makes them when they are first read."""
         if self._info is not None:
             mover, size = self.agent_selection, self.game.num_actions
-            waiting = {name: {"action_mask": np.zeros(size, np.int8)} for name in self.agents if name != mover}
+            waiting = {name: self._told(name, np.zeros(size, np.int8)) for name in self.agents if name != mover}
             self._infos = {name: waiting.get(name, self._info) for name in self.agents}
             self._info = None
         return self._infos
@@ -58,24 +58,33 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
-        self._select()
+        if self._pay.has_rounds:
+            self._rounds_told = self._rounds = self._pay.rounds_so_far(self._states)[0]
+        self._select(self._states["rewards"][0] if self._states["done"][0] else None)
         if self.render_mode == "human":
             self.render()
 
-    def _select(self) -> None:
-        """Find who acts next and fill their mask; at the end, pay."""
+    def _told(self, name: str, mask: np.ndarray) -> dict[str, Any]:
+        """An agent's info: its mask, and in a match what rounds have paid it since it acted last."""
+        if not self._pay.has_rounds:
+            return {"action_mask": mask}
+        player = self._number[name]
+        return {"action_mask": mask, "round_reward": float(self._rounds[player] - self._rounds_told[player])}
+
+    def _select(self, paid: np.ndarray | None) -> None:
+        """Find who acts next and fill their mask; `paid` float32 (players,) is what the step pays, None for nothing."""
         names = self.possible_agents
         size = self.game.num_actions
-        infos: dict[str, Any] = {}
-        for name in names:
-            infos[name] = {"action_mask": np.zeros(size, np.int8)}
+        if self._pay.has_rounds:
+            self._rounds = self._pay.rounds_so_far(self._states)[0]
+        infos: dict[str, Any] = {name: self._told(name, np.zeros(size, np.int8)) for name in names}
         self.infos = infos
+        if paid is not None:
+            self.rewards = dict(zip(names, paid.tolist(), strict=True))
+            self._accumulate_rewards()
         state = self._states[0]
         if state["done"]:
-            for p, name in enumerate(names):
-                self.rewards[name] = float(state["rewards"][p])
-                self.terminations[name] = True
-            self._accumulate_rewards()
+            self.terminations = dict.fromkeys(names, True)
             self._deads_step_first()
             return
         if self.max_plies is not None and self._cut_off():
@@ -143,28 +152,34 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             return
         player = self._number[name]
         action = as_action(action, self.game.num_actions, name)
+        before = self._pay.before(self._states)
+        if not self._legal[action] and self.illegal == "raise":
+            raise IllegalAction(explain(self.game, name, action, self._legal))
+        self._cumulative_rewards[name] = 0.0
+        if self._pay.has_rounds:
+            self._rounds_told[player] = self._rounds[player]
         if not self._legal[action]:
-            words, played, legal = explain(self.game, name, action, self._legal)
-            if self.illegal == "raise":
-                raise IllegalAction(words)
             forfeit(self.game, self._states, 0, [player])
-            self._select()
-            self.infos[name].update(illegal_action=played, legal_actions=legal)
+            self._select(self._paid(before))
+            self.infos[name]["illegal_action"] = action
         elif self._in_turn:
             self._move(player, action)
         else:
             self._committed[player] = action
+            paid = np.zeros(len(self._committed), np.float32)
             if not self._others_still_choose():
                 self._play(self._committed)
                 self._committed[:] = -1
-            self._select()
+                paid = self._paid(before)
+            self._select(paid)
         if self.render_mode == "human":
             self.render()
 
     @property
     def _in_turn(self) -> bool:
         """Whether one call can play a move and look as the next player."""
-        return self.max_plies is None and not self.game.simultaneous and not self._known.history
+        plain = self.max_plies is None and not self._known.history and not self._pay.by_step
+        return plain and not self.game.simultaneous
 
     def _move(self, player: int, action: int) -> None:
         """Play where one player acts at a time, and select the next."""
@@ -173,10 +188,16 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         mover = self.game.loops.move_one(self._states, self._committed, self._legal, seen)
         self._committed[player] = -1
         if mover < 0:
-            self._select()
+            self._select(self._states["rewards"][0])
             return
-        self.agent_selection = self.possible_agents[mover]
-        self._info, self._ready = {"action_mask": self._legal.astype(np.int8)}, seen
+        self.agent_selection = name = self.possible_agents[mover]
+        if self._pay.has_rounds:
+            self._rounds = self._pay.rounds_so_far(self._states)[0]
+        self._info, self._ready = self._told(name, self._legal.astype(np.int8)), seen
+
+    def _mask_of(self, player: int) -> np.ndarray:
+        acts = player == self._number[self.agent_selection] and not self._states["done"][0]
+        return self._legal.copy() if acts else np.zeros(self.game.num_actions, np.bool_)
 
     def _others_still_choose(self) -> bool:
         return self._states[0]["to_move"] == SIMULTANEOUS and any(

@@ -9,6 +9,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.known import Known
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
     ILLEGAL,
@@ -24,6 +25,7 @@ from ttt_envs.wrappers.common import (
     unpack_state,
     warn_of_options,
 )
+from ttt_envs.wrappers.pay import Pay, RewardFunction
 
 _FIRST = np.zeros(1, np.int64)
 
@@ -52,6 +54,8 @@ class Board:
         mask: str = "both",
         max_plies: int | None = None,
         history: int = 0,
+        reward: RewardFunction | None = None,
+        dtype: str = "int8",
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -62,18 +66,20 @@ class Board:
             illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
             mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
                 that the observation is a plain array.
-            max_plies: plies after which a game is cut off: all agents are truncated, and paid nothing. None plays each
-                game to its end.
+            max_plies: plies after which a game is cut off: all agents are truncated. None plays each game to its end.
             history: so many of a player's last decisions stand in their observations, see `Game.layout`.
+            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each ply, for all players.
+            dtype: of observations, "int8" or "float32".
         """
         self.game = game
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask, history)
+        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
+        self._pay = Pay(game, 1, reward)
         self._known = Known(game, 1, digests=False, history=history)
         self.max_plies = check_max_plies(max_plies)
-        self.state_space = state_space(game)
+        self.state_space = state_space(game, self._encode.dtype)
         self.metadata = {
             "name": game.id,
             "render_modes": list(RENDER_MODES),
@@ -116,6 +122,7 @@ class Board:
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1
         self._known.begin(_FIRST)
+        self._pay.begin(_FIRST)
         self._begin_episode()
 
     def _play(self, joint: np.ndarray) -> None:
@@ -132,6 +139,14 @@ class Board:
             return self._known.encoded(_FIRST, np.array([player]), out[None])[0]
         return out
 
+    def _paid(self, before: np.ndarray | None) -> np.ndarray:
+        """What the step that was just played pays each player, float32 (players,); `before` is from `Pay.before`."""
+        if not self._pay.by_step:
+            return np.asarray(self._states["rewards"][0])
+        n = self.game.num_players
+        old = None if before is None else before.repeat(n)
+        return self._pay.rewards(np.zeros(n, np.int64), self._states.repeat(n), old, np.arange(n))
+
     def _cut_off(self) -> bool:
         """Whether the game is cut off before its end."""
         if self.max_plies is None:
@@ -140,9 +155,23 @@ class Board:
         return bool(not state["done"] and state["ply"] >= self.max_plies)
 
     def state(self) -> np.ndarray:
-        """All players' observations, one after the other: int8, as in `state_space`; for centralised critics."""
+        """All players' observations, one after the other, as in `state_space`; for centralised critics."""
         self._check_live("state")
-        return everything(self.game, self._states)
+        return everything(self.game, self._states).astype(self._encode.dtype, copy=False)
+
+    @property
+    def states(self) -> np.ndarray:
+        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        self._check_live("states")
+        return read_only(self._states)
+
+    def action_masks(self, agent: str) -> np.ndarray:
+        """What `agent` may choose now: bool, one entry an action of its space."""
+        self._check_live("action_masks")
+        return self._mask_of(self._player(agent))
+
+    def _mask_of(self, player: int) -> np.ndarray:
+        raise NotImplementedError
 
     def view(self, agent: str) -> View:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
@@ -169,6 +198,9 @@ class Board:
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
         self._states, self._committed, self._episode_seed = states, committed, seed
         self._known.past[0] = unpack_past(self.game, data, history)
+        self._pay.begin(_FIRST)
+        if not states["done"][0]:
+            self._pay.keep(_FIRST, states)
         self._begin_episode()
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:

@@ -19,8 +19,9 @@ from ttt_envs.drawing.window import Window
 MaskIn = Literal["both", "info"]
 Illegal = Literal["lose", "raise"]
 RenderMode = Literal["human", "rgb_array", "ansi"]
+DType = Literal["int8", "float32"]
 
-MASKS, ILLEGAL, RENDER_MODES = map(get_args, (MaskIn, Illegal, RenderMode))
+MASKS, ILLEGAL, RENDER_MODES, DTYPES = map(get_args, (MaskIn, Illegal, RenderMode, DType))
 RENDER_FPS = 4
 
 
@@ -29,18 +30,21 @@ class Encoder:
 
     `encoding="flat"`: int8 (observation size,). `encoding="planes"`: int8 (channels, rows, columns), scalars as
     constant planes. `mask="both"`: a dict with the action mask beside it; `mask="info"`: the array alone. `history`:
-    so many of the player's last decisions stand behind the present observation, see `Game.layout`.
+    so many of the player's last decisions stand behind the present observation, see `Game.layout`. `dtype`: of the
+    observations, "int8" or "float32"; masks are int8.
     """
 
-    def __init__(self, game: Game, encoding: str, mask: str = "both", history: int = 0) -> None:
+    def __init__(self, game: Game, encoding: str, mask: str = "both", history: int = 0, *, dtype: str = "int8") -> None:
+        self.dtype = np.dtype(choice("dtype", dtype, DTYPES))
         self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
         self.masked = choice("mask", mask, MASKS) == "both"
         self.game = game
-        self.space = gymnasium.spaces.Box(0, 1, game.encoded_shape(encoding, history), np.int8)
+        self.space = gymnasium.spaces.Box(0, 1, game.encoded_shape(encoding, history), self.dtype.type)
 
     def __call__(self, flat: np.ndarray) -> np.ndarray:
         """Encode flat observations int8 (..., size)."""
-        return self.game.to_planes(flat) if self.planes else flat
+        encoded = self.game.to_planes(flat) if self.planes else flat
+        return encoded.astype(self.dtype, copy=False)
 
     def shown_space(self, actions: int) -> gymnasium.Space[Any]:
         """The space of what `shown` gives, for masks of so many actions."""
@@ -98,9 +102,9 @@ def everything(game: Game, states: np.ndarray) -> np.ndarray:
     return out.reshape(-1)
 
 
-def state_space(game: Game) -> gymnasium.spaces.Box:
-    """The space of `everything`."""
-    return gymnasium.spaces.Box(0, 1, (game.num_players * game.observation_size,), np.int8)
+def state_space(game: Game, dtype: np.dtype) -> gymnasium.spaces.Box:
+    """The space of `everything`, as numbers of this dtype."""
+    return gymnasium.spaces.Box(0, 1, (game.num_players * game.observation_size,), dtype.type)
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
@@ -150,7 +154,7 @@ class Renderer:
         return {**self.__dict__, "_window": None}  # a window belongs to the environment that opened it
 
 
-_MAGIC = b"ttt1"
+_MAGIC = b"ttt2"
 
 
 def _fingerprint(game: Game, history: int) -> bytes:
@@ -159,16 +163,23 @@ def _fingerprint(game: Game, history: int) -> bytes:
 
 
 def pack_state(
-    game: Game, state: Any, committed: np.ndarray, episode_seed: np.uint64, past: np.ndarray | None = None
+    game: Game,
+    state: Any,
+    committed: np.ndarray,
+    episode_seed: np.uint64,
+    past: np.ndarray | None = None,
+    *,
+    learner: int = -1,
 ) -> bytes:
     """A position as bytes: all of it, hidden things and the generator included.
 
     It holds the record, the choices int16 (players,) that wait for others to choose, the seed that agents' own random
-    numbers come from, and `past`, int8 (players, history, features), see `core.known.Known`.
+    numbers come from, `past`, int8 (players, history, features), see `core.known.Known`, and the number of the player
+    who learns in this game, -1 for nobody.
     """
     history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
     body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()
-    body += committed.astype(np.int16).tobytes() + state.tobytes() + features
+    body += committed.astype(np.int16).tobytes() + np.int16(learner).tobytes() + state.tobytes() + features
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
@@ -193,7 +204,7 @@ def unpack_state(game: Game, data: bytes, history: int = 0) -> tuple[np.ndarray,
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data = bytes(data)
-    start = 20 + 2 * game.num_players
+    start = _start(game)
     end = start + game.state_dtype.itemsize
     if data[:4] != _MAGIC or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
@@ -204,9 +215,22 @@ def unpack_state(game: Game, data: bytes, history: int = 0) -> tuple[np.ndarray,
             f"than {history}"
         )
     states = game.check_states(np.frombuffer(data[start:end], game.state_dtype).copy())
-    committed = np.frombuffer(data[20:start], np.int16).astype(np.int64)
+    committed = np.frombuffer(data[20 : start - 2], np.int16).astype(np.int64)
     _check_committed(game, states, committed)
     return states, committed, np.frombuffer(data[12:20], np.uint64)[0]
+
+
+def learner_of(game: Game, data: bytes) -> int:
+    """The player who learns in the game of bytes that `unpack_state` takes, -1 for nobody; ValueError for no player."""
+    learner = int(np.frombuffer(bytes(data)[_start(game) - 2 : _start(game)], np.int16)[0])
+    if not -1 <= learner < game.num_players:
+        raise ValueError(f"player {learner}, who learns in this position, is none of {game!r}")
+    return learner
+
+
+def _start(game: Game) -> int:
+    """Where the record begins in a saved position."""
+    return 22 + 2 * game.num_players
 
 
 def _past_shape(game: Game, history: int) -> tuple[int, int, int]:
@@ -215,6 +239,6 @@ def _past_shape(game: Game, history: int) -> tuple[int, int, int]:
 
 def unpack_past(game: Game, data: bytes, history: int) -> np.ndarray:
     """The `past` of bytes that `unpack_state` takes."""
-    shape, start = _past_shape(game, history), 20 + 2 * game.num_players + game.state_dtype.itemsize
+    shape, start = _past_shape(game, history), _start(game) + game.state_dtype.itemsize
     packed = np.frombuffer(bytes(data)[start:-4], np.uint8)
     return np.unpackbits(packed, count=int(np.prod(shape))).astype(np.int8).reshape(shape)

@@ -113,20 +113,19 @@ class Opponents:
     def __getitem__(self, key: int) -> Actor:
         return self._agents[key]
 
-    def names(self, keys: np.ndarray) -> np.ndarray:
-        """The names of the agents with these keys, int64 (k, players), as `info["opponent"]` has them: object (k,).
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of all who can be drawn or are in play, by key."""
+        return {key: name_of(agent) for key, agent in self._agents.items()}
 
-        A name is a text; or, with a partner or agents by player, a tuple with one a player, "" for the learner.
-        """
-        out = np.empty(len(keys), object)
-        if self._partner is None and None in self._pools:
-            one = keys.max(axis=1)
-            for key in np.unique(one).tolist():
-                out[one == key] = name_of(self._agents[key])
-            return out
-        for k, row in enumerate(keys.tolist()):
-            out[k] = tuple("" if key < 0 else name_of(self._agents[key]) for key in row)
-        return out
+    @property
+    def by_player(self) -> bool:
+        """Whether different agents may play the others of one game, so that one key does not say who."""
+        return self._partner is not None or None not in self._pools
+
+    def told(self, keys: np.ndarray) -> np.ndarray:
+        """What `info["opponent"]` says of keys int64 (k, players): the one of each game, (k,), or all, `by_player`."""
+        return keys.copy() if self.by_player else np.asarray(keys.max(axis=1))
 
     def forget(self, in_use: np.ndarray) -> None:
         """Let go of agents that can be drawn no more, but those whose keys int64 (...) are in use."""

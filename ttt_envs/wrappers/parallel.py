@@ -49,6 +49,11 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             given = mask.copy()  # what a user does to a mask does not change what is legal
             observations[name] = self._encode.shown(self._seen(player), given)
             infos[name] = {"action_mask": given}
+        if self._pay.has_rounds:
+            n = len(self.possible_agents)
+            found = self._pay.rounds(np.zeros(n, np.int64), self._states.repeat(n), np.arange(n)).tolist()
+            for name, paid in zip(self.possible_agents, found, strict=True):
+                infos[name]["round_reward"] = paid
         if self.render_mode == "human":
             self.render()
         return observations, infos
@@ -71,26 +76,28 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         wait = self.wait
         joint = np.array([as_action(actions[name], wait + 1, name, least=-1) for name in self.agents])
         joint[joint < 0] = wait  # as the agents of this library say that they do not act
-        offences = {}
-        for player, name in enumerate(self.possible_agents):
-            if not self._masks[player, joint[player]]:
-                offences[player] = explain(self.game, name, int(joint[player]), self._masks[player])
+        offences = {p: int(action) for p, action in enumerate(joint) if not self._masks[p, action]}
         if offences and self.illegal == "raise":
-            raise IllegalAction("; ".join(words for words, _, _ in offences.values()))
+            faults = [explain(self.game, self.agents[p], each, self._masks[p]) for p, each in offences.items()]
+            raise IllegalAction("; ".join(faults))
+        before = self._pay.before(self._states)
         if offences:
             forfeit(self.game, self._states, 0, list(offences))
         else:
             joint[joint == wait] = -1
             self._play(joint)
         observations, infos = self._look()
-        for player, (_, played, legal) in offences.items():
-            infos[self.possible_agents[player]].update(illegal_action=played, legal_actions=legal)
+        for player, action in offences.items():
+            infos[self.possible_agents[player]]["illegal_action"] = action
         done, cut_off = bool(self._states[0]["done"]), self._cut_off()
         names = self.possible_agents
-        rewards = {name: float(self._states[0]["rewards"][p]) for p, name in enumerate(names)}
+        rewards = dict(zip(names, self._paid(before).tolist(), strict=True))
         if done or cut_off:
             self.agents = []
         return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, cut_off), infos
+
+    def _mask_of(self, player: int) -> np.ndarray:
+        return self._masks[player].astype(np.bool_)
 
     def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Go to a position from `get_state`; returns what `reset` does. Raises ValueError saying why not."""

@@ -1,7 +1,7 @@
 """Stable-Baselines3 VecEnv: many games with one learner each. Masks are answered for the whole batch in one call."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,12 +10,14 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
+from ttt_envs.core.view import View
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
+from ttt_envs.wrappers.pay import RewardFunction
 from ttt_envs.wrappers.self_play import PlayerGames, reset_options
 
 #: Methods that answer an array or a list with an entry for each game.
-_GAME_BY_GAME = ("action_masks", "get_images")
+_GAME_BY_GAME = ("action_masks", "get_images", "get_state")
 
 
 class SB3PlayerEnv(VecEnv):
@@ -34,13 +36,15 @@ class SB3PlayerEnv(VecEnv):
         render_mode: str | None = None,
         max_plies: int | None = None,
         history: int = 0,
+        reward: RewardFunction | None = None,
+        dtype: str = "int8",
     ) -> None:
         """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
 
         With render_mode "rgb_array", `get_images` draws the games, as SB3's VecVideoRecorder asks for.
         """
         self.game = game
-        self._encode = Encoder(game, encoding, history=history)
+        self._encode = Encoder(game, encoding, history=history, dtype=dtype)
         self.games = PlayerGames(
             game,
             num_envs,
@@ -50,6 +54,7 @@ class SB3PlayerEnv(VecEnv):
             threads=threads,
             max_plies=max_plies,
             history=history,
+            reward=reward,
         )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self.np_random_seed: int | None = None  # the last seed that took effect
@@ -98,7 +103,7 @@ class SB3PlayerEnv(VecEnv):
                 "terminal_observation": self._encode(self.games.final_observations[k]),
                 "TimeLimit.truncated": bool(self.games.truncated[i]),
                 "player": int(self.games.final_players[k]),
-                "opponent": self.games.final_opponents[k],
+                "opponent": self.games.final_opponents[k].tolist(),
                 # What VecMonitor would add, without its loop over all games.
                 "episode": {
                     "r": float(self.games.rewards[i]),
@@ -106,8 +111,11 @@ class SB3PlayerEnv(VecEnv):
                     "t": round(time.perf_counter() - self._start_time, 3),
                 },
             }
-        for i, played, legal in offences:
-            infos[i].update(illegal_action=played, legal_actions=legal)
+        if self.games.round_rewards is not None:
+            for i in np.flatnonzero(self.games.round_rewards).tolist():
+                infos[i]["round_reward"] = float(self.games.round_rewards[i])
+        for i, action in offences:
+            infos[i]["illegal_action"] = action
         return self._encode(self.games.observations()), self.games.rewards, done, infos
 
     def get_images(self) -> list[np.ndarray | None]:
@@ -116,6 +124,37 @@ class SB3PlayerEnv(VecEnv):
             return [None] * self.num_envs
         states = self.games.batch.states
         return [rasterise(self.game.draw(states[i], int(self.games.players[i]))) for i in range(self.num_envs)]
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `info["opponent"]` numbers."""
+        return self.games.opponent_names
+
+    @property
+    def states(self) -> np.ndarray:
+        """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
+        return self.games.states
+
+    def view(self) -> View:
+        """The view of all learners, for an agent of this library: `agents.load("greedy").act(venv.view())`."""
+        return self.games.view()
+
+    def text(self, i: int) -> str:
+        """Position i as text, as its learner may see it."""
+        return self.games.text(i)
+
+    def get_state(self) -> list[bytes]:
+        """All positions as bytes, as `get_state` of a single environment gives them."""
+        return [self.games.get_state(i) for i in range(self.num_envs)]
+
+    def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
+        """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
+
+        Raises TypeError or ValueError, saying why, for bytes that are no such positions.
+        """
+        self.games.set_states(saved)
+        self._live = True
+        return self._encode(self.games.observations())
 
     def close(self) -> None:
         """Close the environments: nothing is held open."""

@@ -1,5 +1,6 @@
 """Games in which one player learns and agents play the others: what the Gymnasium and SB3 environments share."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,10 +12,19 @@ from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, unknown
 from ttt_envs.core.rng import Purpose, derive, scale
-from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View
-from ttt_envs.wrappers.common import ILLEGAL, check_max_plies, forfeit
+from ttt_envs.wrappers.common import (
+    ILLEGAL,
+    check_max_plies,
+    forfeit,
+    learner_of,
+    pack_state,
+    unpack_past,
+    unpack_state,
+)
 from ttt_envs.wrappers.opponents import Opponents
+from ttt_envs.wrappers.pay import Pay, RewardFunction
 
 RESET_OPTIONS = ("player", "opponent")
 #: When a game that has ended starts anew.
@@ -32,8 +42,8 @@ class PlayerGames:
 
     Attributes:
         players: int64 (n,), the learner's number in each game.
-        opponents: object (n,), the names of the agents that play the others, see `Opponents.names`.
-        rewards: float32 (n,), the learner's, of the last step.
+        rewards: float32 (n,), the learner's, of the last step; in its first step with what came before it.
+        round_rewards: float32 (n,), in a match: the same of its rounds, see `Extras.round_rewards`; else None.
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), those of them that were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
@@ -42,7 +52,7 @@ class PlayerGames:
             step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
         final_players: int64 (k,), the learner's numbers in them.
-        final_opponents: object (k,), the names of the others in them.
+        final_opponents: int64 (k,) or (k, players), the numbers of the others' agents in them.
     """
 
     def __init__(
@@ -58,6 +68,7 @@ class PlayerGames:
         autoreset: str = "same_step",
         max_plies: int | None = None,
         history: int = 0,
+        reward: RewardFunction | None = None,
     ) -> None:
         """Make the games; call `reset` first.
 
@@ -71,8 +82,9 @@ class PlayerGames:
             threads: threads that share the stepping; opponents have their own.
             autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
                 then, or when it is "disabled" by `reset` alone.
-            max_plies: plies after which a game is cut off: truncated, and paid nothing. None plays each to its end.
+            max_plies: plies after which a game is cut off: truncated. None plays each to its end.
             history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
+            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step, for the learners.
         """
         self.game, self.history = game, check_history(history)
         self.player = self._checked_player(player)
@@ -85,12 +97,10 @@ class PlayerGames:
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
         self._opponents.check_player(self._fixed)
         self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
-        self.opponents = np.full(self.n, "", object)
+        self._pay = Pay(game, self.n, reward)
+        self._clear()
         self._memory = Memory(game, self.n)  # for opponents who go by it
         self.players = np.zeros(self.n, np.int64)
-        self.rewards = np.zeros(self.n, np.float32)
-        self.done = np.zeros(self.n, np.bool_)
-        self.truncated = np.zeros(self.n, np.bool_)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._room = np.zeros(game.num_actions, np.bool_)
@@ -108,6 +118,16 @@ class PlayerGames:
             known = ", ".join(map(str, range(self.game.num_players)))
             raise ValueError(f"player must be 'alternate' or one of {known}, not {player!r}")
         return player
+
+    @property
+    def opponents(self) -> np.ndarray:
+        """The numbers of the agents that play the others."""
+        return self._opponents.told(self._others)
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of all agents that can be drawn or are in play, by number."""
+        return self._opponents.names
 
     @property
     def _fixed(self) -> int | None:
@@ -159,9 +179,13 @@ class PlayerGames:
             if reset_mask is None:
                 self._reset(seed)
             else:
-                self.rewards, self.done = self.rewards.copy(), self.done.copy()  # as in `_reset`
-                self.rewards[rows], self.done[rows] = 0, False
-                self.truncated = self.truncated & self.done
+                former_rewards, going = self.rewards, ~np.isin(self._rows, rows)
+                done, truncated, rounds = self.done, self.truncated, self.round_rewards
+                self._clear()
+                self.rewards[going], self.done[going] = former_rewards[going], done[going]
+                self.truncated[going] = truncated[going]
+                if rounds is not None and self.round_rewards is not None:
+                    self.round_rewards[going] = rounds[going]
                 self._tell_of_those_left(rows)
                 self._start(rows)
         finally:
@@ -181,6 +205,64 @@ class PlayerGames:
             raise RuntimeError("call reset() before reset_mask chooses some of the games")
         return np.flatnonzero(mask)
 
+    # --- positions, to be looked at and kept ---
+
+    @property
+    def states(self) -> np.ndarray:
+        """The positions with all that is hidden: structured (n,), read-only, a copy."""
+        return read_only(self.batch.states)
+
+    def view(self) -> View:
+        """The view of the learners, for an agent that is asked in their place."""
+        return self.batch.view(self.players)
+
+    def text(self, i: int) -> str:
+        """Position i as text, as its learner may see it. Raises IndexError without one."""
+        return self.game.format_state(self.batch.position(i).state, int(self.players[i]))
+
+    def get_state(self, i: int) -> bytes:
+        """Position i as bytes, hidden things, the learner's number and the seed of its episode included."""
+        past = self.batch.past
+        kept = None if past is None else past[i]
+        state, seed = self.batch.position(i).state, self.batch.episode_seeds[i]
+        return pack_state(
+            self.game, state, np.full(self.game.num_players, -1), seed, kept, learner=int(self.players[i])
+        )
+
+    def set_states(self, saved: Sequence[bytes]) -> None:
+        """Go to saved positions, one a game. The others' agents are drawn as in the episodes that these are of.
+
+        The learner is who it was there; or, where the position has none, who it is here. Where it is not their turn,
+        the others move.
+
+        Raises TypeError or ValueError for bytes that are no such positions; nothing has changed then.
+        """
+        if isinstance(saved, (bytes, str)) or len(saved) != self.n:
+            raise ValueError(f"there must be {self.n} saved positions, one for each game")
+        found = [unpack_state(self.game, data, self.history) for data in saved]
+        learners = np.array([learner_of(self.game, data) for data in saved])
+        for (_, committed, _), learner in zip(found, learners.tolist(), strict=True):
+            if (committed >= 0).any():
+                raise ValueError("this position was saved while some players had chosen already, and others had not")
+            if self._fixed is not None and learner not in (-1, self._fixed):
+                raise ValueError(f"player {learner} learns in this position, and here it is player {self._fixed}")
+        self._tell_of_those_left(self._rows)
+        self.batch.set_states(
+            np.concatenate([states for states, _, _ in found]),
+            episode_seeds=np.array([seed for _, _, seed in found], np.uint64),
+        )
+        if self.batch.past is not None:
+            self.batch.past[:] = [unpack_past(self.game, data, self.history) for data in saved]
+        if self._fixed is not None:
+            self.players[:] = self._fixed
+        self.players = np.where(learners < 0, self.players, learners)
+        self.lengths[:], self._masks, self._fresh = 0, None, False
+        self._started = np.maximum(self._started, 1)
+        self._clear()
+        self._cast(self._rows)
+        self._pay.keep(self._rows, self.batch.states)
+        self._play_on(self._rows)
+
     def _reset(self, seed: int | None) -> None:
         self._tell_of_those_left(self._rows)
         if seed is not None:
@@ -190,10 +272,14 @@ class PlayerGames:
         elif not self._fresh:
             self.batch.reset()
         self._fresh, self._masks = False, None
-        # New arrays: the old ones may be in a caller's hands.
+        self._clear()
+        self._begin_episodes(self._rows)
+
+    def _clear(self) -> None:
+        """No step has been played. New arrays: the old ones may be in a caller's hands."""
         self.rewards = np.zeros(self.n, np.float32)
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
-        self._begin_episodes(self._rows)
+        self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
 
     def _start(self, rows: np.ndarray) -> None:
         self._masks = None
@@ -227,21 +313,8 @@ class PlayerGames:
                 self.players[rows] = self.player
             self._started[rows] += 1
             self.lengths[rows] = 0
-            self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.players[rows])
-            self.opponents[rows] = self._opponents.names(self._others[rows])
-            if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
-                self._opponents.forget(self._others)
-            self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
-            self._memory.begin(rows)
-            self.at_random = bool(
-                self.n == 1
-                and not self.game.simultaneous
-                and self.max_plies is None
-                and self._memory.known is None
-                and not self.history
-                and not self._opponents.observers
-                and self._opponents.draw_uniformly(self._others)
-            )
+            self._pay.begin(rows)
+            self._cast(rows)
             self._play_on(rows)
             rows = rows[self._over(rows)]
             if not len(rows):
@@ -250,6 +323,23 @@ class PlayerGames:
             self._tell(rows)
             self.batch.reset_rows(rows)
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
+
+    def _cast(self, rows: np.ndarray) -> None:
+        """Draw opponents for these games."""
+        self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.players[rows])
+        if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
+            self._opponents.forget(self._others)
+        self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
+        self._memory.begin(rows)
+        self.at_random = bool(
+            self.n == 1
+            and not self.game.simultaneous
+            and self.max_plies is None
+            and self._memory.known is None
+            and not self.history
+            and not self._opponents.observers
+            and self._opponents.draw_uniformly(self._others)
+        )
 
     def observations(self) -> np.ndarray:
         """int8 (n, observation size, with the history), the learner's."""
@@ -264,10 +354,10 @@ class PlayerGames:
             self._masks.flags.writeable = False
         return self._masks
 
-    def step(self, actions: Any) -> list[tuple[int, str, list[str]]]:
+    def step(self, actions: Any) -> list[tuple[int, int]]:
         """Play the learner's actions int (n,), and the others' until the learner acts again or the game is over.
 
-        Returns (game, action's name, names of the legal ones) for each illegal action that has just lost.
+        Returns (game, action) for each illegal action that has just lost.
 
         Raises:
             RuntimeError: a finished game, if autoreset is "disabled".
@@ -280,15 +370,15 @@ class PlayerGames:
         over = self._over()
         if over.any() and self.autoreset != "next_step":
             raise RuntimeError(self._over_words(over))
-        masks = self.masks()
+        masks, before = self.masks(), self._pay.before(self.batch.states)
         wrong = np.flatnonzero(~masks[self._rows, checked] & ~over)
         offences = []
-        for i in wrong:
-            words, played, legal = explain(self.game, f"the learner in game {i}", int(checked[i]), masks[i])
+        for i in wrong.tolist():
             if self.illegal == "raise":
-                raise IllegalAction(words)
-            forfeit(self.game, self.batch.states, int(i), [int(self.players[i])])
-            offences.append((int(i), played, legal))
+                who = f"the learner in game {i}"
+                raise IllegalAction(explain(self.game, who, int(checked[i]), masks[i]))
+            forfeit(self.game, self.batch.states, i, [int(self.players[i])])
+            offences.append((i, int(checked[i])))
 
         self._masks = None
         joint = np.full((self.n, self.game.num_players), -1)
@@ -303,7 +393,7 @@ class PlayerGames:
         states = self.batch.states
         self.done = self._over()
         self.truncated = self.done & ~states["done"]
-        self.rewards = states["rewards"][self._rows, self.players]
+        self._account(before, over)
         ended = np.flatnonzero(self.done)
         if len(ended):
             self._tell(ended)
@@ -313,6 +403,21 @@ class PlayerGames:
             if self.autoreset == "same_step":
                 self._start(ended)
         return offences
+
+    def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
+        """Find what a step has paid; `before` from `Pay.before`; `anew` bool (n,), games that it has only started."""
+        states = self.batch.states
+        if anew is None or not anew.any():
+            self.rewards = self._pay.rewards(self._rows, states, before, self.players)
+            if self.round_rewards is not None:
+                self.round_rewards = self._pay.rounds(self._rows, states, self.players)
+            return
+        rows, self.rewards = np.flatnonzero(~anew), np.zeros(self.n, np.float32)
+        at, by, old = states[rows], self.players[rows], None if before is None else before[~anew]
+        self.rewards[rows] = self._pay.rewards(rows, at, old, by)
+        if self.round_rewards is not None:
+            self.round_rewards = np.zeros(self.n, np.float32)
+            self.round_rewards[rows] = self._pay.rounds(rows, at, by)
 
     def _over(self, rows: np.ndarray | None = None) -> np.ndarray:
         """bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
@@ -334,7 +439,7 @@ class PlayerGames:
         """`step` with a legal action in the only game: without arrays that hold one number."""
         states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
         keys = self._others[0].tolist()
-        self._masks = None
+        self._masks, before = None, self._pay.before(states)
         joint = np.full(self.game.num_players, -1)
         joint[learner] = action
         acting = self._acting_one()
@@ -357,7 +462,7 @@ class PlayerGames:
             if learner in acting:
                 break
         self.lengths[0] += 1
-        self.rewards = states["rewards"][:, learner].copy()
+        self._account(before)
         self.done = self._over()
         if self.max_plies is not None:
             self.truncated = self.done & ~states["done"]
@@ -370,12 +475,14 @@ class PlayerGames:
         legal bool (num_actions,) and seen int8 (observation size,) are filled.
         """
         batch, learner = self.batch, int(self.players[0])
-        self._masks = None
+        self._masks, before = None, self._pay.before(batch.states)
         self._joint[learner] = action
         over = self.game.loops.reply_one(batch.states, learner, batch.episode_seeds[0], self._joint, legal, seen)
         self.lengths[0] += 1
+        if over or self._pay.by_step or self.round_rewards is not None:
+            self._account(before)
         if over:
-            self.rewards, self.done = batch.states["rewards"][:, learner].copy(), self._over()
+            self.done = self._over()
             self._tell(self._rows)
 
     def _acting_one(self) -> list[int]:

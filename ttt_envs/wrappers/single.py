@@ -6,7 +6,9 @@ import gymnasium
 import numpy as np
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
+from ttt_envs.wrappers.pay import RewardFunction
 from ttt_envs.wrappers.self_play import PlayerGames, reset_options
 
 
@@ -31,6 +33,8 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         mask: str = "both",
         max_plies: int | None = None,
         history: int = 0,
+        reward: RewardFunction | None = None,
+        dtype: str = "int8",
     ) -> None:
         """An environment for `game`; call `reset` first.
 
@@ -43,13 +47,15 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             illegal: an illegal action makes the learner "lose" or is "raise"d.
             mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
                 that the observation is a plain array.
-            max_plies: plies after which a game is truncated, and paid nothing; None plays each to its end.
+            max_plies: plies after which a game is truncated; None plays each to its end.
             history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
+            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step, for the learner.
+            dtype: of observations, "int8" or "float32".
         """
         self.game = game
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask, history)
+        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
         self._games = PlayerGames(
             game,
             1,
@@ -59,6 +65,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             autoreset="disabled",
             max_plies=max_plies,
             history=history,
+            reward=reward,
         )
         self._live = False
         self._legal = np.zeros(game.num_actions, np.bool_)
@@ -85,7 +92,12 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         """
         super().reset(seed=seed)
         self._games.reset(seed, **reset_options(options))
+        return self._started()
+
+    def _started(self) -> tuple[Any, dict[str, Any]]:
+        """Look at a position that was not stepped to."""
         self._live = True
+        self._opponent = self._games.opponents[0].tolist()
         return self._look()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -108,8 +120,8 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         else:
             self._games.play_one(action)
         observation, info = self._look() if seen is None else self._told(seen)
-        for _, played, legal in offences:
-            info.update(illegal_action=played, legal_actions=legal)
+        if offences:
+            info["illegal_action"] = action
         done, truncated = bool(self._games.done[0]), bool(self._games.truncated[0])
         return observation, float(self._games.rewards[0]), done and not truncated, truncated, info
 
@@ -129,16 +141,49 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
-        return self._encode.shown(flat, mask), {
-            "action_mask": mask,
-            "player": int(self._games.players[0]),
-            "opponent": self._games.opponents[0],
-        }
+        info = {"action_mask": mask, "player": int(self._games.players[0]), "opponent": self._opponent}
+        if self._games.round_rewards is not None:
+            info["round_reward"] = float(self._games.round_rewards[0])
+        return self._encode.shown(flat, mask), info
 
     def action_masks(self) -> np.ndarray:
         """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
         self._check_live("action_masks")
         return self._legal.copy()
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `info["opponent"]` numbers."""
+        return self._games.opponent_names
+
+    @property
+    def states(self) -> np.ndarray:
+        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        self._check_live("states")
+        return self._games.states
+
+    def view(self) -> View:
+        """The learner's view, for an agent of this library: `agents.load("greedy").act(env.view())`."""
+        self._check_live("view")
+        return self._games.view()
+
+    def text(self) -> str:
+        """The position as text, as the learner may see it, in any render mode."""
+        self._check_live("text")
+        return self._games.text(0)
+
+    def get_state(self) -> bytes:
+        """The whole position, hidden things and the learner's number included, for `set_state` of any environment."""
+        self._check_live("get_state")
+        return self._games.get_state(0)
+
+    def set_state(self, data: bytes) -> tuple[Any, dict[str, Any]]:
+        """Go to a position from `get_state`; returns what `reset` does. The opponents are drawn as they were there.
+
+        Raises TypeError or ValueError, saying why, for bytes that are no such position.
+        """
+        self._games.set_states([data])
+        return self._started()
 
     def render(self) -> Any:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).

@@ -22,9 +22,11 @@ from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, within
+from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View
-from ttt_envs.wrappers.common import check_max_plies, forfeit
+from ttt_envs.wrappers.common import check_max_plies, forfeit, learner_of, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
+from ttt_envs.wrappers.pay import Pay, RewardFunction
 from ttt_envs.wrappers.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.wrappers.self_play import first_player
 
@@ -39,6 +41,7 @@ class TextGame:
         game: the game.
         retries: further answers that a player may give where one names no legal action.
         illegal: what follows when these are used up: "lose" or "random".
+        np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class TextGame:
         illegal: str = "lose",
         rules: bool = True,
         max_plies: int | None = None,
+        reward: RewardFunction | None = None,
     ) -> None:
         """Make the game; call `reset` first.
 
@@ -63,7 +67,9 @@ class TextGame:
             retries: 0 to 100, see the attribute.
             illegal: "lose": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
-            max_plies: plies after which a game is cut off, and pays nothing; None plays each to its end.
+            max_plies: plies after which a game is cut off; None plays each to its end.
+            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step that plays on, for
+                all players.
 
         Raises ValueError or TypeError for a wrong value.
         """
@@ -78,6 +84,10 @@ class TextGame:
             self._opponents.check_player(None if isinstance(player, str) else player)
         self._rules = bool(rules)
         self.max_plies = check_max_plies(max_plies)
+        self._pay = Pay(game, 1, reward)
+        self._everybody = np.arange(game.num_players)
+        self._total, self._due = np.zeros(game.num_players, np.float32), np.zeros(game.num_players, np.float32)
+        self.np_random_seed: int | None = None
         self._batch = Batch(game, 1)
         self._memory = Memory(game, 1)  # for opponents who go by it
         self._others = np.full(game.num_players, -1)  # their keys
@@ -95,15 +105,26 @@ class TextGame:
     def reset(self, *, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Start a game. `seed` fixes it and all that follow; None goes on with the next.
 
-        Returns the prompt for `player`, and info: "player", who that is.
+        Returns the prompt for `player`, and info: "player", who that is, and "opponent", see `opponent_names`.
         """
         if self._pending:
             self._tell()  # of a game that is left before its end
         self._batch.reset(seed)
+        if seed is not None:
+            self.np_random_seed = int(seed)
         if seed is None and self._live:
             self._turn += 1
         else:
             self._turn = first_player(self._batch)
+        self._pay.begin(_FIRST)
+        self._cast()
+        self._begin()
+        if self._pay.function is None or self.done:
+            self._settle(None)
+        return self.prompt, self._told()
+
+    def _cast(self) -> None:
+        """Nobody has answered yet; opponents are drawn for the game in the batch."""
         players = range(self.game.num_players)
         self._counts = {player: {"turn_count": 0, "illegal_answers": 0, "random_moves": 0} for player in players}
         self._lost: set[int] = set()
@@ -112,22 +133,46 @@ class TextGame:
             self._others = self._opponents.draw(self._batch.episode_seeds, np.array([self._own]))[0]
             self._memory.keep_for(self._opponents.agents)
         self._memory.begin(_FIRST)
-        self._begin()
-        return self.prompt, {"player": self.player}
+        self._total, self._due = np.zeros_like(self._total), np.zeros_like(self._due)
+
+    def _told(self) -> dict[str, Any]:
+        """The info of a position that was not stepped to."""
+        info: dict[str, Any] = {"player": self.player}
+        if self._opponents is not None:
+            info["opponent"] = self._opponents.told(self._others[None])[0].tolist()
+        return info
+
+    def _settle(self, before: np.ndarray | None) -> None:
+        """Note what was paid since the last time; `before` from `Pay.before`."""
+        n = len(self._everybody)
+        old, states = None if before is None else before.repeat(n), self._batch.states.repeat(n)
+        if self._pay.function is None or before is not None:
+            paid = self._pay.rewards(np.zeros(n, np.int64), states, old, self._everybody)
+            self._total, self._due = self._total + paid, self._due + paid
 
     def step(self, text: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take the answer of `player`.
 
         Returns (prompt, reward, terminated, truncated, info): the next prompt, after an answer that could not be used
-        with the reason, empty after the end; and the reward of the player who has answered, 0.0 before the end. info
-        holds "player", who has answered; "action", the name of the action taken, or None; "illegal", the reason why the
-        answer could not be used, or None; "retries_left"; and "lost", whether the player has lost by it. An answer that
-        cannot be used leaves the game as it is, as long as there are retries left.
+        with the reason, empty after the end; and what the player who has answered was paid since they were told last,
+        in most games 0.0 before the end: `rewards` has all players' totals. info holds "player", who has answered;
+        "action", the name of the action taken, or None; "illegal", the reason why the answer could not be used, or
+        None; "retries_left"; "lost", whether the player has lost by it; and what the info of `reset` does. An answer
+        that cannot be used leaves the game as it is, as long as there are retries left.
 
         Raises TypeError if the answer is no text, RuntimeError before `reset` or after the end.
         """
+        before, ply = self._pay.before(self._batch.states), int(self._batch.states["ply"][0])
         info = self._take(text)
-        reward = self._batch.states["rewards"][0, info["player"]].item()
+        player = info["player"]
+        if self.done or self._batch.states["ply"][0] != ply:
+            self._settle(before)
+        reward = float(self._due[player])
+        self._due[player] = 0
+        if self._pay.has_rounds:
+            info["round_reward"] = self._pay.rounds(_FIRST, self._batch.states, np.array([player])).item()
+        if self._opponents is not None:
+            info["opponent"] = self._opponents.told(self._others[None])[0].tolist()
         return self.prompt, reward, self.done and not self.truncated, self.truncated, info
 
     def _take(self, text: str) -> dict[str, Any]:
@@ -171,8 +216,7 @@ class TextGame:
     @property
     def prompt(self) -> str:
         """What `player` is asked, after an answer that could not be used with the reason; empty after the end."""
-        if not self._live:
-            raise RuntimeError("reset() must be called first")
+        self._check_live()
         if not self._pending:
             return ""
         return again(prompt(self._batch.view(self._pending[0]), rules=self._rules), self._refused)
@@ -186,10 +230,66 @@ class TextGame:
 
     @property
     def rewards(self) -> dict[int, float]:
-        """Each player's reward; 0 before the end. RuntimeError before `reset`."""
+        """What each player has been paid so far: in most games 0 before the end. RuntimeError before `reset`."""
+        self._check_live()
+        return dict(enumerate(self._total.tolist()))
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `info["opponent"]` numbers; none without opponents."""
+        return {} if self._opponents is None else self._opponents.names
+
+    @property
+    def states(self) -> np.ndarray:
+        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        self._check_live()
+        return read_only(self._batch.states)
+
+    def view(self) -> View:
+        """The view of the player to answer, for an agent of this library. RuntimeError if there is none."""
+        return self._batch.view(self._asked())
+
+    def action_masks(self) -> np.ndarray:
+        """bool (num_actions,): what the player to answer may choose, by numbers; see `legal` for names."""
+        self._check_live()
+        player = self._pending[0] if self._pending else None
+        return np.zeros(self.game.num_actions, np.bool_) if player is None else self._batch.masks(player)[0]
+
+    def get_state(self) -> bytes:
+        """The whole position, hidden things and choices that wait for others included, for `set_state`."""
+        self._check_live()
+        learner = -1 if self._own is None else self._own
+        waiting = np.where(np.isin(self._everybody, self._pending), -1, self._joint[0])
+        chosen = waiting if self._pending and self._own is None else np.full_like(waiting, -1)
+        return pack_state(self.game, self._batch.states[0], chosen, self._batch.episode_seeds[0], learner=learner)
+
+    def set_state(self, data: bytes) -> tuple[str, dict[str, Any]]:
+        """Go to a position from `get_state` of any environment; returns what `reset` does.
+
+        Raises TypeError or ValueError, saying why, for bytes that are no such position.
+        """
+        states, committed, seed = unpack_state(self.game, data)
+        learner, own = learner_of(self.game, data), None if isinstance(self._learner, str) else int(self._learner)
+        if self._opponents is not None:
+            if (committed >= 0).any():
+                raise ValueError("this position was saved while some players had chosen already, and others had not")
+            if own is not None and learner not in (-1, own):
+                raise ValueError(f"player {learner} answers in this position, and here it is player {own}")
+        if self._pending:
+            self._tell()
+        self._batch.set_states(states, episode_seeds=np.array([seed], np.uint64))
+        self._turn = self._turn if learner < 0 else learner
+        self._cast()
+        self._pay.keep(_FIRST, states)
+        self._begin()
+        for player in np.flatnonzero(committed >= 0).tolist() if self._opponents is None else []:
+            self._pending.remove(player)
+            self._joint[0, player] = committed[player]
+        return self.prompt, self._told()
+
+    def _check_live(self) -> None:
         if not self._live:
             raise RuntimeError("reset() must be called first")
-        return dict(enumerate(self._batch.states["rewards"][0].tolist()))
 
     @property
     def facts(self) -> dict[int, dict[str, Any]]:

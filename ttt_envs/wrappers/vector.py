@@ -1,5 +1,6 @@
 """Gymnasium VectorEnv: many games, one player of each learns."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -8,8 +9,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ttt_envs.core.game import Game
-from ttt_envs.wrappers.common import Encoder
+from ttt_envs.core.options import choice
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import RENDER_FPS, Encoder, Renderer
+from ttt_envs.wrappers.pay import RewardFunction
 from ttt_envs.wrappers.self_play import RESET_OPTIONS, PlayerGames, reset_options
+
+_RENDER_MODES = ("rgb_array", "ansi")
 
 
 class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -35,16 +41,20 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_plies: int | None = None,
         history: int = 0,
+        reward: RewardFunction | None = None,
+        dtype: str = "int8",
+        render_mode: str | None = None,
     ) -> None:
         """Environments for `game`; call `reset` first.
 
-        Arguments as for the single one; `threads` share the work; `autoreset_mode`: an AutoresetMode, or "same_step",
-        "next_step" or "disabled".
+        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None; `threads` share the work;
+        `autoreset_mode`: an AutoresetMode, or "same_step", "next_step" or "disabled".
         """
         self.game = game
         self.num_envs = num_envs
-        self.render_mode = None
-        self._encode = Encoder(game, encoding, mask, history)
+        self.render_mode = choice("render_mode", render_mode, (None, *_RENDER_MODES))
+        self._renderer = Renderer(game, render_mode)
+        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
         self._games = PlayerGames(
             game,
@@ -56,9 +66,14 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             autoreset=mode,
             max_plies=max_plies,
             history=history,
+            reward=reward,
         )
         self.autoreset_mode = AutoresetMode[mode.upper()]
-        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
+        self.metadata = {
+            "render_modes": list(_RENDER_MODES),
+            "render_fps": RENDER_FPS,
+            "autoreset_mode": self.autoreset_mode,
+        }
         self._live = False
         self.single_observation_space = self._encode.shown_space(game.num_actions)
         self.single_action_space = gymnasium.spaces.Discrete(game.num_actions)
@@ -103,8 +118,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
-        if not self._live:
-            raise RuntimeError("call reset() before step()")
+        self._check_live("step")
         offences = self._games.step(actions)
         done, truncated = self._games.done, self._games.truncated
         observations, infos = self._look()
@@ -115,18 +129,74 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             infos = self._add_info(infos, {"final_obs": final}, i)
         if same_step and done.any():
             # As `_add_info` would game by game.
-            players, names = np.zeros(self.num_envs, np.int64), np.full(self.num_envs, None, object)
-            players[done], names[done] = self._games.final_players, self._games.final_opponents
-            last = {"player": players, "_player": done.copy(), "opponent": names, "_opponent": done.copy()}
+            players, others = np.zeros(self.num_envs, np.int64), np.zeros_like(self._games.opponents)
+            players[done], others[done] = self._games.final_players, self._games.final_opponents
+            last = {"player": players, "_player": done.copy(), "opponent": others, "_opponent": done.copy()}
             infos |= {"final_info": last, "_final_info": done.copy()}
-        for i, played, _ in offences:
-            infos = self._add_info(infos, {"illegal_action": played}, i)
+        for i, action in offences:
+            infos = self._add_info(infos, {"illegal_action": action}, i)
         return observations, self._games.rewards.copy(), done & ~truncated, truncated.copy(), infos
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
         masks = self._games.masks().astype(np.int8)
-        return self._encode.shown(self._games.observations(), masks), {
+        infos = {
             "action_mask": masks,
             "player": self._games.players.copy(),
-            "opponent": self._games.opponents.copy(),
+            "opponent": self._games.opponents,
         }
+        if self._games.round_rewards is not None:
+            infos["round_reward"] = self._games.round_rewards.copy()
+        return self._encode.shown(self._games.observations(), masks), infos
+
+    def action_masks(self) -> np.ndarray:
+        """bool (num_envs, num_actions): what the learners may choose now."""
+        self._check_live("action_masks")
+        return self._games.masks().copy()
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `infos["opponent"]` numbers."""
+        return self._games.opponent_names
+
+    @property
+    def states(self) -> np.ndarray:
+        """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
+        self._check_live("states")
+        return self._games.states
+
+    def view(self) -> View:
+        """The view of all learners, for an agent of this library: `agents.load("greedy").act(envs.view())`."""
+        self._check_live("view")
+        return self._games.view()
+
+    def text(self, i: int) -> str:
+        """Position i as text, as its learner may see it, in any render mode."""
+        self._check_live("text")
+        return self._games.text(i)
+
+    def get_state(self) -> list[bytes]:
+        """All positions as bytes, as `get_state` of a single environment gives them."""
+        self._check_live("get_state")
+        return [self._games.get_state(i) for i in range(self.num_envs)]
+
+    def set_state(self, saved: Sequence[bytes]) -> tuple[Any, dict[str, Any]]:
+        """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
+
+        Raises TypeError or ValueError, saying why, for bytes that are no such positions.
+        """
+        self._games.set_states(saved)
+        self._live = True
+        return self._look()
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Each game as its learner may see it: text ("ansi") or uint8 (height, width, 3) ("rgb_array")."""
+        self._check_live("render")
+        if self.render_mode is None:
+            self._renderer(None)  # says so
+            return None
+        players = self._games.players.tolist()
+        return tuple(self._renderer(state, player) for state, player in zip(self._games.states, players, strict=True))
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")

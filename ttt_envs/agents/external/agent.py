@@ -182,7 +182,7 @@ class ProcessAgent(Agent):
         actions = self._actions(view, rows, answer)
         for action, row in zip(actions, rows.tolist(), strict=True):
             if not isinstance(action, Fault) and not view.masks[row, action]:
-                raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row])[0])
+                raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row]))
         return actions
 
     def _limit(self, game: int) -> float:

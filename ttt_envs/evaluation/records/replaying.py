@@ -178,7 +178,7 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
         if player in acting and action < 0:
             return f"player {player} acts here, but the record has no action"
         if player in acting and not mask[action]:
-            return explain(game, f"player {player}", action, mask)[0]
+            return explain(game, f"player {player}", action, mask)
     raise AssertionError
 
 

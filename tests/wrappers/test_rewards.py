@@ -1,0 +1,411 @@
+"""What steps pay: at each step, in all forms against a plain loop; by a function; and the rounds of matches."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import toy_wages
+from toy_wages import wages
+
+import ttt_envs
+from ttt_envs import agents, testing
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.view import View
+
+GAMES = {
+    "in turn": wages(players=2),
+    "three": wages(players=3, rounds=9),
+    "at once": wages(players=2, at_once=True),
+    "three at once": wages(players=3, rounds=9, at_once=True),
+}
+SEEDS = range(4)
+
+
+def choice_of(mask: np.ndarray, ply: int, player: int) -> int:
+    """A choice that depends on the position alone."""
+    legal = np.flatnonzero(mask)
+    return int(legal[(5 * ply + 3 * player) % len(legal)])
+
+
+class Planned(agents.Agent):
+    """Chooses so."""
+
+    def act(self, view: View) -> np.ndarray:
+        """The choices."""
+        return np.array([choice_of(*each) for each in zip(view.masks, view.plies, view.players, strict=True)])
+
+
+def plain(game: Game, seed: int) -> Iterator[tuple[dict[int, int], np.ndarray]]:
+    """Each ply of the game of a seed: the choices by player, and what they pay, by the text of the rules."""
+    state = game.new_state(seed)
+    while not state["done"][0]:
+        ply, mover = int(state["ply"][0]), int(state["to_move"][0])
+        acting = range(game.num_players) if mover == SIMULTANEOUS else [mover]
+        chosen = {p: choice_of(game.masks(state, np.array([p]))[0], ply, p) for p in acting}
+        paid = np.zeros(game.num_players)
+        for player, job in chosen.items():
+            for other in range(game.num_players):
+                paid[other] += (job + 1) / 4 if other == player else -1 / 8
+        yield chosen, paid
+        state = game.step(state, [[chosen.get(p, -1) for p in range(game.num_players)]])
+
+
+def at_decisions(game: Game, seed: int, player: int) -> list[float]:
+    """What a player is paid from each of their decisions to the next, the first time with what came before."""
+    found, before = list[float](), 0.0
+    for chosen, paid in plain(game, seed):
+        if player in chosen:
+            found.append(before)
+            before = 0.0
+        if found:
+            found[-1] += paid[player]
+        else:
+            before += paid[player]
+    return found
+
+
+games = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+
+
+@games
+def test_batch_and_parallel(game: Game) -> None:
+    for seed in SEEDS:
+        batch, env = Batch(game, 1, seed=seed), ttt_envs.make_parallel(game)
+        env.reset(seed=seed)
+        for chosen, paid in plain(game, seed):
+            batch.step([[chosen.get(p, -1) for p in range(game.num_players)]])
+            _, rewards, *_ = env.step({name: chosen.get(p, -1) for p, name in enumerate(env.possible_agents)})
+            assert batch.rewards[0].tolist() == list(rewards.values()) == paid.tolist()
+        assert not env.agents
+
+
+@games
+def test_aec(game: Game) -> None:
+    """`rewards` are those of the last step, and 0 after a choice that waits; `last` adds up since one's own step."""
+    for seed in SEEDS:
+        env = ttt_envs.make_aec(game)
+        env.reset(seed=seed)
+        owed = np.zeros(game.num_players)
+        for chosen, paid in plain(game, seed):
+            for k, (player, action) in enumerate(chosen.items()):
+                assert env.agent_selection == f"player_{player}"
+                assert env.last()[1] == owed[player]
+                owed[player] = 0
+                env.step(action)
+                expected = paid if k == len(chosen) - 1 else np.zeros(game.num_players)
+                assert list(env.rewards.values()) == expected.tolist()
+                owed += expected
+        for player, name in enumerate(env.possible_agents):
+            assert env._cumulative_rewards[name] == owed[player]
+
+
+@games
+@pytest.mark.parametrize("max_plies", [None, 5])
+def test_one_player(game: Game, max_plies: int | None) -> None:
+    """Single, and the vector forms with each way of starting anew; a game that is cut off has paid so far."""
+    for player in range(game.num_players):
+        env = ttt_envs.make_single(game, opponent=Planned(), player=player, max_plies=max_plies)
+        env.reset(seed=3)
+        expected, paid, over = at_decisions(cut(game, max_plies), 3, player), [], False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(planned(env))
+            paid.append(reward)
+            over = terminated or truncated
+        assert paid == expected
+        assert truncated == (max_plies is not None)
+
+
+def cut(game: Game, max_plies: int | None) -> Game:
+    """The same game, if it ended after so many plies: nothing else tells them apart."""
+    return game if max_plies is None else wages(**{**game.options, "rounds": max_plies})
+
+
+def planned(env: Any) -> int:
+    """The learner's choice."""
+    return int(Planned().act(env.view())[0])
+
+
+@games
+@pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled", "sb3"])
+def test_many_games(game: Game, mode: str) -> None:
+    n = 3
+    if mode == "sb3":
+        env: Any = ttt_envs.make_sb3(game, n, opponent=Planned())
+        env.seed(1)
+        env.reset()
+    else:
+        env = ttt_envs.make_vec(game, n, opponent=Planned(), autoreset_mode=mode)
+        env.reset(seed=1)
+    batch = Batch(game, n, seed=1)
+    first = [int(each) for each in env.view().players]
+    expected = [by_batch(batch, i, first[i]) for i in range(n)]
+    paid: list[list[float]] = [[] for _ in range(n)]
+    over = np.zeros(n, bool)
+    while not over.all():
+        actions = [int(each) if acts else 0 for each, acts in zip(answers(env), ~over, strict=True)]
+        if mode == "sb3":
+            _, rewards, done, _ = env.step(np.array(actions))
+        else:
+            _, rewards, done, _, _ = env.step(np.array(actions))
+        for i in np.flatnonzero(~over):
+            paid[i].append(float(rewards[i]))
+        over |= done
+        if mode == "disabled" and done.any() and not over.all():
+            env.reset(options={"reset_mask": done})
+    assert paid == expected
+
+
+def answers(env: Any) -> list[int]:
+    """The learners' choices; 0 where a game is over."""
+    view = env.view()
+    return [
+        choice_of(mask, ply, player) if mask.any() else 0
+        for mask, ply, player in zip(view.masks, view.plies, view.players, strict=True)
+    ]
+
+
+def by_batch(batch: Batch, i: int, player: int) -> list[float]:
+    """`at_decisions` of game i."""
+    game, state, found, before = batch.game, batch.states[i : i + 1].copy(), list[float](), 0.0
+    while not state["done"][0]:
+        joint = [-1] * game.num_players
+        for each in range(game.num_players):
+            mask = game.masks(state, np.array([each]))[0]
+            if mask.any():
+                joint[each] = choice_of(mask, int(state["ply"][0]), each)
+        after = game.step(state, [joint])
+        paid = float((after["rewards"] - state["rewards"])[0, player])
+        if joint[player] >= 0:
+            found.append(before + paid)
+            before = 0.0
+        elif found:
+            found[-1] += paid
+        else:
+            before += paid
+        state = after
+    return found
+
+
+@games
+def test_text(game: Game) -> None:
+    """A player is told what they were paid since they were told last; `rewards` has all there is."""
+    for seed in SEEDS:
+        env = ttt_envs.make_text(game)
+        env.reset(seed=seed)
+        total, told = np.zeros(game.num_players), np.zeros(game.num_players)
+        for chosen, paid in plain(game, seed):
+            for k, (player, action) in enumerate(chosen.items()):
+                assert env.player == player
+                total += paid if k == len(chosen) - 1 else 0
+                _, reward, over, *_ = env.step(f"[{game.action_names[action]}]")
+                assert reward == total[player] - told[player]
+                told[player] = total[player]
+                assert list(env.rewards.values()) == total.tolist()
+        assert over
+        with_opponent = ttt_envs.make_text(game, opponent=Planned(), player=1)
+        with_opponent.reset(seed=seed)
+        paid_out, over = [], with_opponent.done
+        while not over:
+            action = choice_of(with_opponent.action_masks(), int(with_opponent.states["ply"][0]), 1)
+            _, reward, over, *_ = with_opponent.step(game.action_names[action])
+            paid_out.append(reward)
+        assert paid_out == at_decisions(game, seed, 1)
+
+
+def test_a_forfeit_is_paid_on_top() -> None:
+    """An illegal action costs 1, whatever was paid before."""
+    game = GAMES["in turn"]
+    env = ttt_envs.make_parallel(game)
+    env.reset(seed=0)
+    (chosen, paid), (then, _), *_ = plain(game, 0)
+    env.step({name: chosen.get(p, -1) for p, name in enumerate(env.possible_agents)})
+    mover = next(iter(then))
+    wrong = int((~env.action_masks(f"player_{mover}")[:-1]).argmax())
+    actions = {name: wrong if p == mover else -1 for p, name in enumerate(env.possible_agents)}
+    _, rewards, terminations, _, infos = env.step(actions)
+    assert rewards == {f"player_{mover}": -1.0, f"player_{1 - mover}": 1.0}
+    assert all(terminations.values())
+    assert env.states["rewards"][0, mover] == paid[mover] - 1
+    assert infos[f"player_{mover}"]["illegal_action"] == wrong
+
+
+@pytest.mark.parametrize("check", ["rewards", "batch_is_single", "states", "copies_aec", "plies", "facts"])
+def test_conformance(check: str) -> None:
+    testing.CHECKS[check](GAMES["three at once"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"rewards": "end"}, "needs rewards='steps'"),
+        ({"zero_sum": True}, "needs zero_sum=False"),
+        ({"teams": ((0, 2), (1,))}, "players of one team"),
+    ],
+)
+def test_what_a_game_declares_is_checked(parts: dict[str, Any], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        testing.CHECKS["rewards"](GAMES["three"].replace(**parts))
+
+
+def test_who_relies_on_rewards_at_the_end_says_so() -> None:
+    from ttt_envs.solvers import tree
+
+    with pytest.raises(ValueError, match="a solver of trees needs a game that pays at its end"):
+        tree.walk(GAMES["in turn"])
+    with pytest.raises(ValueError, match=r"alphabeta.*rewards add up to 0.*zero_sum=False"):
+        agents.load("alphabeta").check(GAMES["in turn"].replace(rewards="end"))
+    with pytest.raises(ValueError, match="rewards must be one of 'end', 'steps', not 'always'"):
+        GAMES["in turn"].replace(rewards="always")
+
+
+# --- a function pays ---
+
+
+def shaped(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
+    """What the game pays, doubled, and 10 more a ply."""
+    rows = np.arange(len(player))
+    for states in (before, after):
+        assert not states.flags.writeable
+    new = after["rewards"][rows, player] - before["rewards"][rows, player]
+    return 2 * new + 10 * (after["ply"] - before["ply"])
+
+
+@games
+def test_a_function_pays(game: Game) -> None:
+    """The plies before a learner's first decision are no step of theirs."""
+    lengths = [len(chosen) for chosen, _ in plain(game, 2)]
+    parallel, aec = (make(game, reward=shaped) for make in (ttt_envs.make_parallel, ttt_envs.make_aec))
+    text, single = (
+        ttt_envs.make_text(game, reward=shaped),
+        ttt_envs.make_single(game, opponent=Planned(), player=1, reward=shaped),
+    )
+    for env in (parallel, aec, text, single):
+        env.reset(seed=2)
+    for chosen, paid in plain(game, 2):
+        expected = (2 * paid + 10).tolist()
+        _, rewards, *_ = parallel.step({name: chosen.get(p, -1) for p, name in enumerate(parallel.possible_agents)})
+        assert list(rewards.values()) == expected
+        for action in chosen.values():
+            aec.step(action)
+            text.step(game.action_names[action])
+        assert list(aec.rewards.values()) == expected
+    assert sum(text.rewards.values()) == sum(2 * paid.sum() + 10 * game.num_players for _, paid in plain(game, 2))
+    total, plies, over = 0.0, int(single.states["ply"][0]), False
+    opening = single.states["rewards"][0, 1]
+    while not over:
+        _, reward, over, _, _ = single.step(planned(single))
+        total += reward
+    assert total == 2 * (single.states["rewards"][0, 1] - opening) + 10 * (len(lengths) - plies)
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step", "sb3"])
+def test_a_function_pays_many_games(mode: str) -> None:
+    """It is asked once a step for all games that were played, about the players who learn in them."""
+    game, asked = GAMES["three"], list[tuple[int, ...]]()
+
+    def reward(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
+        asked.append(tuple(player))
+        assert (before["ply"] < after["ply"]).all()
+        return player + 0.5
+
+    if mode == "sb3":
+        env: Any = ttt_envs.make_sb3(game, 3, reward=reward)
+    else:
+        env = ttt_envs.make_vec(game, 3, reward=reward, autoreset_mode=mode)
+    env.reset()
+    for _ in range(12):
+        players = env.view().players
+        over = np.array([not mask.any() for mask in env.view().masks])
+        rewards = env.step(np.array(answers(env)))[1]
+        assert rewards.dtype == np.float32
+        assert rewards.tolist() == np.where(over, 0, players + 0.5).tolist()
+        assert asked.pop() == tuple(players[~over])
+        assert not asked
+
+
+@pytest.mark.parametrize(
+    ("reward", "kind", "words"),
+    [
+        (7, TypeError, "reward must be a function of (before, after, player), not 7"),
+        (lambda before, after, player: "much", TypeError, "reward must give numbers"),
+        (lambda before, after, player: [1.0] * 7, ValueError, "shape (1,), not (7,)"),
+        (lambda before, after, player: np.nan, ValueError, "finite"),
+    ],
+)
+def test_what_a_function_must_give(reward: Any, kind: type[Exception], words: str) -> None:
+    def one_step() -> None:
+        env = ttt_envs.make_single(GAMES["in turn"], reward=reward)
+        env.reset(seed=0)
+        env.step(int(env.action_masks().argmax()))
+
+    with pytest.raises(kind) as error:
+        one_step()
+    assert words in str(error.value)
+
+
+# --- rounds of matches ---
+
+MATCHES = {
+    "dice": ttt_envs.load("tic_tac_dice", target_points=3),
+    "operation": ttt_envs.load("operation_tic_tac_toe", rounds_to_win=2, max_rounds=4),
+}
+
+
+@pytest.mark.parametrize("game", MATCHES.values(), ids=MATCHES)
+def test_rounds_of_a_match(game: Game) -> None:
+    """All forms tell the same, which adds up to what the rounds have paid: the winner of a match won more of them."""
+    seed, told = 3, dict[str, float]()
+    parallel, aec = ttt_envs.make_parallel(game), ttt_envs.make_aec(game)
+    _, infos = parallel.reset(seed=seed)
+    aec.reset(seed=seed)
+    steps, total = list[float](), np.zeros(2)
+    while parallel.agents:
+        assert [infos[name]["round_reward"] for name in parallel.possible_agents].count(0.0) in (0, 2)
+        actions = {
+            name: int(agents.load("random").act(parallel.view(name))[0])
+            if parallel.action_masks(name)[:-1].any()
+            else -1
+            for name in parallel.possible_agents
+        }
+        for name in sorted(name for name, action in actions.items() if action >= 0):
+            assert aec.agent_selection == name
+            told[name] = told.get(name, 0.0) + aec.last()[4]["round_reward"]
+            aec.step(actions[name])
+        *_, infos = parallel.step(actions)
+        steps.append(infos["player_0"]["round_reward"])
+        total += [infos[name]["round_reward"] for name in parallel.possible_agents]
+    assert total[0] == -total[1] != 0
+    assert np.sign(total).tolist() == parallel.states["rewards"][0].tolist()
+    assert len([each for each in steps if each]) > 1
+    for name, owed in zip(aec.possible_agents, total, strict=True):
+        assert told[name] + aec.infos[name]["round_reward"] == owed
+
+    single = ttt_envs.make_single(game, opponent="random", player=0)
+    vector, sb3 = ttt_envs.make_vec(game, 1, player=0), ttt_envs.make_sb3(game, 1, player=0)
+    text = ttt_envs.make_text(game, opponent="random", player=0)
+    single.reset(seed=seed)
+    vector.reset(seed=seed)
+    sb3.seed(seed)
+    sb3.reset()
+    text.reset(seed=seed)
+    sums, over = np.zeros(4), False
+    while not over:
+        action = int(agents.load("random").act(single.view())[0])
+        _, _, over, _, info = single.step(action)
+        more = vector.step(np.array([action]))[4]["round_reward"].item()
+        others = sb3.step(np.array([action]))[3][0].get("round_reward", 0.0)
+        by_text = text.step(game.action_names[action])[4]["round_reward"]
+        assert info["round_reward"] == more == others == by_text
+        sums += info["round_reward"]
+    assert sums[0] == total[0]
+    assert vector.reset(seed=1)[1]["round_reward"].tolist() == [0]
+    assert single.reset(seed=1)[1]["round_reward"] == 0
+
+
+def test_no_match_has_no_rounds() -> None:
+    for game in (ttt_envs.load("super_tic_tac_toe"), ttt_envs.load("tic_tac_dice", rounds="single")):
+        assert "round_reward" not in ttt_envs.make_single(game).reset()[1]
+    assert toy_wages.wages().extras.round_rewards is None

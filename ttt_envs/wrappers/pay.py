@@ -1,0 +1,92 @@
+"""What a step of an environment pays: the game's own rewards or a function's, and what the rounds of a match pay."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import read_only
+
+#: (states before a step of an environment, structured (k,), those after it, players int64 (k,)) -> numbers (k,): what
+#: the step pays each of these players.
+RewardFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+class Pay:
+    """Keeps what the players of n games have been paid, and says what is new.
+
+    Attributes:
+        function: what pays in the game's place, or None.
+        by_step: whether a step may pay before the end of a game.
+        has_rounds: whether the game is a match.
+    """
+
+    def __init__(self, game: Game, n: int, function: RewardFunction | None) -> None:
+        """`function`: in the place of the game's own rewards; TypeError if it cannot be called."""
+        if function is not None and not callable(function):
+            raise TypeError(f"reward must be a function of (before, after, player), not {function!r}")
+        self.function = function
+        self.by_step = function is not None or game.rewards == "steps"
+        self._rounds = game.extras.round_rewards
+        self.has_rounds = self._rounds is not None
+        self._paid = np.zeros((n, game.num_players), np.float32)
+        self._rounds_paid = np.zeros((n, game.num_players), np.float32)
+
+    def begin(self, rows: np.ndarray) -> None:
+        """New episodes: nothing has been paid in these games, int64 (k,)."""
+        self._paid[rows], self._rounds_paid[rows] = 0, 0
+
+    def keep(self, rows: np.ndarray, states: np.ndarray) -> None:
+        """Nothing is owed in the positions, structured (k,), of these games, int64 (k,)."""
+        self._paid[rows] = states["rewards"]
+        if self._rounds is not None:
+            self._rounds_paid[rows] = self._rounds(states)
+
+    def before(self, states: np.ndarray) -> np.ndarray | None:
+        """A copy of the states for the function; None without one."""
+        return None if self.function is None else states.copy()
+
+    def rewards(
+        self, rows: np.ndarray, states: np.ndarray, before: np.ndarray | None, players: np.ndarray
+    ) -> np.ndarray:
+        """What a step has paid one player a game, float32 (k,).
+
+        Args:
+            rows: numbers of games, int64 (k,).
+            states: structured (k,), after the step.
+            before: structured (k,), before it, from `before`.
+            players: int64 (k,).
+        """
+        if before is not None:
+            return self.asked(before, states, players)
+        total = states["rewards"][np.arange(len(rows)), players]
+        if not self.by_step:
+            return total
+        new = total - self._paid[rows, players]
+        self._paid[rows, players] = total
+        return np.asarray(new)
+
+    def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
+        """What the rounds of a match have paid so far, float32 (k, players), in states (k,)."""
+        assert self._rounds is not None
+        return np.asarray(self._rounds(states), np.float32)
+
+    def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
+        """What the rounds of a match have paid one player a game since they were last told, float32 (k,)."""
+        total = self.rounds_so_far(states)[np.arange(len(rows)), players]
+        new = total - self._rounds_paid[rows, players]
+        self._rounds_paid[rows, players] = total
+        return np.asarray(new)
+
+    def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
+        """What the function says, float32 (k,); TypeError or ValueError for what are no numbers."""
+        assert self.function is not None
+        answer = np.asarray(self.function(read_only(before), read_only(after), players.copy()))
+        if answer.dtype.kind not in "fiub":
+            raise TypeError(f"reward must give numbers, not {answer.dtype}")
+        if answer.shape not in ((), players.shape):
+            raise ValueError(f"reward must give one number a player, shape {players.shape}, not {answer.shape}")
+        if not np.isfinite(answer).all():
+            raise ValueError(f"reward must give finite numbers, not {answer}")
+        return np.broadcast_to(answer, players.shape).astype(np.float32)
