@@ -185,8 +185,6 @@ def test_with_three_sides_a_network_is_refused():
 def test_wrong_parameters_are_refused(tmp_path):
     with pytest.raises(ValueError, match="depth must be a whole number from 1"):
         AlphaBeta(depth=0)
-    with pytest.raises(ValueError, match="seconds"):
-        AlphaBeta(seconds=0.0)
     with pytest.raises(ValueError, match="needs values"):
         AlphaBeta(network("policy"))
     with pytest.raises(FileNotFoundError):

@@ -151,23 +151,6 @@ def test_no_torch_is_needed(folder):
     subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, timeout=300)
 
 
-@pytest.mark.parametrize(
-    ("rest", "words"),
-    [
-        ("policy.safetensors", "gives no values to search with"),
-        ("q.safetensors,simulations=0", "simulations must be"),
-        ("q.safetensors,seconds=0", "seconds must be"),
-        ("q.safetensors,considered=0", "considered must be"),
-        ("q.safetensors,temperature=-1", "temperature must be"),
-        ("q.safetensors,prior_temperature=0", "prior_temperature must be"),
-        ("q.safetensors,c_scale=-1", "c_scale must be"),
-    ],
-)
-def test_wrong_parameters_are_refused(rest, words, folder):
-    with pytest.raises(ValueError, match=words):
-        agents.load(f"guided:{folder}/{rest}")
-
-
 def test_other_games_are_refused(folder):
     agent = agents.load(f"guided:{folder}/q.safetensors")
     with pytest.raises(ValueError, match="without hidden information"):

@@ -26,6 +26,7 @@ from ttt_envs.agents.networks import (
 from ttt_envs.core import jit
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import parameters
 
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
 
@@ -341,16 +342,21 @@ def test_a_policy_is_a_softmax(folder):
     [
         ("network:{}/value.safetensors", "lookahead plays it"),
         ("lookahead:{}/policy.safetensors", "gives no values"),
-        ("lookahead:{}/q.safetensors,worlds=0", "worlds must be a whole number from 1"),
-        ("lookahead:{}/q.safetensors,outcomes=0", "outcomes must be a whole number from 1 to 2,048"),
         ("lookahead:{}/value.safetensors,mix=0.5", "mix must be"),
-        ("lookahead:{}/q.safetensors,temperature=-1", "temperature must be"),
-        ("network:{}/q.safetensors,temperature=nan", "temperature"),
+        ("guided:{}/policy.safetensors", "gives no values to search with"),
     ],
 )
 def test_wrong_parameters_are_refused(spec, words, folder):
     with pytest.raises(ValueError, match=words):
         agents.load(spec.format(folder))
+
+
+@pytest.mark.parametrize("name", ["network", "lookahead", "guided"])
+def test_numbers_out_of_reach_are_refused(name, folder):
+    for parameter in parameters(agents.known()[name])[1:]:
+        for text in ("-1", "1e30", "nan", "inf", "\0", *(["0"] if parameter.annotation is int else ())):
+            with pytest.raises(ValueError, match=rf"\b{parameter.name}\b.*(must be|is not of type)"):
+                agents.load(f"{name}:{folder}/q.safetensors,{parameter.name}={text}")
 
 
 def test_other_games_are_refused(folder):

@@ -346,21 +346,6 @@ def test_mcts_where_chance_is_over_once_the_game_begins() -> None:
 # --- expectimax ---
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("expectimax:depth=0", "depth must be a whole number from 1 to 32, not 0"),
-        ("expectimax:samples=0", "samples must be a whole number from 1 to 1,000,000,000, not 0"),
-        ("expectimax:playouts=-1", "playouts must be a whole number from 1 to 1,000,000,000, not -1"),
-        ("expectimax:depth=two", "'two' is not of type int"),
-        ("expectimax:sample=3", "did you mean 'samples'.*known: depth, samples, playouts"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.load(spec)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("lucky", [False, True])
 def test_expectimax_with_three_players(lucky: bool) -> None:

@@ -300,22 +300,6 @@ def test_games_of_choices_at_once_are_refused_in_words() -> None:
             ask(view)
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("ismcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
-        ("ismcts:threads=0", "threads must be a whole number from 1 to 1,024, not 0"),
-        ("ismcts:seconds=-1", "seconds must be a number from 1e-06 to 1,000,000, not -1.0"),
-        ("ismcts:exploration=inf", "exploration must be a number from 0 to 1,000,000, not inf"),
-        ("ismcts:simulations=some", "agent ismcts: parameter simulations: 'some' is not of type int"),
-        ("ismcts:simulation=3", "did you mean 'simulations'.*known: simulations, seconds, exploration, threads"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.load(spec)
-
-
 # --- the search itself ---
 
 

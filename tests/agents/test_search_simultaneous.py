@@ -407,24 +407,6 @@ def test_others_name_it_where_they_refuse() -> None:
             agents.load(name).act(repeated(open_game.replace(hidden_information=True), 0, 1))
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("smmcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
-        ("smmcts:threads=0", "threads must be a whole number from 1 to 1,024, not 0"),
-        ("smmcts:seconds=nan", "seconds must be a number from 1e-06 to 1,000,000, not nan"),
-        ("smmcts:exploration=-1", "exploration must be a number from 0 to 1,000,000, not -1.0"),
-        ("smmcts:gamma=1.1", "gamma must be a number from 0 to 1, not 1.1"),
-        ("smmcts:gamma=-0.1", "gamma must be a number from 0 to 1, not -0.1"),
-        ("smmcts:gamma=nan", "gamma must be a number from 0 to 1, not nan"),
-        ("smmcts:gama=0.1", "did you mean 'gamma'.*known: simulations, seconds, exploration, gamma, threads"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.load(spec)
-
-
 # --- Operation Tic-Tac-Toe, against best play and other agents ---
 
 

@@ -116,9 +116,7 @@ def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
         ({"game": "operation_tic_tac_toe"}, "without simultaneous choices"),
         ({"game": "tic_tac_match"}, "without hidden information"),
         ({"buffer": 511}, "buffer must be at least num_envs . horizon, 512"),
-        ({"td_lambda": 1.5}, "td_lambda must be a number from 0 to 1"),
         ({"simulations_final": 0}, "simulations_final must be"),
-        ({"hidden": ()}, "hidden must be"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):

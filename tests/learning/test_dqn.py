@@ -75,9 +75,6 @@ def test_a_run_is_resumed(tmp_path):
     ("changes", "words"),
     [
         ({"buffer": 63}, r"buffer must be at least num_envs \* \(n_step \+ 1\), 64, not 63"),
-        ({"n_step": 0}, "n_step must be a whole number from 1"),
-        ({"exploration": 1.5}, "exploration must be a number from 0 to 1"),
-        ({"hidden": ()}, "hidden must be"),
         ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
         ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
         ({"seeds": 2}, "a run has one seed"),

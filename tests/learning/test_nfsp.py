@@ -84,7 +84,6 @@ def test_it_comes_near_an_equilibrium(tmp_path):
         ({"game": "martian_tic_tac_toe", "options": {"players": 3, "size": 5}}, "nfsp is for games of two players"),
         ({"buffer": 100}, "buffer must be at least"),
         ({"anticipation": 1.5}, "anticipation must be"),
-        ({"hidden": ()}, "hidden must be"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, words, tmp_path):

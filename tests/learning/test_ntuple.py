@@ -81,8 +81,6 @@ def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
     ("changes", "words"),
     [
         ({"game": "tic_tac_dice"}, "needs a game that has patterns"),
-        ({"depth": 0}, "depth must be a whole number from 1"),
-        ({"decay": 1.5}, "decay must be a number from 0 to 1"),
         ({"prior": True}, "suggest no weights to begin with"),
     ],
 )

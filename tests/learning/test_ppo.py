@@ -320,10 +320,7 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps": 0}, "steps must be a whole number from 1 to"),
-        ({"num_envs": 0}, "num_envs must be a whole number from 1 to 1,000,000, not 0"),
         ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
-        ({"hidden": ()}, "one or more sizes"),
         ({"activation": "sigmoid"}, "tanh"),
         ({"encoding": "pixels"}, "planes"),
         ({"game": "super_tictactoe"}, "super_tic_tac_toe"),
@@ -333,13 +330,9 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
         ({"eval_agents": ("mcts:simulation=3",)}, "simulations"),
         ({"eval_agents": ("random", "random")}, "agent 'random' is listed twice"),
         ({"eval_agents": ("mcts",), "game": "tic_tac_match"}, "hidden information"),
-        ({"seed": -1}, "seed"),
-        ({"regret_games": -1}, "regret_games must be a whole number from 0"),
         ({"regret_games": 1}, "regret_games must be 0, or at least 2"),
         ({"regret_games": 9, "options": {"won_boards": "closed"}}, "regret cannot be measured"),
         ({"regret_games": 9, "game": "big_tic_tac_dice"}, "no oracle for size=4"),
-        ({"exploitability_starts": 1}, "exploitability_starts must be a whole number from 2 to"),
-        ({"exploitability_every": -1}, "exploitability_every must be a whole number from 0 to"),
         (
             {"exploitability_every": 9, "game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}},
             "two players",

@@ -25,6 +25,15 @@ def test_each_number_has_bounds(method: str) -> None:
                 replace(config, **{name: beyond}).check()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_sizes_of_layers_have_bounds(method: str) -> None:
+    kind = import_module(METHODS[method]).Config
+    if "hidden" in {each.name for each in fields(kind)}:
+        for wrong in ((), (0,), (64, 2**16 + 1)):
+            with pytest.raises((ValueError, TypeError), match="hidden must be"):
+                kind(game="tic_tac_dice", hidden=wrong).check()
+
+
 def test_a_setting_that_may_be_left_out_has_bounds_where_it_is_given() -> None:
     kind = import_module(METHODS["ppo"]).Config
     kind(game="tic_tac_dice", entropy_final=None).check()

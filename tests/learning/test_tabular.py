@@ -97,7 +97,6 @@ def test_games_that_are_too_large_are_refused(tmp_path):
         ({"game": "operation_tic_tac_toe", "options": {}}, "one player moves at a time"),
         ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "two sides"),
         ({"blocks": ("own marks",)}, "did you mean 'own markers'"),
-        ({"learning_rate": 2.0}, "learning_rate must be a number from 0 to 1"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):
