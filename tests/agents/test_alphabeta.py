@@ -189,7 +189,7 @@ def test_wrong_parameters_are_refused(tmp_path):
         AlphaBeta(network("policy"))
     with pytest.raises(FileNotFoundError):
         agents.load(f"alphabeta:{tmp_path}/nothing")
-    with pytest.raises(BadNetworkFile, match=r"not for Game\('martian_tic_tac_toe'.*13 in a position"):
+    with pytest.raises(BadNetworkFile, match=r"not for martian_tic_tac_toe.*13 in a position"):
         AlphaBeta(ntuples()).check(ttt_envs.load("martian_tic_tac_toe"))
     with pytest.raises(BadNetworkFile, match="which has none"):
         ntuples().check(ttt_envs.load("tic_tac_dice"))

@@ -360,7 +360,7 @@ def test_numbers_out_of_reach_are_refused(name, folder):
 
 
 def test_other_games_are_refused(folder):
-    with pytest.raises(BadNetworkFile, match=r"trained for super_tic_tac_toe.*not for Game\('tic_tac_dice'"):
+    with pytest.raises(BadNetworkFile, match=r"trained for super_tic_tac_toe.*not for tic_tac_dice"):
         agents.load(f"network:{folder}/q.safetensors").check(DICE)
     three = ttt_envs.load("martian_tic_tac_toe", size=5, players=3)
     with pytest.raises(ValueError, match="a value for each player"):

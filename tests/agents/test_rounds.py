@@ -107,7 +107,7 @@ def test_games_and_agents_that_do_not_fit_are_refused():
     agent = agents.load("rounds:mcts:simulations=20,threads=2")
     assert (agent.agent.simulations, agent.agent.threads) == (20, 2)
     agent.check(MATCH)
-    with pytest.raises(ValueError, match=r"plays matches of several rounds; Game\('tic_tac_dice'"):
+    with pytest.raises(ValueError, match=r"plays matches of several rounds; tic_tac_dice"):
         agent.check(ROUND)
     with pytest.raises(ValueError, match="without chance"):
         agents.load("rounds:alphabeta").check(MATCH)

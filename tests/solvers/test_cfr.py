@@ -244,7 +244,7 @@ def nobody_acts(state, player, out):
 @pytest.mark.parametrize(
     ("game", "words"),
     [
-        (toy_coin.make(players=3), r"two players.*Game\('toy_coin'.* has 3"),
+        (toy_coin.make(players=3), r"two players.*toy_coin.* has 3"),
         (ttt_envs.load("tic_tac_dice", rounds="single"), "cannot be enumerated.*draws again until"),
         (KUHN.replace(step=pay_both), "only zero-sum games"),
         (KUHN.replace(legal_mask=nobody_acts), "nobody has a legal action"),

@@ -196,7 +196,7 @@ def test_a_game_as_an_object(make):
 def test_options_together_with_a_game_are_refused(make):
     game = ttt_envs.load(GAME)
     with pytest.raises(
-        TypeError, match=r"Game\('super_tic_tac_toe'.*has its options already: won_boards cannot be set"
+        TypeError, match=r"super_tic_tac_toe.*has its options already: won_boards cannot be set"
     ):
         make(game, won_boards="closed")
 
