@@ -195,9 +195,7 @@ def test_a_game_as_an_object(make):
 @both
 def test_options_together_with_a_game_are_refused(make):
     game = ttt_envs.load(GAME)
-    with pytest.raises(
-        TypeError, match=r"super_tic_tac_toe.*has its options already: won_boards cannot be set"
-    ):
+    with pytest.raises(TypeError, match=r"super_tic_tac_toe.*has its options already: won_boards cannot be set"):
         make(game, won_boards="closed")
 
 
