@@ -111,9 +111,9 @@ def test_a_live_game_tells_it_what_was_seen(solved):
 
 def test_it_refuses_other_games_and_views_without_a_memory(solved):
     agent = load(solved["toy_coin"])
-    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*'tosses': 2.*, not of .*tosses=1"):
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*'tosses': 2.*, not of .*'tosses': 1"):
         agent.check(toy_coin.make(tosses=1))
-    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of Game\('toy_kuhn'"):
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of toy_kuhn"):
         evaluation.exploitability(KUHN, [agent], quiet=True)
     with pytest.raises(ValueError, match=r"which this view does not tell: it plays whole games"):
         agent.act(ttt_envs.Batch(COIN, 2, seed=0).view(0))

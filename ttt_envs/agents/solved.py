@@ -125,7 +125,8 @@ class Solved(Agent):
                 raise BadTensorFile(f"{self.path} is of no {game.id} of this version: {error}") from None
         if self.facts["game"] != game.id or dict(made) != dict(game.options):
             raise BadTensorFile(
-                f"{self.path} is a policy of {self.facts['game']} with options {dict(made)}, not of {game!r}"
+                f"{self.path} is a policy of {self.facts['game']} with options {dict(made)}, not of "
+                f"{game.id} with options {dict(game.options)}"
             )
         if any((side.actions >= game.num_actions).any() for side, *_ in self._sides):
             raise BadTensorFile(f"{self.path} is damaged: it has actions that {game} has not")
