@@ -8,7 +8,9 @@ For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`, `b
 
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Extras, Faces, Game
+from ttt_envs.core.blocks import Block
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.loops import Kernels, refuse
 from ttt_envs.core.options import before, whole

@@ -10,7 +10,8 @@ import toy_coin
 import toy_kuhn
 
 import ttt_envs
-from ttt_envs.core.game import Extras, Faces, Game
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 
 MARTIAN, SUPER = "martian_tic_tac_toe", "super_tic_tac_toe"

@@ -7,7 +7,9 @@ one more stone goes; if that was the last, nobody wins.
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Extras, Faces, Game
+from ttt_envs.core.blocks import Block
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype

@@ -5,7 +5,9 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.game import Block, Faces, Game
+from ttt_envs.core.blocks import Block
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.state import state_dtype

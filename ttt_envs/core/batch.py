@@ -13,8 +13,9 @@ from weakref import WeakSet
 import numpy as np
 
 from ttt_envs.core.answers import as_actor, legal_actions, name_of
-from ttt_envs.core.game import Game, check_history, refusal
-from ttt_envs.core.illegal import check_actions
+from ttt_envs.core.blocks import check_history
+from ttt_envs.core.game import Game
+from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.memory import Memory, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key

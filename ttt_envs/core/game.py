@@ -1,4 +1,4 @@
-"""Game: a frozen record of a game's facts, kernels and text functions."""
+"""Game: a frozen record of a game's facts, kernels, faces and extras, and its positions as states, text and bytes."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ttt_envs.core.blocks import Block, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.cursor import State, start
-from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.lessons import Lesson
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import as_text, options_then, unknown, within
+from ttt_envs.core.options import as_text, options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -30,105 +31,6 @@ CHANCES = "none", "start", "play"
 
 #: When rewards are paid, see `Game.rewards`.
 PAID = "end", "steps"
-
-#: So many decisions of the past can stand in an observation, see `Game.layout`.
-MOST_HISTORY = 100
-
-
-def check_history(history: int) -> int:
-    """`history`, if it is a whole number from 0 to `MOST_HISTORY`; else ValueError."""
-    within(0, MOST_HISTORY, history=history)
-    return history
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A named part of an observation.
-
-    Attributes:
-        name: unique within the game.
-        shape: its features' shape; features are numbered row-major, blocks follow each other.
-        meaning: what a 1 says; all features are 0 or 1.
-        grid: for the encoding "planes", int (channels, rows, columns) of feature numbers within the block, -1 for an
-            empty cell; None makes each feature a constant plane.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    meaning: str
-    grid: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        if self.grid is not None:
-            object.__setattr__(self, "grid", read_only(self.grid))
-
-    @property
-    def size(self) -> int:
-        """Number of features."""
-        return int(np.prod(self.shape))
-
-
-def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Faces:
-    """Faces of a game, by which people see it and choose: text, pictures, clicks. `Game` has what is asked for most.
-
-    Attributes:
-        format_state: (state record, viewer) -> text; see `Game.format_state`.
-        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See
-            `Game.parse_state`.
-        draw: (state record, viewer) -> SVG text.
-        action_format: how to read and write the actions' names, for people.
-        short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
-        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
-            paragraph and item on a line of its own; empty where nobody has written them.
-        legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
-        ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
-            or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
-        lessons: positions that show the rules, with the options that each names.
-        pitch: what it is about, in a sentence or two, for people who choose a game.
-        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
-        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
-        verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
-            player, and "I" is no cell.
-        fillers: words that may stand between the parts of an action's name and say nothing, beside "to" and "cell".
-        spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
-            their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
-            are chosen by name.
-        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click
-            them in any order, so no two legal actions of a player have the same ones; and in the order given, none's
-            are the beginning of another's.
-        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
-            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
-            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
-        aside: (state record, actions int (players,), the state record after them) -> what a log of moves says beside
-            the actions, known to all, such as what was rolled for them; "" for nothing.
-        tips: (state record, viewer) -> what the parts of `draw`'s picture are and do: rectangles, each with a sentence
-            or two, of which the last one on a point counts.
-    """
-
-    format_state: Callable[[Any, int | None], str]
-    read_state: Callable[[str], np.ndarray]
-    draw: Callable[[Any, int | None], str]
-    action_format: str
-    short_action_names: tuple[str, ...] = ()
-    rules_text: str = ""
-    legend: str = ""
-    lessons: tuple[Lesson, ...] = ()
-    pitch: str = ""
-    ending: Callable[[Any], str] | None = None
-    player_names: tuple[str, ...] = ()
-    text_styles: tuple[tuple[str, str], ...] = ()
-    verbs: tuple[str, ...] = ()
-    fillers: tuple[str, ...] = ()
-    spots: Callable[..., Mapping[str, Box]] | None = None
-    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
-    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round
-    aside: Callable[[Any, np.ndarray, Any], str] = lambda before, actions, after: ""
-    tips: Callable[[Any, int | None], Sequence[tuple[Box, str]]] = lambda state, viewer: ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,13 +331,7 @@ class Game:
         """The meaning of feature `index` of a flat observation, such as 'own pieces[4, 3]: ...'."""
         if not 0 <= index < self.observation_size:
             raise IndexError(f"feature {index} does not exist: {self.id} has features 0 to {self.observation_size - 1}")
-        offset = index
-        for block in self.observation_layout:
-            if offset < block.size:
-                place = [int(k) for k in np.unravel_index(offset, block.shape)]
-                return f"{block.name}{place}: {block.meaning}"
-            offset -= block.size
-        raise AssertionError
+        return describe(self.observation_layout, index)
 
     @property
     def has_planes(self) -> bool:
@@ -456,14 +352,7 @@ class Game:
         Raises ValueError for a history that is no whole number from 0 to 100.
         """
         check_history(history)
-        chosen = Block("chosen", (self.num_actions,), "the action that I chose")
-        return self.observation_layout + tuple(
-            replace(
-                block, name=f"{ago} ago: {block.name}", meaning=f"at my decision number {ago} before: {block.meaning}"
-            )
-            for ago in range(1, history + 1)
-            for block in (*self.observation_layout, chosen)
-        )
+        return with_history(self.observation_layout, self.num_actions, history)
 
     def encoded_size(self, history: int = 0) -> int:
         """The number of features of a flat observation with so many decisions of the past."""
@@ -484,19 +373,9 @@ class Game:
     def _planes(self, history: int) -> np.ndarray:
         """`plane_index` for observations with a history; their size means a constant 0."""
         if history not in self._plane_indices:
-            grids = [block.grid for block in self.observation_layout if block.grid is not None]
-            if not grids:
+            if not self.has_planes:
                 raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
-            rows, columns = grids[0].shape[1:]
-            planes, start = [], 0
-            for block in self.layout(history):
-                if block.grid is None:
-                    grid = np.broadcast_to(np.arange(block.size)[:, None, None], (block.size, rows, columns))
-                else:
-                    grid = block.grid
-                planes.append(np.where(grid < 0, self.encoded_size(history), start + grid))
-                start += block.size
-            self._plane_indices[history] = read_only(np.concatenate(planes).astype(np.int64))
+            self._plane_indices[history] = planes_of(self.layout(history))
         return self._plane_indices[history]
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
@@ -765,25 +644,3 @@ def _same(one: Any, other: Any) -> bool:
 def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dict[str, Any]) -> Game:
     game = factory(**options)
     return game.replace(**replaced) if replaced else game
-
-
-def refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
-    """The error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were stepped."""
-    mover = int(states["to_move"][i])
-    if not SIMULTANEOUS <= mover < game.num_players:
-        known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"
-        return ValueError(f"state {i} is no position of {game!r}: its field `to_move` is {mover}, and must be {known}")
-    if mover == SIMULTANEOUS and len(actions) < game.num_players:
-        shape = (games, game.num_players)
-        return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
-    mask = np.empty(game.num_actions, np.bool_)
-    for player in range(game.num_players) if mover == SIMULTANEOUS else (mover,):
-        game.loops.mask_one(states, i, player, mask)
-        action = int(actions[player if len(actions) > 1 else 0])
-        if mask.any() and action < 0:
-            return ValueError(
-                f"player {player} acts in game {i} and was given -1; actions are 0 to {game.num_actions - 1}"
-            )
-        if mask.any() and not mask[action]:
-            return IllegalAction(explain(game, f"player {player} in game {i}", action, mask))
-    raise AssertionError

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.state import SIMULTANEOUS
+
 
 class IllegalAction(ValueError):
     """An action of the game that is not legal now."""
@@ -31,3 +33,25 @@ def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
     return f"{who} cannot play {names[action]!r} (action {action}) now; legal: {shown}"
+
+
+def refusal(game: Any, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
+    """The error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were stepped."""
+    mover = int(states["to_move"][i])
+    if not SIMULTANEOUS <= mover < game.num_players:
+        known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"
+        return ValueError(f"state {i} is no position of {game!r}: its field `to_move` is {mover}, and must be {known}")
+    if mover == SIMULTANEOUS and len(actions) < game.num_players:
+        shape = (games, game.num_players)
+        return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
+    mask = np.empty(game.num_actions, np.bool_)
+    for player in range(game.num_players) if mover == SIMULTANEOUS else (mover,):
+        game.loops.mask_one(states, i, player, mask)
+        action = int(actions[player if len(actions) > 1 else 0])
+        if mask.any() and action < 0:
+            return ValueError(
+                f"player {player} acts in game {i} and was given -1; actions are 0 to {game.num_actions - 1}"
+            )
+        if mask.any() and not mask[action]:
+            return IllegalAction(explain(game, f"player {player} in game {i}", action, mask))
+    raise AssertionError

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.game import Game, check_history
+from ttt_envs.core.blocks import check_history
+from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 
 # Rows observed at once: enough to make Python's share small, few enough to stay in a processor's cache.

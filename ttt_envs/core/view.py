@@ -6,7 +6,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from ttt_envs.core.game import Game, check_history
+from ttt_envs.core.blocks import check_history
+from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import read_only

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.game import Block
+from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, is_first_turn, owner_of, size_of
 

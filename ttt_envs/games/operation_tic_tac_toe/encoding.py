@@ -8,7 +8,7 @@ only is a function of the position, so that a best response to it can be compute
 
 import numpy as np
 
-from ttt_envs.core.game import Block
+from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe.rules import (

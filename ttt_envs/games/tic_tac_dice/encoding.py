@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.game import Block
+from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.tic_tac_dice.rules import RANKS, allowed_ranks, doubles, is_claimable
 

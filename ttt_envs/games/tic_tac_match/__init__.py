@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.game import Extras, Faces, Game
+from ttt_envs.core.faces import Faces
+from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, gone, whole
 from ttt_envs.games import environments

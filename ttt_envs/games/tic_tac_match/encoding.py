@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ttt_envs.core.game import Block
+from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,

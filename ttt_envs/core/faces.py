@@ -1,0 +1,73 @@
+"""Faces of a game: text, pictures and clicks, by which people see it and choose."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.lessons import Lesson
+from ttt_envs.core.spots import Box
+
+
+def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faces:
+    """Faces of a game, by which people see it and choose: text, pictures, clicks. `Game` has what is asked for most.
+
+    Attributes:
+        format_state: (state record, viewer) -> text; see `Game.format_state`.
+        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See
+            `Game.parse_state`.
+        draw: (state record, viewer) -> SVG text.
+        action_format: how to read and write the actions' names, for people.
+        short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
+        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
+            paragraph and item on a line of its own; empty where nobody has written them.
+        legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
+        ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
+            or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
+        lessons: positions that show the rules, with the options that each names.
+        pitch: what it is about, in a sentence or two, for people who choose a game.
+        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
+        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
+        verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
+            player, and "I" is no cell.
+        fillers: words that may stand between the parts of an action's name and say nothing, beside "to" and "cell".
+        spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
+            their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
+            are chosen by name.
+        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click
+            them in any order, so no two legal actions of a player have the same ones; and in the order given, none's
+            are the beginning of another's.
+        finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
+            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
+            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
+        aside: (state record, actions int (players,), the state record after them) -> what a log of moves says beside
+            the actions, known to all, such as what was rolled for them; "" for nothing.
+        tips: (state record, viewer) -> what the parts of `draw`'s picture are and do: rectangles, each with a sentence
+            or two, of which the last one on a point counts.
+    """
+
+    format_state: Callable[[Any, int | None], str]
+    read_state: Callable[[str], np.ndarray]
+    draw: Callable[[Any, int | None], str]
+    action_format: str
+    short_action_names: tuple[str, ...] = ()
+    rules_text: str = ""
+    legend: str = ""
+    lessons: tuple[Lesson, ...] = ()
+    pitch: str = ""
+    ending: Callable[[Any], str] | None = None
+    player_names: tuple[str, ...] = ()
+    text_styles: tuple[tuple[str, str], ...] = ()
+    verbs: tuple[str, ...] = ()
+    fillers: tuple[str, ...] = ()
+    spots: Callable[..., Mapping[str, Box]] | None = None
+    clicks: Callable[[Any, int], tuple[str, ...]] | None = None
+    finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round
+    aside: Callable[[Any, np.ndarray, Any], str] = lambda before, actions, after: ""
+    tips: Callable[[Any, int | None], Sequence[tuple[Box, str]]] = lambda state, viewer: ()
