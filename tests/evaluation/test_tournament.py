@@ -78,7 +78,6 @@ def test_crosstable_adds_up():
     np.testing.assert_allclose(report.side_scores.mean(axis=0)[off], score[off])
     for pairing in report.pairings:
         assert pairing.games.decisions.sum() == pairing.games.lengths.sum()
-        assert pairing.games.decisions[[k for k in range(3) if k not in (pairing.first, pairing.second)]] == 0
     assert report.folder is None
 
 

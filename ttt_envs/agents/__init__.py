@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -80,6 +80,9 @@ ENTRY_POINTS = "ttt_envs.agents"
 # A text that is longer, or has more agents in one another, is taken for a stranger: reading it would take too long.
 _LONGEST, _MOST_INSIDE = 10_000, 100
 
+# A name for an agent, and its text.
+_LABEL = re.compile(r"([^\W_][\w .+-]{0,79})=(.+)", re.DOTALL)
+
 # "my_agent.py:Name", "package.module:Name", with parameters behind another colon.
 _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<rest>.*))?", re.DOTALL)
 
@@ -93,7 +96,9 @@ def load(spec: Any) -> Agent:
             in "mixed:mcts:simulations=50,threads=2,random=0.1"); "my_agent.py:Mine" or "package.module:Mine", with
             parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry
             point group `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives,
-            an agent object or a function. The agent of a text gets the text as its `name`.
+            an agent object or a function. The agent of a text gets the text as its `name`, or its parameter `name`
+            if it has one. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
+            "fast=mcts:simulations=10"; an object is copied for it.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -101,12 +106,17 @@ def load(spec: Any) -> Agent:
         FileNotFoundError: a file that the agent needs does not exist.
         ImportError: a file or module fails when it is imported, or the agent needs an extra that is not installed.
     """
+    if isinstance(spec, Mapping):
+        return _named(spec)
     if not isinstance(spec, str):
         return as_agent(spec)
+    label, spec = labelled(spec)
     named, rest = _find(spec)
     if inspect.isclass(named):
         try:
-            named = named(**_arguments(spec, named, rest))
+            arguments = _arguments(spec, named, rest)
+            label = label or str(arguments.get("name") or "")
+            named = named(**arguments)
         except RecursionError:
             raise ValueError(f"agent {brief(spec)!r} has too many agents in one another") from None
     elif rest:
@@ -117,8 +127,33 @@ def load(spec: Any) -> Agent:
         agent = as_agent(named)
     except TypeError as error:
         raise TypeError(f"agent {spec!r}: {error}") from error
-    agent.name = spec
+    agent.name = label or spec
     return agent
+
+
+def _named(given: Mapping[str, Any]) -> Agent:
+    """The agent of {name: agent}."""
+    if len(given) != 1 or not all(isinstance(name, str) and name for name in given):
+        raise ValueError(f"an agent with a name is given as {{name: agent}}, not {brief(repr(given))}")
+    ((name, spec),) = given.items()
+    agent = load(spec)
+    if agent is spec:
+        agent = copy.copy(agent)  # the caller's own object keeps its name
+    agent.name = name
+    return agent
+
+
+def labelled(text: str) -> tuple[str, str]:
+    """The name before an agent's text, as in "fast=mcts:simulations=10", and the text; without one the name is ""."""
+    found = _LABEL.fullmatch(text)
+    return (found[1], found[2]) if found else ("", text)
+
+
+def several(given: Any) -> list[Any]:
+    """The agents of a list, of {name: agent, ...}, or of one alone, each as `load` takes it."""
+    if isinstance(given, Mapping):
+        return [{name: each} for name, each in given.items()]
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def stranger(text: str, own: Collection[str] = ()) -> str | None:
@@ -133,7 +168,7 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
         text: an agent, as for `load`.
         own: texts of files that belong to the library.
     """
-    waiting, number = [text], 0
+    waiting, number = [labelled(text)[1]], 0
     while waiting:
         each = waiting.pop()
         name, _, rest = each.partition(":")
@@ -180,7 +215,10 @@ def load_isolated(spec: str) -> Agent:
 
     Raises as `load`; but what is found out when the agent is loaded, its `check` raises.
     """
+    label, spec = labelled(spec)
     name = spec.partition(":")[0]
+    if label:
+        return load({label: load_isolated(spec)})
     if name in APART or (name in AGENTS and _find(name)[0].interactive):
         return load(spec)
     agent = load(f"isolated:{spec}")

@@ -42,6 +42,9 @@ class Tournament(MeasuringAgents):
     """Keep every game, action by action, in games.jsonl; `ttt replay` shows them."""
     measured: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="[FOLDER ...]", help_behavior_hint="")] = ()
     """Results of regret, exploitability or a ladder, of the same game, whose figures the report shows, too."""
+    pairs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PAIRS ...]", help_behavior_hint="")] = ()
+    """Who plays whom, instead of all: a number such as 8, of opponents that an agent is drawn against; swiss or
+    swiss:6, for rounds between agents of about equal score; or pairs by the agents' numbers, such as 0-1 0-2."""
 
     function = "ttt_envs.evaluation.tournaments.tournament:tournament"
 
@@ -69,7 +72,7 @@ class Tournament(MeasuringAgents):
             words.insert(0, game)
         if "--agents" not in given:
             check_named(settings["agents"], where, "name all its agents with --agents, in their order", words)
-        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict", "record", "isolate"):
+        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict", "record", "isolate", "pairs"):
             value, flag = settings.get(name), f"--{name}"
             if flag in given or value in (None, False, [], {}):
                 continue

@@ -225,7 +225,7 @@ class Game:
         """The options that are not as they are by default; those that follow from the others are left out."""
         try:
             usual = self.factory().options
-        except TypeError:  # a function that must be given some
+        except Exception:  # a function that must be given some, or that is no good: a message must not fail over it
             return dict(self.options)
         found = {name: value for name, value in self.options.items() if value != usual.get(name)}
         for name in reversed(list(found)):
@@ -233,7 +233,7 @@ class Game:
             try:
                 if self.factory(**others).options == self.options:
                     found = others
-            except (TypeError, ValueError):  # the others need it
+            except Exception:  # the others need it
                 pass
         return found
 

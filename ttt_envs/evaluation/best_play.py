@@ -359,7 +359,7 @@ def regret(
     lineup = line_up(game, agents)
     others = line_up(game, [] if opponent is None else [opponent], least=0)
     other = others.agents[0] if others.agents else None
-    settings |= {"agents": lineup.names, "opponent": other and other.name}
+    settings |= {"agents": list(lineup.texts), "opponent": next(iter(others.texts), None)}
     live = lineup.live or others.live
     tallies = [Tally(game, agent, games, seed, other) for agent in lineup.agents]
     planned, measurements = tallies[0].planned, list[MeasuredRegret]()

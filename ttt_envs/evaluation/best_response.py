@@ -280,7 +280,7 @@ def exploitability(
     seed = settings["seed"] = settled(seed)
     game = resolve(game, options)
     lineup = line_up(game, agents)
-    settings["agents"] = lineup.names
+    settings["agents"] = list(lineup.texts)
     with new_folder(out) as folder:
         game_tree = tree_for(game, limit, quiet=quiet)
         measurements: list[MeasuredExploitability] = []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents import Agent, as_agent, load
+from ttt_envs.agents import Agent, as_agent, load, several
 from ttt_envs.agents.base import AgentFailed, Fault
 from ttt_envs.core.answers import illegal_answers, numbers_of
 from ttt_envs.core.batch import acting_players
@@ -134,8 +134,8 @@ def play_games(
 
     Args:
         game: an id, or a Game; any number of players, simultaneous choices and teams included.
-        agents: what `agents.load` takes, or a list of it, in the order of the players; or one for all of them. Each is
-            one object, asked for all of its seats at once.
+        agents: what `agents.load` takes, a mapping of names to it, or a list of it, in the order of the players; or one
+            for all of them. Each is one object, asked for all of its seats at once.
         games: how many games, by default 1. Game i is that of `Batch(game, games, seed=seed)`.
         seed: fixes all games.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
@@ -154,8 +154,7 @@ def play_games(
             agent that cannot play the game; an agent's answer that is no legal action (the error names the agent).
     """
     game = resolve(game, options)
-    given = agents if isinstance(agents, (list, tuple)) else [agents]
-    loaded = [load(each) for each in given]
+    loaded = [load(each) for each in several(agents)]
     for agent in loaded:
         agent.check(game)
     if seats is None:

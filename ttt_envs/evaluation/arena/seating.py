@@ -1,12 +1,12 @@
 """The agents of a measurement, their seats, and their results against each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent, load, load_isolated
+from ttt_envs.agents import Agent, labelled, load, load_isolated, several
 from ttt_envs.core.game import Game
 
 
@@ -16,10 +16,12 @@ class Lineup:
 
     Attributes:
         agents: in the order given.
+        texts: those that `agents.load` makes the agents of, for files and commands; of an object its name.
         made: names of the agents that were given as objects.
     """
 
     agents: tuple[Agent, ...]
+    texts: tuple[str, ...]
     made: tuple[str, ...]
 
     @property
@@ -44,7 +46,7 @@ def line_up(game: Game, given: Any, least: int = 1, *, isolate: bool = False) ->
 
     Args:
         game: the game that they are to play.
-        given: a sequence of what `agents.load` takes, or one of these.
+        given: a sequence of what `agents.load` takes, a mapping of names to these, or one of these.
         least: the least number of agents.
         isolate: load each in a process of its own, see `agents.load_isolated`. They must be texts then.
 
@@ -53,21 +55,37 @@ def line_up(game: Game, given: Any, least: int = 1, *, isolate: bool = False) ->
             an object.
         TypeError, FileNotFoundError: as from `agents.load`.
     """
-    specs: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+    specs = several(given)
     if len(specs) < least:
         raise ValueError(f"at least {'one agent' if least == 1 else f'{least} agents'} must be given, not {len(specs)}")
     if isolate:
+        specs = [text_of(spec) or spec for spec in specs]
         for spec in specs:
             if not isinstance(spec, str):
                 raise ValueError(
                     f"an agent in a process of its own is named by a text, such as 'my_agent.py:Name', not {spec!r}"
                 )
     agents = tuple(load_isolated(spec) if isolate else load(spec) for spec in specs)
-    for k, agent in enumerate(agents):
-        if agent.name in (other.name for other in agents[:k]):
-            raise ValueError(f"two agents are called {agent.name!r}: the report could not tell them apart")
+    names = set[str]()
+    for agent in agents:
+        if agent.name in names:
+            raise ValueError(
+                f"two agents are called {agent.name!r}: the report could not tell them apart; {{name: agent}} names one"
+            )
+        names.add(agent.name)
         agent.check(game)
-    return Lineup(agents, tuple(a.name for a, spec in zip(agents, specs, strict=True) if not isinstance(spec, str)))
+    texts = [text_of(spec) for spec in specs]
+    made = tuple(agent.name for agent, text in zip(agents, texts, strict=True) if text is None)
+    return Lineup(agents, tuple(text or a.name for a, text in zip(agents, texts, strict=True)), made)
+
+
+def text_of(spec: Any) -> str | None:
+    """The text of an agent, with the name that it is given; None for an object."""
+    if isinstance(spec, Mapping) and len(spec) == 1:
+        ((name, inner),) = spec.items()
+        text = f"{name}={inner}" if isinstance(inner, str) else None
+        return text if text is not None and labelled(text) == (name, inner) else None
+    return spec if isinstance(spec, str) else None
 
 
 @dataclass(frozen=True)

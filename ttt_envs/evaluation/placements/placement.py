@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent, check_named, load
+from ttt_envs.agents import Agent, check_named, labelled, load
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
@@ -297,15 +297,15 @@ def ladder(
     if not fits:
         raise ValueError(f"the ladder {table} is one of {scale.game} with options {scale.options}, not of {game}")
     if table is not None:
-        check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.names[0]))
-    settings["agent"] = lineup.names[0]
+        check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.texts[0]))
+    settings["agent"] = lineup.texts[0]
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:
         settings["table"] = str(table)
     placement, bouts = Placement(scale, per_unit(held)), dict[int, Results]()
     opponents: dict[int, Agent] = {}
     # An agent that is a rung learns nothing from itself.
-    allowed = np.array([name != lineup.names[0] for name in scale.rungs])
+    allowed = np.array([name != labelled(lineup.texts[0])[1] for name in scale.rungs])
     chunk = 1 if lineup.live and chunk is None else chunk
     with new_folder(out) as folder:
         with Work(bouts, "games", None, hidden=quiet or lineup.live) as work:

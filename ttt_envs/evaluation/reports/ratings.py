@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.jit import kernel
 from ttt_envs.evaluation.reports.intervals import student
 
 ELO = 400 / np.log(10)
@@ -35,6 +36,9 @@ AGAINST = 0.75
 _NEWTON_STEPS = 200
 _LARGEST_STEP = 2.0  # in units of e; a full step can overshoot far where results are lopsided
 _CLOSE = 1e-6  # the last step; each one squares the error
+_FARTHEST = 300.0  # log-strengths beyond this are not finite
+_NOT_FINITE = "some agents won all their games against the others: without a prior there are no finite ratings"
+_DENSE = 64  # of more agents, strengths are found pair by pair, and not from tables
 _BLOCK = 4_000_000  # floats of bootstrap weights held at once
 
 
@@ -74,52 +78,194 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
     wins = numbers("wins", wins)
     if wins.ndim != 3 or wins.shape[1] != wins.shape[2]:
         raise ValueError(f"wins must have shape (units, agents, agents), not {wins.shape}")
-    if not (np.isfinite(wins).all() and (wins >= 0).all()):
+    first, second = np.triu_indices(wins.shape[1], 1)
+    pairs = np.stack([first, second], axis=1)
+    won, lost = wins[:, first, second], wins[:, second, first]
+    return rate_pairs(wins.shape[1], pairs, won, lost, resamples=resamples, seed=seed, prior=prior)
+
+
+def rate_pairs(
+    agents: int, pairs: Any, won: Any, lost: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0
+) -> Ratings:
+    """Ratings of agents of whom not every two play each other.
+
+    The prior's drawn unit of an agent is shared out among the opponents that it is to meet, so that it weighs as much
+    as among all. What no chain of games connects is connected by the prior alone: the intervals are then very wide.
+
+    Args:
+        agents: their number, k.
+        pairs: int (p, 2), who are to meet, each two once, connected by chains of pairs.
+        won, lost: float (units, p), what the first of each pair won and lost in each unit: 1 a win, 1/2 each a draw.
+        resamples, seed, prior: as of `rate`.
+
+    Raises:
+        ValueError: as from `rate`, or pairs that fall apart into groups.
+    """
+    pairs, won, lost = np.asarray(pairs, np.int64).reshape(-1, 2), numbers("won", won), numbers("lost", lost)
+    if won.ndim != 2 or won.shape != lost.shape or won.shape[1] != len(pairs):
+        raise ValueError(f"won and lost must have shape (units, {len(pairs)}), not {won.shape} and {lost.shape}")
+    if not (np.isfinite(won).all() and (won >= 0).all() and np.isfinite(lost).all() and (lost >= 0).all()):
         raise ValueError("wins must be finite numbers of at least 0")
-    units, k = wins.shape[:2]
-    total = wins.sum(axis=0)
-    games = total + total.T
-    rated = games.any(axis=1)
-    with np.errstate(invalid="ignore"):
-        score = total / games
+    if agents > 1 and len(groups := connected(agents, pairs)) > 1:
+        raise ValueError(f"the pairs fall apart into {len(groups)} groups of agents that never meet each other")
+    k, units, (i, j) = agents, len(won), pairs.T
+    total_won, total_lost = won.sum(axis=0), lost.sum(axis=0)
+    games = total_won + total_lost
+    rated = np.bincount(pairs.ravel(), np.repeat(games, 2), k) > 0
+    known = games > 0
+    score = _table(k, pairs, total_won, total_lost, known)
 
-    # The games in one unit of a pairing; a pairing without games takes the mean of the others.
-    played = ((wins + wins.transpose(0, 2, 1)) > 0).sum(axis=0)
-    worth = np.full((k, k), games.sum() / max(played.sum(), 1))
+    # The games in one unit of a pair; one without games takes the mean of the others.
+    played = ((won + lost) > 0).sum(axis=0)
+    worth = np.full(len(pairs), games.sum() / max(played.sum(), 1))
     np.divide(games, played, out=worth, where=played > 0)
-    np.fill_diagonal(worth, 0)
-    worth[~rated] = worth[:, ~rated] = 0
+    worth[~(rated[i] & rated[j])] = 0
 
-    share = prior / max(k - 1, 1)
-    theta = strengths((total + share / 2 * worth)[None])[0]
-    weights = information(theta, games + share * worth)
+    met = np.maximum(np.bincount(pairs.ravel(), minlength=k), 1)
+    share = prior * (1 / met[i] + 1 / met[j]) / 2
+    drawn = share / 2 * worth
+    theta = _strengths_of(k, pairs, (total_won + drawn)[None], (total_lost + drawn)[None])[0]
+    weights = _weights(theta, pairs, games + 2 * drawn)
     elo = _centred(theta[None], weights)[0]
-    nothing = np.full((resamples, k), np.nan)
-    elos, lows = nothing, np.full((resamples, k, k), np.nan)
+    elos, lows, highs = np.full((resamples, k), np.nan), *np.full((2, resamples, len(pairs)), np.nan)
     rng = np.random.default_rng(seed)
-    for first in range(0, resamples, size := max(1, _BLOCK // max(units, 1))):
+    for first in range(0, resamples, size := max(1, _BLOCK // max(units, len(pairs), min(k, _DENSE) ** 2, 1))):
         last = min(first + size, resamples)
-        drawn = rng.standard_exponential((last - first, units)) @ wins.reshape(units, k * k)
-        drawn = drawn.reshape(-1, k, k)
+        weighted = rng.standard_exponential((last - first, units))
+        ups, downs = weighted @ won, weighted @ lost
         # Ratings join all of an agent's games, a score has only those of one pairing: there the prior counts in
-        # full. What stands against the row's score is what stands for the column's.
-        joined = drawn + rng.standard_gamma(share / 2, drawn.shape) * worth if prior else drawn
-        elos[first:last] = _centred(strengths(joined), weights)
-        won, lost = drawn, drawn.transpose(0, 2, 1)
-        if prior:
-            won = won + rng.standard_gamma(prior * (1 - AGAINST), drawn.shape) * worth
-            lost = lost + rng.standard_gamma(prior * AGAINST, drawn.shape) * worth
-        with np.errstate(invalid="ignore"):
-            lows[first:last] = won / (won + lost)
+        # full. What stands against the first's score is what stands for the second's.
+        joined = (each + rng.standard_gamma(share / 2, each.shape) * worth if prior else each for each in (ups, downs))
+        elos[first:last] = _centred(_strengths_of(k, pairs, *joined), weights)
+        for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
+            if prior:
+                mine = mine + rng.standard_gamma(prior * (1 - AGAINST), mine.shape) * worth
+                theirs = theirs + rng.standard_gamma(prior * AGAINST, mine.shape) * worth
+            with np.errstate(invalid="ignore"):
+                ends[first:last] = mine / (mine + theirs)
 
     elo[~rated] = np.nan
     elos[:, ~rated] = np.nan
-    lows[:, games == 0] = np.nan
-    n = ((wins + wins.transpose(0, 2, 1)) > 0).any(axis=2).sum(axis=0)
+    n = np.zeros(k, np.int64)
+    for unit in (won + lost) > 0:
+        n += np.bincount(pairs[unit].ravel(), minlength=k) > 0
     wider = np.array([student(m - 1) / 1.96 * np.sqrt((m + 1) / (m - 1)) if m > 1 else np.nan for m in n.tolist()])
     elo_low, elo_high = (elo + wider * (end - elo) for end in _interval(elos, elo))
-    score_low = _interval(lows, score)[0]
+    point = np.divide(total_won, games, out=np.full(len(pairs), np.nan), where=known)
+    low, high = _interval(lows, point)[0], _interval(highs, 1 - point)[0]
+    score_low = np.full((k, k), np.nan)
+    score_low[i[known], j[known]], score_low[j[known], i[known]] = low[known], high[known]
     return Ratings(elo, elo_low, elo_high, score, score_low, 1 - score_low.T, weights)
+
+
+def connected(agents: int, pairs: Any) -> list[list[int]]:
+    """The groups of agents 0 to agents - 1 that chains of pairs, int (p, 2), connect, each sorted."""
+    group = list(range(agents))
+
+    def root(agent: int) -> int:
+        while group[agent] != agent:
+            group[agent] = group[group[agent]]
+            agent = group[agent]
+        return agent
+
+    for one, other in np.asarray(pairs, np.int64).reshape(-1, 2).tolist():
+        group[max(root(one), root(other))] = min(root(one), root(other))
+    found: dict[int, list[int]] = {}
+    for agent in range(agents):
+        found.setdefault(root(agent), []).append(agent)
+    return list(found.values())
+
+
+def _table(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """float64 (k, k): shares of wins of the row against the column; nan where nothing is known."""
+    found, (i, j) = np.full((k, k), np.nan), pairs[known].T
+    total = won[known] + lost[known]
+    found[i, j], found[j, i] = won[known] / total, lost[known] / total
+    return found
+
+
+def _strengths_of(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """`strengths` float64 (r, k) of r tables of wins of each pair's first and second agent, float64 (r, p)."""
+    if k <= _DENSE:
+        tables, (i, j) = np.zeros((len(won), k, k)), pairs.T
+        tables[:, i, j], tables[:, j, i] = won, lost
+        return strengths(tables)
+    theta = np.zeros((len(won), k))
+    if _fit_all(pairs, won, lost, theta):
+        raise ValueError(_NOT_FINITE)
+    return theta
+
+
+@kernel
+def _fit_all(pairs, won, lost, theta):  # type: ignore[no-untyped-def]
+    """`_fit` for each row; returns how many have no finite strengths."""
+    failed = 0
+    for row in range(len(theta)):
+        if not _fit(pairs, won[row], lost[row], theta[row]):
+            failed += 1
+    return failed
+
+
+@kernel
+def _fit(pairs, won, lost, theta):  # type: ignore[no-untyped-def]
+    """Newton's method as in `strengths`, each step by conjugate gradients: time and memory follow the pairs.
+
+    The matrix is the Laplacian of the pairs, and the diagonal preconditions it. `theta` begins at 0.
+    """
+    k = len(theta)
+    gradient, diagonal, curve = np.empty(k), np.empty(k), np.empty(len(pairs))
+    step, way, image = np.empty(k), np.empty(k), np.empty(k)
+    for _ in range(_NEWTON_STEPS):
+        gradient[:] = 0.0
+        diagonal[:] = 0.0
+        for e in range(len(pairs)):
+            i, j = pairs[e, 0], pairs[e, 1]
+            chance = 1.0 / (1.0 + np.exp(theta[j] - theta[i]))
+            other = 1.0 / (1.0 + np.exp(theta[i] - theta[j]))  # exact where 1 - chance would lose all digits
+            slope = won[e] * other - lost[e] * chance
+            curve[e] = (won[e] + lost[e]) * chance * other
+            gradient[i] += slope
+            gradient[j] -= slope
+            diagonal[i] += curve[e]
+            diagonal[j] += curve[e]
+        # Below the second number there is nothing but rounding, which a further step would follow.
+        enough = max(1e-8 * np.abs(gradient).max(), 1e-13 * diagonal.max())
+        left = gradient  # of the gradient, that the step so far does not explain
+        step[:] = 0.0
+        product = 0.0
+        for a in range(k):
+            way[a] = left[a] / diagonal[a] if diagonal[a] > 0.0 else 0.0
+            product += left[a] * way[a]
+        for _ in range(4 * k):
+            if np.abs(left).max() <= enough:
+                break
+            image[:] = 0.0
+            for e in range(len(pairs)):
+                flow = curve[e] * (way[pairs[e, 0]] - way[pairs[e, 1]])
+                image[pairs[e, 0]] += flow
+                image[pairs[e, 1]] -= flow
+            bend = 0.0
+            for a in range(k):
+                bend += way[a] * image[a]
+            if not bend > 0.0:
+                break
+            size, before, product = product / bend, product, 0.0
+            for a in range(k):
+                step[a] += size * way[a]
+                left[a] -= size * image[a]
+                if diagonal[a] > 0.0:
+                    product += left[a] * left[a] / diagonal[a]
+            for a in range(k):
+                way[a] = (left[a] / diagonal[a] if diagonal[a] > 0.0 else 0.0) + product / before * way[a]
+        step -= step.mean()
+        longest = np.abs(step).max()
+        theta += step * min(1.0, _LARGEST_STEP / max(longest, 1e-300))
+        if longest < _CLOSE:
+            theta -= theta.mean()
+            return True
+        if not np.abs(theta).max() < _FARTHEST:
+            return False
+    return False
 
 
 def numbers(name: str, values: Any) -> np.ndarray:
@@ -161,9 +307,9 @@ def strengths(wins: np.ndarray) -> np.ndarray:
         if not len(going):
             return np.asarray(theta - theta.mean(axis=1, keepdims=True))
         # More steps would find nothing finite.
-        if not np.abs(theta[going]).max() < 300:
+        if not np.abs(theta[going]).max() < _FARTHEST:
             break
-    raise ValueError("some agents won all their games against the others: without a prior there are no finite ratings")
+    raise ValueError(_NOT_FINITE)
 
 
 def information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
@@ -185,6 +331,14 @@ def information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
         raise ValueError("theta must be finite, and games finite numbers of at least 0")
     chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     known = (games * chance * (1 - chance)).sum(axis=1)
+    return np.asarray(known / known.sum()) if known.sum() > 0 else np.full(len(theta), 1 / len(theta))
+
+
+def _weights(theta: np.ndarray, pairs: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """`information` from the games of each pair, float64 (p,)."""
+    i, j = pairs.T
+    chance = 1 / (1 + np.exp(theta[j] - theta[i]))
+    known = np.bincount(pairs.ravel(), np.repeat(games * chance * (1 - chance), 2), len(theta))
     return np.asarray(known / known.sum()) if known.sum() > 0 else np.full(len(theta), 1 / len(theta))
 
 

@@ -290,7 +290,7 @@ def mistakes(
     within(1, MOST, positions=positions)
     game = resolve(game, options)
     lineup = line_up(game, agents)
-    settings["agents"] = lineup.names
+    settings["agents"] = list(lineup.texts)
     with new_folder(out) as folder:
         drawn = draw_positions(game, positions, least=least, seed=seed)
         measurements: list[MeasuredMistakes] = []

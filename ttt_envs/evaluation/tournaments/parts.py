@@ -6,6 +6,7 @@ each written whole or not at all. A tournament that goes on reads them all; at i
 
 import hashlib
 import json
+import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -172,6 +173,7 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
     try:
         agents, options = settings["agents"], settings["option"]
         texts = [settings["game"], settings["game_id"], settings["ttt_envs"], *agents, *options.values()]
+        texts += settings.setdefault("pairs", [])
         numbers = [settings["games"], settings["seed"], settings["resamples"]]
         numbers += [each for each in [settings.get("chunk")] if each is not None]
         flags = [settings.get(name, False) for name in ("strict", "record", "isolate")]
@@ -181,6 +183,7 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
             not isinstance(agents, list)
             or not all(type(each) is kind for some, kind in kinds for each in some)
             or not all(name.isidentifier() for name in options)
+            or not all(re.fullmatch(r"[a-z0-9][a-z0-9:-]*", each) for each in settings["pairs"])
         ):
             raise ValueError("a setting is of a wrong type")
         known: str | Game = settings["game_id"] if game is None or game.id != settings["game_id"] else game

@@ -1,6 +1,6 @@
 """The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -27,6 +27,9 @@ from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.evaluation.tournaments.cycles import Circles, circles
 from ttt_envs.registry import GAMES
 from ttt_envs.storage.tensors import write_tensors
+
+# Most agents of a crosstable, and of one that is worked out for results.json; most pairings of a table, and of charts.
+_CROSSTABLE, _MATRIX, _LISTED, _DRAWN = 40, 100, 200, 50
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
@@ -84,7 +87,7 @@ class TournamentReport(PagedReport):
     @property
     def first(self) -> int:
         """Ratings, crosstable, and what was measured besides."""
-        return 2 + len(self.measured)
+        return 1 + (len(self.agents) <= _CROSSTABLE) + len(self.measured)
 
     @cached_property
     def order(self) -> list[int]:
@@ -137,6 +140,9 @@ class TournamentReport(PagedReport):
     @cached_property
     def circles(self) -> Circles:
         """How transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
+        if len(self.agents) > _MATRIX:  # of so many some seem to beat each other in circles by chance
+            nothing = np.full(len(self.agents), np.nan)
+            return Circles([], nothing, nothing, nothing)
         wins = np.zeros((len(self.agents), len(self.agents)))
         for p in self.pairings:
             wins[p.first, p.second], wins[p.second, p.first] = p.won.sum(), p.lost.sum()
@@ -159,13 +165,28 @@ class TournamentReport(PagedReport):
     @cached_property
     def time(self) -> tuple[np.ndarray, np.ndarray]:
         """Seconds spent on decisions, float64 (agents,), and decisions, int64 (agents,)."""
-        games = [pairing.games for pairing in self.pairings]
-        return np.sum([each.seconds for each in games], axis=0), np.sum([each.decisions for each in games], axis=0)
+        seconds, decisions = np.zeros(len(self.agents)), np.zeros(len(self.agents), np.int64)
+        for p in self.pairings:
+            seconds[[p.first, p.second]] += p.games.seconds
+            decisions[[p.first, p.second]] += p.games.decisions
+        return seconds, decisions
 
     @cached_property
     def counts(self) -> list[dict[str, float]]:
         """For each agent what it has used, such as tokens; see `Agent.counts`."""
-        return [added(p.games.counts[i] for p in self.pairings) for i in range(len(self.agents))]
+        found: list[list[Mapping[str, float]]] = [[] for _ in self.agents]
+        for p in self.pairings:
+            for agent, counts in zip((p.first, p.second), p.games.counts, strict=True):
+                found[agent].append(counts)
+        return [added(each) for each in found]
+
+    @cached_property
+    def games_of(self) -> np.ndarray:
+        """int64 (agents,): the number of games of each."""
+        found = np.zeros(len(self.agents), np.int64)
+        for p in self.pairings:
+            found[[p.first, p.second]] += len(p.games)
+        return found
 
     def facts(self) -> list[str]:
         """The number of games to be played."""
@@ -173,11 +194,27 @@ class TournamentReport(PagedReport):
         seeds = -(-self.settings["games"] // seatings)
         return [
             f"{seeds * seatings} games a pairing: {seeds} seeds, each played in all {seatings} seatings. "
-            f"Seed {self.settings['seed']}."
+            f"{self._who()}Seed {self.settings['seed']}."
         ]
 
+    def _who(self) -> str:
+        """A sentence on who plays whom, where these are not all."""
+        pairs = self.settings["pairs"]
+        if not pairs:
+            return ""
+        if len(pairs) > 1 or "-" in pairs[0]:
+            how = "of a list"
+        elif pairs[0].isdigit():
+            how = f"drawn by the seed, about {pairs[0]} opponents an agent"
+        else:
+            how = "of a Swiss tournament: agents of about equal score meet in each round"
+        return f"{len(self.pairings)} pairings, {how}. "
+
     def tables(self) -> list[Table]:
-        """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time."""
+        """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
+
+        Many agents have no crosstables.
+        """
         r = self.ratings
 
         def score(i: int, j: int) -> str:
@@ -186,8 +223,10 @@ class TournamentReport(PagedReport):
             return f"{_share(r.score[i, j])} ({_bound(r.score_low[i, j])}–{_bound(r.score_high[i, j])})"
 
         note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
-        tables = [self._ratings(), self._crosstable("Crosstable", score, note), *(table for table, _ in self.measured)]
-        for side, team in enumerate(self.game.teams):
+        tables, few = [self._ratings()], len(self.agents) <= _CROSSTABLE
+        tables += [self._crosstable("Crosstable", score, note)] if few else []
+        tables += [table for table, _ in self.measured]
+        for side, team in enumerate(self.game.teams) if few else ():
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
             tables.append(self._crosstable(f"As {name}", lambda i, j, s=scores: _share(s[i, j]), note))  # type: ignore[misc]
@@ -199,7 +238,7 @@ class TournamentReport(PagedReport):
         r = self.ratings
         rows = []
         for place, i in enumerate(self.order, 1):
-            played = self.played(i)
+            played = self.games_of[i]
             elo = f"{r.elo[i]:+.0f}" if played else "–"
             between = "–" if np.isnan(r.elo_low[i]) else f"{r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f}"
             rows.append([f"{place}  {self.agents[i]}", elo, between, _share(self.mean_score(i)), str(played)])
@@ -214,7 +253,7 @@ class TournamentReport(PagedReport):
 
     def _pairings(self) -> Table:
         rows = []
-        for p in self.pairings:
+        for p in self.pairings[:_LISTED]:
             wins, drawn, losses = np.sum(p.by_seating(), axis=0)
             first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
             rows.append(
@@ -234,6 +273,8 @@ class TournamentReport(PagedReport):
             "went differently; where they are few, agents repeat themselves, and the intervals, which take seeds for "
             "independent, say little."
         )
+        if len(self.pairings) > _LISTED:
+            note += f" Shown are {_LISTED} of {len(self.pairings)}; results.json has all."
         return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "first seat", "plies", "distinct"], rows, note)
 
     def _failures(self) -> Table:
@@ -241,7 +282,7 @@ class TournamentReport(PagedReport):
         for i in self.order:
             mine = [each for each in self.failures if each.agent == self.agents[i]]
             if mine:
-                played = self.played(i)
+                played = self.games_of[i]
                 reasons = [shorten(each.reason, 70, placeholder=" …") for each in mine]
                 usual = max(reasons, key=reasons.count)
                 rows.append([self.agents[i], f"{len(mine)} of {played}", usual, str(reasons.count(usual))])
@@ -289,26 +330,37 @@ class TournamentReport(PagedReport):
             words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
             if self.game.id not in GAMES:
                 words.insert(2, str(self.settings.game or self.game.id))
-            if any(map(stranger, self.agents)):  # which the folder alone does not start
-                words += ["--agents", *self.agents]
+            if any(map(stranger, self.settings["agents"])):  # which the folder alone does not start
+                words += ["--agents", *self.settings["agents"]]
             remarks.append(f"The other games are played by: {join(words)}")
         return remarks
 
     def data(self) -> dict[str, Any]:
-        """Ratings, crosstables, pairings, failures."""
-        r = self.ratings
+        """Ratings, crosstables of up to a hundred agents, pairings, failures."""
+        r, few = self.ratings, len(self.agents) <= _MATRIX
+        crosstables: dict[str, Any] = (
+            {
+                "score": r.score,
+                "score_interval": np.stack([r.score_low, r.score_high], axis=2),
+                "mean_reward": self.mean_reward,
+                "side_score": self.side_scores,
+            }
+            if few
+            else {}
+        )
         return {
+            "agents": list(self.agents),
             "elo": r.elo,
             "elo_interval": np.stack([r.elo_low, r.elo_high], axis=1),
-            "score": r.score,
-            "score_interval": np.stack([r.score_low, r.score_high], axis=2),
-            "mean_reward": self.mean_reward,
-            "side_score": self.side_scores,
+            **crosstables,
             "pairings": [
                 {
                     "agents": [self.agents[p.first], self.agents[p.second]],
                     "games": len(p.games),
                     "planned": p.planned,
+                    "score": r.score[p.first, p.second],
+                    "score_interval": [r.score_low[p.first, p.second], r.score_high[p.first, p.second]],
+                    "mean_reward": p.mean_reward(p.first),
                     "distinct": p.distinct,
                     "mean_length": p.games.lengths.mean(),
                 }
@@ -332,15 +384,11 @@ class TournamentReport(PagedReport):
                 "elo_low": r.elo_low[i],
                 "elo_high": r.elo_high[i],
                 "score": self.mean_score(i),
-                "games": self.played(i),
+                "games": int(self.games_of[i]),
                 "failures": sum(each.agent == self.agents[i] for each in self.failures),
             }
             for i in self.order
         ]
-
-    def played(self, agent: int) -> int:
-        """The number of games of an agent."""
-        return sum(len(p.games) for p in self.pairings if agent in (p.first, p.second))
 
     def mean_score(self, agent: int) -> float:
         """The mean of an agent's scores against the opponents that it has met; nan if there are none."""
@@ -417,15 +465,17 @@ def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
         if not np.isnan(r.elo[i])
     ]  # fmt: skip
     charts: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
-    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
+    drawn = report.pairings[:_DRAWN]
+    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in drawn]
     rewards = [p.games.rewards for p in report.pairings]
     every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
     sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
-    shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *zip(names, rewards, strict=True)]]
+    each_pairing = zip(names, rewards, strict=False)
+    shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *each_pairing]]
     note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
     charts.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
     rows = []
-    for name, p in zip(names, report.pairings, strict=True):
+    for name, p in zip(names, drawn, strict=True):
         low, first, middle, third, high = (float(q) for q in np.quantile(p.games.lengths, [0, 0.25, 0.5, 0.75, 1]))
         rows.append(Whisker(name, low, middle, high, f"{middle:g} ({low:g} to {high:g})", (first, third)))
     note = "In plies: the median, the middle half of the games (box), the shortest and the longest game."

@@ -1,4 +1,4 @@
-"""A round robin: every two agents play each other, each seed from every seat.
+"""A tournament: every two agents play each other, or chosen pairs of them, each seed from every seat.
 
     from ttt_envs import evaluation
 
@@ -16,26 +16,27 @@ An agent that raises an error or answers with an illegal action loses that game,
 Several processes or a Ray cluster can play it, and a tournament in a folder can go on after any end: see docs/scale.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ttt_envs.agents import load, several
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.play import Games, join
-from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up, text_of
 from ttt_envs.evaluation.reports.leaderboard import measured_tables
 from ttt_envs.evaluation.reports.progress import Work
-from ttt_envs.evaluation.reports.ratings import rate
+from ttt_envs.evaluation.reports.ratings import connected, rate_pairs
 from ttt_envs.evaluation.reports.report import Arguments, NotSaved
 from ttt_envs.evaluation.tournaments.engines import engine_for
-from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, uncovered
+from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, Pair, uncovered
+from ttt_envs.evaluation.tournaments.pairs import pairs_of
 from ttt_envs.evaluation.tournaments.parts import PartStore, as_settings, check_goes_on, results_folder
 from ttt_envs.evaluation.tournaments.report import Pairing, TournamentReport
 from ttt_envs.evaluation.tournaments.workers import GamesFinished, Recipe, Unfinished
@@ -60,6 +61,7 @@ def tournament(
     isolate: bool = False,
     record: bool = False,
     measured: Sequence[str | Path] = (),
+    pairs: Any = (),
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> TournamentReport:
@@ -67,7 +69,7 @@ def tournament(
 
     Args:
         game: an id, or a Game.
-        agents: two or more of what `agents.load` takes: texts, objects, functions.
+        agents: two or more of what `agents.load` takes: texts, objects, functions; or {name: agent, ...}.
         options: options of the game, if it is given by its id.
         games: games of each pairing; rounded up, so that each seed is played from every seat.
         seed: fixes all games and intervals. None draws one of 128 bits, unknown to the
@@ -86,6 +88,8 @@ def tournament(
         record: every game is kept, action by action; see `ttt_envs.evaluation.records`.
         measured: files or folders of results of `regret`, `exploitability` or a ladder, of the same game, whose figures
             the report shows, too.
+        pairs: who plays whom, where there are too many agents for every two: a number, of opponents an agent is drawn
+            against; "swiss" or "swiss:8", for rounds between agents of about equal score; or pairs of names or numbers.
         out: folder for report.md, report.html, results.json, games.safetensors and, with `record`, games.jsonl, and for
             what `resume` and `add` need; nothing is written without one.
         quiet: no progress bar.
@@ -108,19 +112,24 @@ def tournament(
     seats = arrangements(game)
     settings["measured"] = tuple(map(str, measured))
     tables = measured_tables(game, measured)
-    further = add if isinstance(add, (list, tuple)) else [add]
+    further = several(add)
     with ExitStack() as stack:
         folder, before = stack.enter_context(results_folder(game, out, resume or bool(further)))
         if before is not None:
             seed = before["seed"] if seed is None else seed
-            further = [each for each in further if getattr(each, "name", each) not in before["agents"]]
-        everybody = [*(agents if isinstance(agents, (list, tuple)) else [agents]), *further]
+            further = [each for each in further if (text_of(each) or load(each).name) not in before["agents"]]
+        everybody = [*several(agents), *further]
         lineup = stack.enter_context(closing(line_up(game, everybody, least=2, isolate=isolate)))
         seed = settings["seed"] = settled(seed)
-        settings["agents"] = names = lineup.names
+        names, texts = lineup.names, list(lineup.texts)
+        settings["agents"] = texts
+        chosen = pairs_of(pairs, names)
+        settings["pairs"] = chosen.texts()
         store = PartStore(folder, as_settings(game, settings), game)
         if before is not None:
-            check_goes_on(Path(str(out)), before, {**store.settings, "agents": names[: len(names) - len(further)]})
+            if chosen.kind == "swiss" and (further or before["games"] != games):
+                raise ValueError("the pairs of a Swiss tournament follow from its games: it goes on with the same ones")
+            check_goes_on(Path(str(out)), before, {**store.settings, "agents": texts[: len(texts) - len(further)]})
             store.read()
         chunk = 1 if lineup.live and chunk is None else chunk
         contest = Contest(game, lineup.agents.__getitem__, seed, chunk=chunk, strict=strict, record=record)
@@ -142,34 +151,59 @@ def tournament(
             address=address,
         )
         units = -(-games // len(seats))
-        pairs = list(combinations(range(len(names)), 2))
-        covered = {pair: [part.job for part in store.parts if part.job.pair == pair] for pair in pairs}
-        missing = {pair: uncovered(jobs, units) for pair, jobs in covered.items()}
-        agenda = Agenda(missing, len(seats), workers=crew.workers, chunk=chunk)
-        total = len(pairs) * units * len(seats)
+        planned: list[Pair] = []  # of all rounds so far
+        given_up: dict[Pair, str] = {}
+
+        def points(pairs: Sequence[Pair]) -> np.ndarray:
+            """What each agent has won in these pairs, the share of the comparisons in each."""
+            found, by_pair = np.zeros(len(names)), _by_pair(store.parts)
+            for pairing in (_pairing(game, by_pair.get(pair, []), pair, units) for pair in pairs):
+                won, lost = pairing.won.sum(), pairing.lost.sum()
+                if won + lost:
+                    found[[pairing.first, pairing.second]] += np.array([won, lost]) / (won + lost)
+            return found
+
+        rounds = chosen.rounds(len(names), seed, points)
+        each_round = next(rounds)
+        total = len(each_round) * chosen.number_of_rounds(len(names)) * units * len(seats)
         with Work(store.parts, "games", total, hidden=quiet or lineup.live) as work:
-            tally = GamesFinished(work, names, len(seats), total - agenda.left * len(seats))
-            with closing(crew.run(agenda, tally)) as jobs:
-                for part in jobs:
-                    store.add(part)  # one by one, so that an interrupt keeps the finished ones
+            finished = 0
+            while each_round:
+                planned += each_round
+                by_pair = _by_pair(store.parts)
+                missing = {pair: uncovered([p.job for p in by_pair.get(pair, [])], units) for pair in each_round}
+                agenda = Agenda(missing, len(seats), workers=crew.workers, chunk=chunk)
+                finished += len(each_round) * units * len(seats)
+                tally = GamesFinished(work, names, len(seats), finished - agenda.left * len(seats))
+                try:
+                    with closing(crew.run(agenda, tally)) as jobs:
+                        for part in jobs:
+                            store.add(part)  # one by one, so that an interrupt keeps the finished ones
+                finally:
+                    given_up |= agenda.given_up
+                each_round = next(rounds, [])
         if not store.parts:
-            raise Unfinished(None, names, agenda.given_up)
-        pairings = [_pairing(game, len(names), store.parts, pair, units) for pair in pairs]
-        pairings = [pairing for pairing in pairings if len(pairing.games)]
-        wins = np.zeros((units, len(names), len(names)))
+            raise Unfinished(None, names, given_up)
+        by_pair = _by_pair(store.parts)
+        planned = sorted({*planned, *by_pair})  # what was played by an earlier call counts in any case
+        pairings = [_pairing(game, by_pair[pair], pair, units) for pair in planned if pair in by_pair]
+        won, lost = np.zeros((2, units, len(planned)))
+        column = {pair: k for k, pair in enumerate(planned)}
         for pairing in pairings:
-            a, b, played = pairing.first, pairing.second, pairing.units[:: len(seats)]
-            wins[played, a, b], wins[played, b, a] = pairing.by_unit()
+            rows = pairing.units[:: len(seats)], column[pairing.first, pairing.second]
+            won[rows], lost[rows] = pairing.by_unit()
+        if len(connected(len(names), planned)) > 1:  # a Swiss tournament that was interrupted
+            planned, won, lost = _with_links(len(names), planned, won, lost)
         report = TournamentReport(
             game=game,
             settings=settings,
             made=lineup.made,
-            complete=work.complete and not agenda.given_up,
+            complete=work.complete and not given_up,
             seconds=store.seconds,
             agents=tuple(names),
             arrangements=seats,
             pairings=pairings,
-            ratings=rate(wins, resamples=resamples, seed=seed),
+            ratings=rate_pairs(len(names), planned, won, lost, resamples=resamples, seed=seed),
             measured=tables,
         )
         try:
@@ -177,26 +211,38 @@ def tournament(
         except OSError as error:
             raise NotSaved(report, error) from error
         report.kept(folder)
-        if agenda.given_up:
-            raise Unfinished(report, names, agenda.given_up)
+        if given_up:
+            raise Unfinished(report, names, given_up)
         return report
 
 
-def _pairing(game: Game, agents: int, parts: Sequence[FinishedJob], pair: tuple[int, int], units: int) -> Pairing:
-    """A pairing's parts, put together in order; `agents`: how many play in the tournament."""
-    mine = sorted((part for part in parts if part.job.pair == pair), key=lambda part: part.job)
+def _by_pair(parts: Iterable[FinishedJob]) -> dict[Pair, list[FinishedJob]]:
+    """The parts of each pair."""
+    found: dict[Pair, list[FinishedJob]] = {}
+    for part in parts:
+        found.setdefault(part.job.pair, []).append(part)
+    return found
+
+
+def _with_links(
+    agents: int, pairs: Sequence[Pair], won: np.ndarray, lost: np.ndarray
+) -> tuple[list[Pair], np.ndarray, np.ndarray]:
+    """The pairs with such without games, so that all are connected: by the prior of the ratings alone."""
+    first, *others = connected(agents, pairs)
+    links = [(first[0], group[0]) for group in others]
+    nothing = np.zeros((len(won), len(links)))
+    return [*pairs, *links], np.hstack([won, nothing]), np.hstack([lost, nothing])
+
+
+def _pairing(game: Game, parts: Iterable[FinishedJob], pair: Pair, units: int) -> Pairing:
+    """A pairing's parts, put together in order."""
+    mine = sorted(parts, key=lambda part: part.job)
     held, played, before = held_seats(arrangements(game)), list[Games](), 0
     for part in mine:
         # A part numbers its games from 0 on.
         played.append(replace(part.games, actions={before + k: each for k, each in part.games.actions.items()}))
         before += len(part.games)
     games = join(played, game, 2)
-    for name in ("seconds", "decisions"):  # those of two agents, as those of all
-        every = np.zeros(agents, getattr(games, name).dtype)
-        every[list(pair)] = getattr(games, name)
-        setattr(games, name, every)
-    mine_of = dict(zip(pair, games.counts, strict=True))
-    games.counts = [mine_of.get(agent, {}) for agent in range(agents)]
     numbers = [np.zeros(0, np.int64), *(np.arange(part.job.start, part.job.stop) for part in mine)]
     return Pairing(
         held=held,

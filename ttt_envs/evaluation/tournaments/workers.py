@@ -149,9 +149,9 @@ class Recipe:
         Raises TypeError, naming the game or the agent, for one that cannot be sent to another process.
         """
         agents: list[str | bytes] = []
-        for agent in lineup.agents:
+        for agent, text in zip(lineup.agents, lineup.texts, strict=True):
             if agent.name not in lineup.made:
-                agents.append(agent.name)
+                agents.append(text)
                 continue
             hint = "name it by a text such as my_agent.py:Name, or play in one process"
             if not objects:
