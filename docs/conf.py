@@ -31,6 +31,7 @@ exclude_patterns = ["films", "generated"]
 # Notebooks are shown with the results that they are kept with; tests run them.
 nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # would come from another host
+nb_mime_priority_overrides = [("html", "image/svg+xml", 0)]  # the picture of a widget that has no kernel here
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 
@@ -56,7 +57,7 @@ html_context = {"others": bool(folder)}
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_favicon = "_static/icon.svg"
+html_favicon = html_logo = "_static/icon.svg"
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

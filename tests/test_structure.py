@@ -204,6 +204,7 @@ EXTRAS = {
     "pyarrow": {"ttt_envs.evaluation.records.dataset"},
     "minari": {"ttt_envs.evaluation.records.dataset"},
     "starlette": {"ttt_envs.web"},
+    "anywidget": {"ttt_envs.web.notebook"},
     "uvicorn": {"ttt_envs.web"},
 }
 

@@ -21,12 +21,14 @@ from rich.console import Console
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.cli import shell
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line
 from ttt_envs.drawing.film import save_film
-from ttt_envs.evaluation import play_games, tournament
+from ttt_envs.evaluation import ladder, play_games, tournament
 from ttt_envs.evaluation.best_play import measure as measure_regret
+from ttt_envs.evaluation.placements.ladder import find
 from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
 from ttt_envs.learning.probes import RegretRow
 from ttt_envs.learning.settings import Result
@@ -37,6 +39,9 @@ FILM = "game.gif"
 
 #: Options of games whose short form says more in a minute.
 OPTIONS: dict[str, tuple[str, ...]] = {"tic_tac_dice": ("rounds=single",)}
+
+#: The place on the ladder of a game whose regret is not known: minutes at most, and half its interval in Elo.
+MINUTES, TARGET = 0.5, 60.0
 
 #: Games for a measurement of regret, and measurements on the way through training.
 REGRET_GAMES, POINTS = 200, 12
@@ -171,6 +176,8 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     rated.save(folder / "tournament")
     for table in rated.tables()[:2]:
         console.print(table.rich())
+    if not known and OracleAgent.name in rated.agents:
+        console.print(f"{OracleAgent.name} plays best where best play is proved, and elsewhere as greedy does.")
 
     console.rule("3/3  A game on film")
     strongest = next(rated.agents[i] for i in rated.order if rated.agents[i] != ours)
@@ -201,8 +208,27 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
         own = measure_regret(game, agents.load(ours), games=REGRET_GAMES, seed=config.seed)
         others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
         lines += ["", f"It gives away {own.per_game:.3f} a game to best play; {others}, best play 0."]
+    else:
+        lines += place(game, ours, config.seed)
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
     return folder
+
+
+def place(game: Game, agent: str, seed: int) -> list[str]:
+    """The place of an agent on the game's ladder, as lines; none where the game has no ladder."""
+    try:
+        rungs = find(game)
+    except ValueError:
+        return []
+    found = ladder(game, agent, minutes=MINUTES, target=TARGET, seed=seed, quiet=True)
+    elo = dict(zip(rungs.rungs, rungs.elo, strict=True))
+    top = max(elo, key=lambda rung: float(elo[rung]))
+    known = [f"{name} {elo[name]:.0f}" for name in dict.fromkeys((rungs.zero, "greedy", top)) if name in elo]
+    low, high = found.interval
+    return [
+        "",
+        f"On the game's ladder it stands at {found.rating:.0f} Elo ({low:.0f} to {high:.0f}); {', '.join(known)}.",
+    ]
 
 
 def default_rivals(game: Game) -> list[str]:

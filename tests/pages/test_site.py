@@ -35,7 +35,6 @@ HEADINGS = [
     "Best play",
     "How far agents are from it",
     "Pitfalls",
-    "A game",
     "Changes",
 ]
 

@@ -38,6 +38,17 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert len(np.unique(colours, axis=0)) > 3
 
 
+def test_where_regret_is_not_known_the_ladder_says_how_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "TARGET", 400.0)
+    assert demo.given_away(ttt_envs.load("super_tic_tac_toe"), 0) == {}
+    said = " ".join(demo.place(ttt_envs.load("super_tic_tac_toe"), "random", 0))
+    found = re.search(r"stands at -?\d+ Elo \((-?\d+) to (-?\d+)\); random 0, greedy \d+, \S+ \d+\.$", said)
+    assert found
+    assert int(found[1]) < 0 < int(found[2])
+    without = ttt_envs.load("tic_tac_match", colours=1, copies=4, hand_size=1)
+    assert demo.place(without, "random", 0) == []
+
+
 def test_an_interrupted_demo_continues_and_a_finished_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,7 @@ class View:
         return read_only(out)
 
     def encoded(self, encoding: Encoding = "flat", *, history: int = 0) -> np.ndarray:
-        """The observations as environments give them with these arguments: int8 (n, *game.encoded_shape(...)).
+        """The observations as environments give them with these arguments: int8 (n, ...), see `Game.encoded_shape`.
 
         Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
         past than are kept in `past`.

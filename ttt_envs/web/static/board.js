@@ -1,6 +1,6 @@
 // The board: the server's picture, and on it a button for each spot that can be clicked.
 
-import { el, picture } from "./tools.js";
+import { el, percent, picture, signed } from "./tools.js";
 
 // A spot is about so many pixels wide and high, for fingers, or as large; the picture grows so many times at most for that.
 const FINGER = 44;
@@ -218,4 +218,28 @@ function viewBox(svg) {
 function titleOf(svg) {
   const found = svg.match(/<title>([^<]*)<\/title>/);
   return found && found[1].replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}
+
+/**
+ * Losses for the spots after those of `path` were clicked: on each the least loss of the actions that it belongs to, or
+ * where nobody knows losses the greatest probability.
+ */
+export function marksOf(each, actions, path) {
+  const known = Object.keys(each.losses).length > 0;
+  const worth = known ? each.losses : each.probabilities;
+  const marks = new Map();
+  for (const { name, clicks } of actions) {
+    if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
+    const rank = known ? -worth[name] : worth[name];
+    const estimated = each.estimated.includes(name);
+    const text = known ? `${estimated ? "≈" : ""}${signed(-worth[name])}` : percent(worth[name]);
+    const kind = `${(known && each.grades[name]) || "good"}${known && !estimated ? " proved" : ""}`;
+    const said = known ? `${estimated ? "estimated " : ""}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
+    for (const spot of clicks.filter((part) => !path.includes(part))) {
+      const before = marks.get(spot);
+      if (before && before.rank >= rank) before.best ||= each.best.includes(name);
+      else marks.set(spot, { rank, text, kind, best: each.best.includes(name) || Boolean(before?.best), said });
+    }
+  }
+  return marks;
 }

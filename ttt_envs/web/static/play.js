@@ -1,8 +1,8 @@
 // One game: its board, the seats, what was played, and what may be asked.
 
-import { Board } from "./board.js";
+import { Board, marksOf } from "./board.js";
 import { chart } from "./chart.js";
-import { ask, complain, el, guarded, keep, patiently, Refusal, rulesOf, say, sentence, signed } from "./tools.js";
+import { ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -502,34 +502,6 @@ function scale(limits) {
 
 function about(decision) {
   return decision.source === "oracle" ? "" : "≈ ";
-}
-
-/**
- * Losses for the spots after those of `path` were clicked: on each the least loss of the actions that it belongs to, or
- * where nobody knows losses the greatest probability.
- */
-function marksOf(each, actions, path) {
-  const known = Object.keys(each.losses).length > 0;
-  const worth = known ? each.losses : each.probabilities;
-  const marks = new Map();
-  for (const { name, clicks } of actions) {
-    if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
-    const rank = known ? -worth[name] : worth[name];
-    const estimated = each.estimated.includes(name);
-    const text = known ? `${estimated ? "≈" : ""}${signed(-worth[name])}` : percent(worth[name]);
-    const kind = `${(known && each.grades[name]) || "good"}${known && !estimated ? " proved" : ""}`;
-    const said = known ? `${estimated ? "estimated " : ""}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
-    for (const spot of clicks.filter((part) => !path.includes(part))) {
-      const before = marks.get(spot);
-      if (before && before.rank >= rank) before.best ||= each.best.includes(name);
-      else marks.set(spot, { rank, text, kind, best: each.best.includes(name) || Boolean(before?.best), said });
-    }
-  }
-  return marks;
-}
-
-function percent(share) {
-  return share === undefined ? "–" : `${Math.round(100 * share)} %`;
 }
 
 function show(element, wanted) {

@@ -126,6 +126,11 @@ export function signed(value, digits = 2) {
   return (Number(text) === 0 ? "" : value < 0 ? "−" : "+") + text;
 }
 
+/** A share as a percentage; a dash where there is none. */
+export function percent(share) {
+  return share === undefined ? "–" : `${Math.round(100 * share)} %`;
+}
+
 /** The rules of a game to unfold, with the pictures of positions that show them, which are fetched when they are seen. */
 export function rulesOf(game, text) {
   const pictures = el("div", { class: "lessons" });

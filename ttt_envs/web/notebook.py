@@ -1,0 +1,161 @@
+"""A board in a notebook: play agents with the mouse, beside what the oracle or a search thinks of each move.
+
+It is the board of the page of `ttt serve`, as a widget of Jupyter; the games run in the notebook's kernel. Needs the
+extra `notebook`.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ttt_envs import agents, registry
+from ttt_envs.agents import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.live import LiveGame
+from ttt_envs.core.validity import check_players
+from ttt_envs.evaluation.arena.play import ask
+from ttt_envs.evaluation.thoughts import GRADES, think
+from ttt_envs.web import shown
+
+__all__ = ["Board"]
+
+_STATIC = Path(__file__).parent / "static"
+
+
+@cache
+def _module() -> str:
+    """The page's modules that the widget needs, as one: a notebook is given a single one."""
+    parts = [(_STATIC / f"{name}.js").read_text() for name in ("tools", "board", "widget")]
+    return re.sub(r"^(import .*|export (?!default))", "", "\n".join(parts), flags=re.MULTILINE)
+
+
+@cache
+def _style() -> str:
+    """The page's style sheet, for what lies within the widget alone."""
+    return f".ttt-envs {{\n{(_STATIC / 'style.css').read_text().replace(':root', '&')}\n}}\n"
+
+
+class Board(anywidget.AnyWidget):
+    """A game between a person, who clicks on the board, and agents.
+
+    Attributes:
+        live: the game so far, see `core.live.LiveGame`; assign nothing to it.
+        values: True while the board shows what each move loses, by the oracle or else by a search.
+        position: what the widget shows, as the page of `ttt serve` is given it.
+    """
+
+    _esm = _module()
+    _css = _style()
+    values = traitlets.Bool(False).tag(sync=True)
+    position = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        game: str | Game,
+        opponent: Any = "greedy",
+        *,
+        player: int = 0,
+        seed: int | None = None,
+        values: bool = False,
+        **options: Any,
+    ) -> None:
+        """Begin a game.
+
+        Args:
+            game: its id, or a `Game`.
+            opponent: who plays all other seats: an agent, as for `agents.load`.
+            player: the person's seat.
+            seed: of the first game; later ones follow from it. None: another one each time.
+            values: whether to show what each move loses.
+            **options: of the game, if its id is given.
+
+        Raises as `load` and `agents.load`; ValueError for a seat that the game does not have or an agent that does not
+        play it.
+        """
+        super().__init__()
+        given = registry.load(game, **options) if isinstance(game, str) else game
+        self._player = int(check_players(player, 1, given.num_players)[0])
+        self._agent: Agent = agents.load(opponent)
+        self._agent.check(given)
+        self._seed = seed
+        self.values = values
+        self.on_msg(self._told)
+        self.observe(lambda _: self._show(), "values")
+        self._begin(given)
+
+    def choose(self, action: str) -> None:
+        """Choose an action by its name, as a click does, and let the others answer.
+
+        Raises ValueError for a name that the game does not know, and IllegalAction, which is one, for an action that
+        cannot be chosen now.
+        """
+        names = self.live.game.action_names
+        if action not in names:
+            raise ValueError(f"there is no action {action!r}: wanted {self.live.game.faces.action_format}")
+        self.live.choose(self._player, names.index(action))
+        self._answer()
+
+    def hint(self) -> str:
+        """The name of a best action, which the board points at; "" where nobody knows one, or it is not your turn."""
+        found = self._thoughts()
+        best = found["best"][0] if found and found["best"] else ""
+        self.position = {**self.position, "hint": best}
+        return best
+
+    def again(self) -> None:
+        """Begin a new game, with the next seed."""
+        self._seed = None if self._seed is None else self._seed + 1
+        self._begin(self.live.game)
+
+    def _begin(self, game: Game) -> None:
+        self.live = LiveGame.begin(game, self._seed)
+        self._answer()
+
+    def _answer(self) -> None:
+        """Let the agents choose until the person has to, or the game is over."""
+        live = self.live
+        while not live.over and (others := [each for each in live.asked() if each != self._player]):
+            for each in others:
+                actions, _ = ask(self._agent, live.view(each))
+                live.choose(each, int(actions[0]))
+        self._show()
+
+    def _thoughts(self) -> dict[str, Any] | None:
+        live = self.live
+        if not live.legal(self._player):
+            return None
+        return shown.named(live.game, think(live.view(self._player)))
+
+    def _show(self) -> None:
+        """Give the widget the position as the person sees it."""
+        live, game, me = self.live, self.live.game, self._player
+        state = live.state[0]
+        found = {**shown.position(game, state, me), **shown.clickable(game, state, me, live.legal(me))}
+        found["title"], found["you"], found["limits"] = game.title, game.player_names[me], GRADES
+        found["over"] = shown.result(game, state) if live.over else None
+        found["won"] = live.over and bool(state["rewards"][me] > 0)
+        found["last"] = [
+            [game.player_names[k], name] for ply in shown.moves(game, live.actions[-1:]) for k, name in ply
+        ]
+        found["thoughts"] = self._thoughts() if self.values else None
+        self.position = found
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget, and its picture for those who show notebooks without a kernel."""
+        found = super()._repr_mimebundle_()
+        data, about = found or ({}, {})
+        return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about
+
+    def _told(self, _: Any, message: Any, __: Any) -> None:
+        """Do what the widget asks for. What does not fit the position, as the second of two quick clicks, is left."""
+        wanted = message.get("do") if isinstance(message, dict) else None
+        if wanted == "choose" and message.get("action") in {each["name"] for each in self.position["actions"]}:
+            self.choose(message["action"])
+        elif wanted == "hint":
+            self.hint()
+        elif wanted == "again":
+            self.again()
