@@ -10,7 +10,8 @@ import toy_kuhn
 import ttt_envs
 from ttt_envs.agents.networks import load_network
 from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.nfsp import Config, Reservoir, train
+from ttt_envs.learning.nfsp import Config, train
+from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.storage.tensors import read_tensors
 
 KUHN = "toy_kuhn"
@@ -39,14 +40,15 @@ def kuhn():
 def test_the_reservoir_keeps_an_even_sample():
     game, generator, kept = toy_kuhn.make(), np.random.default_rng(0), np.zeros(40)
     for _ in range(2000):
-        reservoir = Reservoir(game, 10)
+        reservoir = Reservoir(10, of_decisions(game, actions=((), torch.int64)))
         for first in range(0, 40, 8):
             numbers = np.arange(first, first + 8)
             observations = np.repeat(numbers[:, None], game.observation_size, axis=1).astype(np.int8)
-            reservoir.add(observations, np.ones((8, 2), np.bool_), numbers % 2, generator)
-        found, masks, actions = reservoir.sample(50, generator)
-        assert (found[:, 0].long() % 2 == actions).all()
-        assert masks.all()
+            rows = {"observations": observations, "masks": np.ones((8, 2), np.bool_), "actions": numbers % 2}
+            reservoir.add(rows, generator)
+        found = reservoir.sample(50, generator)
+        assert (found["observations"][:, 0] % 2 == found["actions"]).all()
+        assert found["masks"].all()
         kept[reservoir.observations[:, 0].numpy()] += 1
     # Each of the 40 rows is among the 10 in a quarter of the trials: 500 times, give or take 19.
     assert np.abs(kept - 500).max() < 90

@@ -66,6 +66,54 @@ def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
     assert sorted(steps) == steps
 
 
+def test_what_was_trained_otherwise_is_refused(tmp_path):
+    plan = plan_of(ONE)
+    assert grid.train(plan, tmp_path, workers=1)
+    for changes, words in (
+        ({"methods": {"mmd": {"num_envs": 32, "magnet": 0.5}}}, "has other settings: magnet is 0.2 there and 0.5 here"),
+        ({"steps": 200, "methods": {"mmd": {"num_envs": 32, "save_every": 300}}}, "is one of 300 steps, not 200"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            grid.train(plan_of({**ONE, **changes}), tmp_path, workers=1)
+        with pytest.raises(ValueError, match=words):
+            write_page(plan_of({**ONE, **changes}), tmp_path)
+
+
+def test_a_plan_of_processor_time(tmp_path, monkeypatch):
+    given = {name: value for name, value in ONE.items() if name != "steps"}
+    given |= {
+        "seconds": 2.0,
+        "methods": {"mmd": {}, "mmd-large": {"method": "mmd", "hidden": [512, 512]}},
+    }
+    plan = plan_of(given)
+    assert grid.budgeted(plan_of(ONE), tmp_path) == plan_of(ONE)
+    said: list[str] = []
+    found = grid.budgeted(plan, tmp_path, workers=1, say=said.append)
+    steps = {run.label: run.settings["steps"] for run in found.runs}
+    assert steps["mmd"] > 2 * steps["mmd-large"] > 2000
+    assert len(said) == 2
+    assert "2 s of processor time" in said[0]
+    assert not list((tmp_path / "pilots").glob("*/*")), "pilot runs are thrown away"
+    monkeypatch.setattr(grid, "_pilot", None)  # what is known is not measured again
+    assert grid.budgeted(plan, tmp_path, workers=1) == found
+    with pytest.raises(ValueError, match=r"is for 2\.0 seconds a run, not 3\.0"):
+        grid.budgeted(plan_of({**given, "seconds": 3.0}), tmp_path)
+    assert grid.train(found, tmp_path, workers=1)
+    rows = json.loads(write_page(found, tmp_path) and (tmp_path / "study.json").read_text())["runs"]
+    last = [row["processor_seconds"] for row in rows if row["steps"] >= steps[row["method"]]]
+    assert len(last) == 2
+    assert all(0.7 < seconds < 6 for seconds in last)
+
+
+def test_settings_of_one_task_and_other_seeds():
+    own = {"mmd": {"num_envs": 32, "magnet": 0.3, "match-tiny": {"magnet": 0.4}}}
+    plan = plan_of({**ONE, "tasks": ["match-mini", "match-tiny"], "first_seed": 7, "methods": own})
+    assert [(run.seed, run.settings["magnet"], run.settings["num_envs"]) for run in plan.runs] == [
+        (7, 0.3, 32),
+        (7, 0.4, 32),
+    ]
+
+
 def test_there_are_never_two_writers(tmp_path):
     with locked_folder(tmp_path / "x"), pytest.raises(OSError, match="being written by process"):
         grid.train(plan_of(ONE), tmp_path / "x", workers=1)
@@ -90,6 +138,8 @@ def test_an_interrupted_run_leaves_a_partial_page(quick, monkeypatch):
         ({"methods": {"mmd": {"magnet": -1.0}}}, "methods.mmd: magnet must be"),
         ({"methods": {"mmd": {"magnetism": 1.0}}}, "methods.mmd: .*magnetism"),
         ({"methods": {"mmd": {"steps": 0}}}, "steps must be"),
+        ({"seconds": 5}, "either steps or seconds"),
+        ({"first_seed": -1}, "first_seed must be"),
     ],
 )
 def test_a_wrong_plan_is_refused(changes, words):

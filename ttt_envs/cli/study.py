@@ -47,6 +47,7 @@ class Study:
 
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
+        plan = grid.budgeted(plan, out, self.workers, say=print)
         complete = grid.train(plan, out, self.workers, say=print)
         print(write_page(plan, out, complete))
         print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")

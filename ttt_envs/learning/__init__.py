@@ -2,7 +2,7 @@
 
 A method is a module with its settings, `Config`, and `train(config)`. What the methods share: `settings` has their
 common settings and command line, `seeds` trains with several seeds, `loop` has the outer loop, `policy_gradient` and
-`whole_games` that of mmd, rnad and ppg, `opponents` who they play against, `checkpoint` what a run folder keeps, `logs`
+`whole_games` that of mmd, rnad, ppg and psro, `reservoir` an even sample of the past, `opponents` who they play against, `checkpoint` what a run folder keeps, `logs`
 and `probes` what is logged and measured on the way, `metrics` reads that again, `nets` the networks as torch modules;
 `curves`, `progress` and `interrupts` the rest. `exploit` is a measurement: a learned best response. All need the extra
 `train`.
@@ -17,7 +17,20 @@ __all__ = ["METHODS", "alphazero", "dqn", "exploit", "ntuple", "ppo", "tabular",
 #: Method -> the module that holds it, in the order of the help.
 METHODS: dict[str, str] = {
     name: f"{__name__}.{name}"
-    for name in ("ppo", "value_learning", "ntuple", "alphazero", "dqn", "tabular", "mmd", "rnad", "ppg", "nfsp")
+    for name in (
+        "ppo",
+        "value_learning",
+        "ntuple",
+        "alphazero",
+        "dqn",
+        "tabular",
+        "mmd",
+        "rnad",
+        "ppg",
+        "nfsp",
+        "psro",
+        "escher",
+    )
 }
 
 if not TYPE_CHECKING:

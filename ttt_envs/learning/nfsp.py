@@ -30,12 +30,12 @@ import torch
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
-from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, dqn
 from ttt_envs.learning.dqn import EpsilonGreedy, SeatLearner
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.nets import Logits, Net
 from ttt_envs.learning.policy_gradient import masked, two_players
+from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.wrappers.self_play import PlayerGames
 
@@ -99,46 +99,6 @@ class Config(Settings):
         return dqn.Config(game=self.game, options=self.options, warm_up=1000, **given)
 
 
-class Reservoir(torch.nn.Module):
-    """An even sample of all rows so far; a module, so that it is kept with the networks.
-
-    Source: Vitter, "Random sampling with a reservoir", ACM Transactions on Mathematical Software 1985.
-    """
-
-    observations: torch.Tensor
-    masks: torch.Tensor
-    actions: torch.Tensor
-    added: torch.Tensor
-
-    def __init__(self, game: Game, size: int) -> None:
-        """`size`: the rows that are kept."""
-        super().__init__()
-        self.size = size
-        self.register_buffer("observations", torch.zeros((size, game.observation_size), dtype=torch.int8))
-        self.register_buffer("masks", torch.zeros((size, game.num_actions), dtype=torch.bool))
-        self.register_buffer("actions", torch.zeros(size, dtype=torch.int64))
-        self.register_buffer("added", torch.zeros((), dtype=torch.int64))
-
-    def add(
-        self, observations: np.ndarray, masks: np.ndarray, actions: np.ndarray, generator: np.random.Generator
-    ) -> None:
-        """Rows: int8 (n, size), bool (n, num_actions), int64 (n,). Each stays with the probability size / added."""
-        numbers = int(self.added) + np.arange(len(actions))
-        places = np.where(
-            numbers < self.size, numbers, (generator.random(len(actions)) * (numbers + 1)).astype(np.int64)
-        )
-        kept = np.flatnonzero(places < self.size)
-        self.observations.numpy()[places[kept]] = observations[kept]
-        self.masks.numpy()[places[kept]] = masks[kept]
-        self.actions.numpy()[places[kept]] = actions[kept]
-        self.added += len(actions)
-
-    def sample(self, n: int, generator: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """n rows with replacement: observations float32, masks, actions."""
-        rows = torch.from_numpy(generator.integers(0, min(int(self.added), self.size), n))
-        return self.observations[rows].float(), self.masks[rows], self.actions[rows]
-
-
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
@@ -157,7 +117,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     size, actions = game.observation_size, game.num_actions
     info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
     average, best = Net(info), EpsilonGreedy(Net(replace(info, kind="q")))
-    responding, reservoir = SeatLearner(best, config.of_best_response()), Reservoir(game, config.reservoir)
+    responding, reservoir = (
+        SeatLearner(best, config.of_best_response()),
+        Reservoir(config.reservoir, of_decisions(game, actions=((), torch.int64))),
+    )
     optimizer = torch.optim.Adam(average.parameters(), lr=config.average_rate)
     parts: checkpoint.Parts = {
         **responding.parts,
@@ -178,11 +141,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """One decision in each game, and what both networks learn from it."""
         left = max(1 - steps / config.steps, 0.0)
         played = responding.round(config.exploration * left, config.learning_rate * max(left, 0.1))
-        reservoir.add(*responding.replay.latest(), generator)
+        observations, masks, actions = responding.replay.latest()
+        reservoir.add({"observations": observations, "masks": masks, "actions": actions}, generator)
         for _ in range(config.updates):
-            observations, masks, chosen = reservoir.sample(config.batch, generator)
-            log_probs = masked(average(observations)["policy"], masks)
-            loss = -log_probs.gather(1, chosen[:, None]).mean()
+            some = reservoir.sample(config.batch, generator)
+            log_probs = masked(average(some["observations"].float())["policy"], some["masks"])
+            loss = -log_probs.gather(1, some["actions"][:, None]).mean()
             for group in optimizer.param_groups:
                 group["lr"] = config.average_rate * max(left, 0.1)
             optimizer.zero_grad(set_to_none=True)

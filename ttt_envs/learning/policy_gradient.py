@@ -127,14 +127,14 @@ class PolicyGradient(Generic[Settled]):
         """The network that is measured and kept."""
         return self.net
 
-    def act(self, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `whole_games.Act`: actions drawn from the policy."""
+    def act(
+        self, observations: np.ndarray, masks: np.ndarray, games: np.ndarray, players: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `whole_games.Act`: actions drawn from the policy, which is the same for all."""
         with torch.inference_mode():
             outputs = self.net(torch.from_numpy(observations.astype(np.float32)))
             log_probs = masked(outputs["policy"], torch.from_numpy(masks))
-            # The largest of log-probabilities with Gumbel noise is a draw from them.
-            actions = (log_probs - torch.empty_like(log_probs).exponential_().log_()).argmax(dim=1)
-        return actions.numpy(), log_probs.numpy(), outputs["value"][:, 0].numpy()
+        return drawn(log_probs), log_probs.numpy(), outputs["value"][:, 0].numpy()
 
     def sample_of(self, rollout: Rollout) -> Sample:
         """The decisions with their advantages and returns."""
@@ -150,8 +150,11 @@ class PolicyGradient(Generic[Settled]):
 
     def learn(self, rollout: Rollout, done: float) -> None:
         """Learn from the decisions of a round; `done`: share of the training that is over."""
-        sample = self.sample_of(rollout)
-        for part in self.parts_of(len(rollout)):
+        self.learn_from(self.sample_of(rollout), done)
+
+    def learn_from(self, sample: Sample, done: float) -> None:
+        """As `learn`, from a sample."""
+        for part in self.parts_of(len(sample.actions)):
             some = sample.take(part)
             heads = self.net(some.observations)
             log_probs = masked(heads["policy"], some.masks)
@@ -202,6 +205,13 @@ def orthogonal(net: Net) -> Net:
 def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Log-probabilities float32 (n, num_actions) among legal actions; about -1e8 where illegal."""
     return torch.log_softmax(logits.masked_fill(~masks, _NEVER), dim=1)
+
+
+def drawn(log_probs: torch.Tensor) -> np.ndarray:
+    """An action of each row of log-probabilities, by torch's random numbers: int64 (n,)."""
+    # The largest of log-probabilities with Gumbel noise is a draw from them.
+    noise = torch.empty_like(log_probs).exponential_().log_()
+    return np.asarray((log_probs - noise).argmax(dim=1).numpy())
 
 
 def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:

@@ -73,9 +73,9 @@ class Rollout:
         return sums
 
 
-#: Observations int8 (k, size) and masks bool (k, num_actions) -> actions int64 (k,), log-probabilities float32
-#: (k, num_actions), values float32 (k,).
-Act = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+#: Observations int8 (k, size), masks bool (k, num_actions), numbers of the games and of the players who decide, both
+#: int64 (k,) -> actions int64 (k,), log-probabilities float32 (k, num_actions), values float32 (k,).
+Act = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class WholeGames:
@@ -101,7 +101,7 @@ class WholeGames:
             masks = np.empty((len(games), game.num_actions), np.bool_)
             game.loops.observe_rows(states, players, observations)
             game.loops.mask_rows(states, players, masks)
-            actions, log_probs, values = act(observations, masks)
+            actions, log_probs, values = act(observations, masks, games, players)
             parts.append((observations, masks, actions, log_probs, values, games, players))
             joint = np.full((batch.n, game.num_players), -1)
             joint[games, players] = actions

@@ -15,23 +15,35 @@ A plan is a file in TOML::
 
 Each table under `methods` names a method of `ttt train`, or has its name as `method`, and gives settings in the place
 of their defaults; `steps` too. Each run is an ordinary run folder, OUT/runs/TASK/METHOD/seed-K.
+
+`seconds = 60` in the place of `steps` gives each run so much processor time: short pilot runs, which are thrown away,
+measure how many steps each method makes of it in each task, and OUT/steps.json keeps these numbers. A table
+`[methods.mmd.match-small]` holds settings of that task alone.
 """
 
+import json
+import math
 import os
+import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from ttt_envs.core.options import unknown, within
-from ttt_envs.learning import METHODS
+from ttt_envs.learning import METHODS, checkpoint
+from ttt_envs.learning.logs import FILE as LOG
+from ttt_envs.learning.logs import read_log
+from ttt_envs.learning.loop import PROCESSOR
 from ttt_envs.learning.metrics import read_metrics
-from ttt_envs.storage.files import existing, locked_folder
-from ttt_envs.studies.tasks import Task, task_of
+from ttt_envs.storage.files import existing, locked_folder, write_whole
+from ttt_envs.storage.runs import CONFIG, read_config
+from ttt_envs.studies.tasks import Task, task_of, tasks
 
 #: A plan of two tasks and three methods that takes seconds, to see that all works.
 QUICK: dict[str, Any] = {
@@ -45,6 +57,15 @@ QUICK: dict[str, Any] = {
         "ppo": {"num_envs": 64, "hidden": [32], "entropy": 0.1},
     },
 }
+
+#: In a study's folder: the steps of each method in each task, where the plan gives processor time.
+STEPS = "steps.json"
+
+# A pilot run is long enough once it has taken this share of the processor time of a run.
+_PILOT = 0.15
+
+# Steps of the first pilot run.
+_FIRST = 4096
 
 # Libraries of matrix products would share each process's work among threads that get in each other's way.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -73,8 +94,18 @@ class Run:
         return out / "runs" / self.task.name / self.label / f"seed-{self.seed}"
 
     def finished(self, out: Path) -> bool:
-        """Whether it was trained and measured to the end."""
-        measured = read_metrics(self.folder(out)).get(self.task.metric, [])
+        """Whether it was trained and measured to the end.
+
+        Raises ValueError if what stands in its folder was trained or measured otherwise than the plan says.
+        """
+        folder = self.folder(out)
+        if not (folder / CONFIG).is_file():
+            return False
+        checkpoint.Run(self.config(out, resume=True), self.method, needs=CONFIG)
+        steps = read_config(folder)["settings"].get("steps")
+        if steps is None or steps > self.settings["steps"]:
+            raise ValueError(f"the run in {folder} is one of {steps} steps, not {self.settings['steps']}")
+        measured = read_metrics(folder).get(self.task.metric, [])
         return bool(measured) and measured[-1][0] >= self.settings["steps"]
 
     def config(self, out: Path, resume: bool = False) -> Any:
@@ -91,14 +122,18 @@ class Plan:
 
     Attributes:
         tasks, labels: names of tasks, and of methods as the plan calls them.
-        seeds: number of seeds, from 0 on.
+        seeds: number of seeds.
         runs: all trainings, seed after seed, so that an early page has all methods.
+        seconds: processor time of a run, whose steps `budgeted` finds; None where the plan gives steps.
+        given: the contents of its file.
     """
 
     tasks: tuple[str, ...]
     labels: tuple[str, ...]
     seeds: int
     runs: tuple[Run, ...]
+    seconds: float | None
+    given: Mapping[str, Any]
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -110,45 +145,62 @@ def read_plan(path: str | Path) -> Plan:
         raise ValueError(f"{path}: {error}") from None
 
 
-def plan_of(given: Mapping[str, Any]) -> Plan:
-    """The plan of a file's contents; ValueError or TypeError naming what is wrong."""
-    known = ("tasks", "seeds", "steps", "measurements", "methods")
+def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) -> Plan:
+    """The plan of a file's contents; ValueError or TypeError naming what is wrong.
+
+    `steps`: of each "TASK/METHOD", where the contents give processor time; without them the plan is checked only.
+    """
+    needed, known = ("tasks", "seeds", "measurements", "methods"), ("steps", "seconds", "first_seed")
     for name in given:
-        if name not in known:
-            raise ValueError(unknown("entry", name, list(known)))
-    for name in known:
+        if name not in needed + known:
+            raise ValueError(unknown("entry", name, [*needed, *known]))
+    for name in needed:
         if name not in given:
-            raise ValueError(f"a plan needs {', '.join(known)}: there is no {name}")
+            raise ValueError(f"a plan needs {', '.join(needed)}: there is no {name}")
+    if ("steps" in given) == ("seconds" in given):
+        raise ValueError("a plan needs either steps or seconds of processor time")
+    first = given.get("first_seed", 0)
     within(1, 1000, seeds=given["seeds"])
-    within(1, 10**15, steps=given["steps"])
+    within(0, 2**31, first_seed=first)
     within(1, 10_000, measurements=given["measurements"])
+    if "steps" in given:
+        within(1, 10**15, steps=given["steps"])
+    else:
+        within(0.1, 1e9, seconds=float(given["seconds"]))
     if not isinstance(given["tasks"], list) or not given["tasks"]:
         raise TypeError(f"tasks must be a list of names, not {given['tasks']!r}")
     if not isinstance(given["methods"], dict) or not given["methods"]:
         raise TypeError("methods must be tables, such as [methods.ppo]")
-    tasks, runs = [task_of(name) for name in given["tasks"]], []
-    for seed in range(given["seeds"]):
-        for task in tasks:
+    named, runs = [task_of(name) for name in given["tasks"]], []
+    for seed in range(first, first + given["seeds"]):
+        for task in named:
             for label, settings in given["methods"].items():
-                runs.append(_run_of(task, label, settings, seed, given))
+                number = (steps or {}).get(f"{task.name}/{label}", given.get("steps", given["measurements"]))
+                runs.append(_run_of(task, label, settings, seed, given, number))
     if len({run.folder(Path()) for run in runs}) < len(runs):
         raise ValueError("a task is named twice")
-    return Plan(tuple(given["tasks"]), tuple(given["methods"]), given["seeds"], tuple(runs))
+    return Plan(
+        *(tuple(given["tasks"]), tuple(given["methods"]), given["seeds"], tuple(runs), given.get("seconds"), given)
+    )
 
 
-def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str, Any]) -> Run:
+def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str, Any], steps: int) -> Run:
     if not isinstance(settings, dict):
         raise TypeError(f"methods.{label} must be a table of settings, not {settings!r}")
     if not label.replace("-", "").replace("_", "").replace(".", "").isalnum() or label.startswith("."):
         raise ValueError(f"methods: a name has letters, digits, '-', '_' and '.', not {label!r}")
-    own = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    of_all = {name: value for name, value in settings.items() if name not in tasks()}
+    given_here = {**of_all, **settings.get(task.name, {})}
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in given_here.items()}
     method = own.pop("method", label)
     if method not in METHODS:
         raise ValueError(f"methods.{label}: {unknown('method', method, list(METHODS))}")
-    steps = own.pop("steps", given["steps"])
-    within(1, 10**15, steps=steps)
-    every = max(steps // given["measurements"], 1)
-    run = Run(task, label, method, seed, {**task.settings(every), "save_every": every, "steps": steps, **own})
+    if "steps" in own and "seconds" in given:
+        raise ValueError(f"methods.{label}: the plan gives seconds of processor time, and so no steps")
+    number: Any = own.pop("steps", steps)
+    within(1, 10**15, steps=number)
+    every = max(number // given["measurements"], 1)
+    run = Run(task, label, method, seed, {**task.settings(every), "save_every": every, "steps": number, **own})
     if method == "ppo":  # saves after every rollout
         run = Run(task, label, method, seed, {k: v for k, v in run.settings.items() if k != "save_every"})
     try:
@@ -158,11 +210,71 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     return run
 
 
+def budgeted(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = lambda text: None) -> Plan:
+    """The plan with the steps that its processor time makes; of a plan that gives steps, itself.
+
+    Arguments and errors are those of `train`; ValueError also if the folder's steps are for another processor time. An
+    interrupt keeps the pilot runs that are finished.
+    """
+    if plan.seconds is None:
+        return plan
+    path, steps = out / STEPS, {}
+    with locked_folder(out):
+        if path.is_file():
+            known = json.loads(path.read_text(encoding="utf-8"))
+            if known["seconds"] != plan.seconds:
+                raise ValueError(
+                    f"{path} is for {known['seconds']} seconds a run, not {plan.seconds}: choose another folder"
+                )
+            steps = known["steps"]
+        pilots = {f"{run.task.name}/{run.label}": run for run in plan.runs if run.seed == plan.runs[0].seed}
+        left = {name: run for name, run in pilots.items() if name not in steps}
+        with _pool(workers) as pool:
+            waiting = {
+                pool.submit(_pilot, run, out / "pilots" / name, plan.seconds): name for name, run in left.items()
+            }
+            try:
+                for future in as_completed(waiting):
+                    name = waiting[future]
+                    steps[name] = max(future.result(), plan.given["measurements"])
+                    write_whole(path, json.dumps({"seconds": plan.seconds, "steps": steps}, indent=2) + "\n")
+                    say(f"{name}: {steps[name]:,} steps in {plan.seconds:g} s of processor time")
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    return plan_of(plan.given, steps)
+
+
+def _pilot(run: Run, folder: Path, seconds: float) -> int:
+    """The steps that a run makes of its processor time, two digits of them."""
+    quiet = {"exploitability_every": 0, "regret_games": 0, "eval_games": 2}
+
+    def spent_on(steps: int) -> float:
+        shutil.rmtree(folder, ignore_errors=True)
+        often = {name: steps for name in ("steps", "eval_every", "save_every") if name in run.settings}
+        settings = {**run.settings, **quiet, **often}
+        config = replace(Run(run.task, run.label, run.method, run.seed, settings).config(Path()), out=folder)
+        if not import_module(METHODS[run.method]).train(config).finished:
+            raise KeyboardInterrupt
+        made.append(read_log(folder / LOG)[-1]["steps"])
+        return float(next(line[PROCESSOR] for line in reversed(read_log(folder / LOG)) if PROCESSOR in line))
+
+    made: list[int] = []
+    spent_on(_FIRST)  # loads what was compiled: that time counts for nothing
+    steps, spent = _FIRST, spent_on(_FIRST)
+    while spent < _PILOT * seconds:
+        steps *= max(2, min(8, int(1.3 * _PILOT * seconds / max(spent, 1e-3))))
+        spent = spent_on(steps)
+    shutil.rmtree(folder)
+    number = made[-1] / spent * seconds
+    return int(round(number, 1 - int(math.log10(number))))
+
+
 def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = lambda text: None) -> bool:
     """Train what is not finished yet; False if it was interrupted, and the same call goes on.
 
     Args:
-        plan: the grid.
+        plan: the grid, see `budgeted`.
         out: the study's folder, which is locked meanwhile.
         workers: processes; 0: one a processor.
         say: gets a line for each run that is finished.
@@ -177,7 +289,7 @@ def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = 
         done = len(plan.runs) - len(left)
         if done:
             say(f"{done} of {len(plan.runs)} runs are finished")
-        with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        with _pool(workers) as pool:
             waiting = {pool.submit(_train, run, out): run for run in left}
             try:
                 for future in as_completed(waiting):
@@ -193,6 +305,13 @@ def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = 
                 pool.shutdown(cancel_futures=True)
                 raise
     return True
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A context with processes that have one thread for matrix products."""
+    with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        yield pool
 
 
 def _train(run: Run, out: Path) -> bool:

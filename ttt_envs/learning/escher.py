@@ -1,0 +1,309 @@
+"""Learn an equilibrium by counterfactual regrets without importance sampling (ESCHER), a deep form of CFR.
+
+    ttt train escher GAME --steps 3000000 --out runs/x
+
+In each round of games one player, who alternates, explores: they take every legal action alike, and the other one plays
+the current policy. The regret of an action is what it is worth more than the policy's mean, by a value network that is
+told what both players see; the rules say which position each action leads to. A second network learns the mean of all
+regrets so far, from a reservoir, and the current policy takes actions in proportion to their positive regrets (regret
+matching). A third one learns the average of all these policies from what the player who does not explore has done: that
+average converges to an equilibrium, and is what is measured and kept. Later rounds count for more, the t-th t times.
+
+Why this form of CFR: Deep CFR tries each of the exploring player's actions at each of their decisions, so that a round
+grows exponentially with the length of the game, by thousands of positions in a round of Operation Tic-Tac-Toe; to
+sample one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way.
+Here an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set
+by the same factor in all rounds. The policies of the other player, from one exploring player's fixed policy, meet each
+information set as often as the average needs. The values are learned by one-step temporal differences, with the mean
+over the exploring player's actions in the place of a sample; the error of that network is the price. It is for two
+players, who may move at once and have hidden information. The run folder holds:
+
+    config.json            the settings, the command, versions of libraries, wall time so far
+    network.safetensors    the average policy: agents.load("network:runs/x")
+    resume.safetensors     what --resume needs: networks, optimisers, the reservoirs; latest positions are met anew
+    curve.csv, .png        score against the evaluation agents
+    regret.csv, .png       loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+
+Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
+value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
+minimization", ICML 2019; weights of rounds: Brown and Sandholm, "Solving imperfect-information games via discounted
+regret minimization", AAAI 2019.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from ttt_envs.agents import Agent
+from ttt_envs.agents.base import best_of, uniform
+from ttt_envs.agents.networks import NetworkInfo, save_network
+from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.game import Game
+from ttt_envs.learning import checkpoint
+from ttt_envs.learning.loop import Buffer, Learner, train_rounds
+from ttt_envs.learning.nets import Logits, Net
+from ttt_envs.learning.policy_gradient import masked, two_players
+from ttt_envs.learning.reservoir import Reservoir, of_decisions
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+
+NAME = "escher"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of ESCHER."""
+
+    out: Path = Path("runs/escher")
+    """Run folder."""
+    num_envs: Annotated[int, Within(2, 2**20)] = 128
+    """Games in a round, an iteration of CFR."""
+    reservoir: Annotated[int, Within(1, 10**8)] = 400_000
+    """Decisions of all rounds so far, drawn evenly, that regrets and average are learned from, each of so many."""
+    buffer: Annotated[int, Within(1, 10**9)] = 20_000
+    """Latest positions that the value network learns from."""
+    batch: Annotated[int, Within(1, 2**24)] = 512
+    """Decisions or positions in a gradient step."""
+    updates: Annotated[int, Within(1, 10**6)] = 4
+    """Gradient steps of each network in a round."""
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 2e-3
+    """Learning rate of Adam, decreased linearly over --steps to a tenth."""
+    target_share: Share = 0.05
+    """Share by which the slow average of the value network, which values what follows, moves at each gradient step."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Sizes of the hidden layers, of all networks."""
+    save_every: Steps = 100_000
+    """Decisions between two updates of the run folder."""
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        super().check()
+        check_sizes(hidden=self.hidden)
+
+
+class Rounds(torch.nn.Module):
+    """How many rounds there were; a module, so that it is kept."""
+
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+
+class Escher:
+    """The three networks, what they learn from, and the rounds of games."""
+
+    def __init__(self, config: Config, game: Game) -> None:
+        """New weights, by torch's random numbers; `enter` begins the games."""
+        self.config, self.game = config, game
+        size, actions = game.observation_size, game.num_actions
+        self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
+        of_values = replace(self.info, kind="value", inputs=2 * size)
+        self.nets = {
+            "average": _even(Net(self.info)),
+            "regrets": _even(Net(replace(self.info, kind="q"))),
+            "values": Net(of_values),
+        }
+        self.optimizers = {
+            name: torch.optim.Adam(net.parameters(), lr=config.learning_rate) for name, net in self.nets.items()
+        }
+        self.slow_values = Net(of_values)
+        self.slow_values.load_state_dict(self.nets["values"].state_dict())
+        row = (actions,), torch.float32
+        self.reservoirs = {
+            name: Reservoir(config.reservoir, of_decisions(game, wanted=row, weights=((), torch.float32)))
+            for name in ("average", "regrets")
+        }
+        self.rounds, self.numbers = Rounds(), dict[str, float]()
+        self.parts: checkpoint.Parts = {
+            **self.nets,
+            "slow_values": self.slow_values,
+            "rounds": self.rounds,
+            **{f"{name}_optimizer": each for name, each in self.optimizers.items()},
+            **{f"{name}_reservoir": each for name, each in self.reservoirs.items()},
+        }
+
+    def enter(self, generator: np.random.Generator) -> None:
+        """Begin the games, with nothing in the buffer of positions."""
+        self.generator, self.buffer = generator, Buffer(self.config.buffer)
+        self.batch = Batch(self.game, self.config.num_envs, seed=int(generator.integers(2**63)))
+
+    def policy(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """The current policy by regret matching: float64 (n, num_actions).
+
+        Where no regret is positive, the action of the largest one is taken, as in Deep CFR.
+        """
+        regrets = _outputs(self.nets["regrets"], observations, "q")
+        positive = np.where(masks, np.maximum(regrets, 0), 0).astype(np.float64)
+        total = positive.sum(axis=1, keepdims=True)
+        return np.where(total > 0, positive / np.where(total > 0, total, 1), uniform(best_of(regrets, masks)))
+
+    def round(self, left: float) -> int:
+        """Games to their end, and what the networks learn from them; `left`: share of the training that is to come.
+
+        Returns the number of decisions.
+        """
+        self.rounds.count += 1
+        decisions = self.play()
+        for _ in range(self.config.updates):
+            self._learn(self.config.learning_rate * max(left, 0.1))
+        return decisions
+
+    def play(self) -> int:
+        """The games of a round, which fill the buffers; returns the number of decisions."""
+        game, batch, decisions = self.game, self.batch, 0
+        explorer = np.arange(batch.n) % 2
+        while len(rows := np.flatnonzero(~batch.states["done"])):
+            games, players = acting_players(game, batch.states, rows)
+            states, decisions = batch.states[games], decisions + len(games)
+            observations, masks = _seen(game, states, players)
+            policy, exploring = self.policy(observations, masks), players == explorer[games]
+            joint, targets = np.full((batch.n, 2), -1), np.full(batch.n, np.nan, np.float32)
+            joint[games, players] = self._draw(np.where(exploring[:, None], uniform(masks), policy))
+            mine, others = np.flatnonzero(exploring), np.flatnonzero(~exploring)
+            worth = self.action_values(states[mine], players[mine], joint[games[mine]], masks[mine])
+            means = (policy[mine] * worth).sum(axis=1)
+            targets[games[mine]] = np.where(players[mine] == 0, means, -means)
+            regrets = (worth - means[:, None]) * masks[mine]
+            for name, some, wanted in (("regrets", mine, regrets), ("average", others, policy[others])):
+                weights = np.full(len(some), float(self.rounds.count), np.float32)
+                kept = {"observations": observations[some], "masks": masks[some], "wanted": wanted, "weights": weights}
+                self.reservoirs[name].add(kept, self.generator)
+            seen = _by_both(game, batch.states[rows])
+            batch.step_unchecked(joint[rows], rows)
+            # Where the other player has moved alone: what follows from their policy.
+            alone = rows[np.isnan(targets[rows])]
+            targets[alone] = self.worth(batch.states[alone])
+            self.buffer.add({"seen": seen, "targets": targets[rows]})
+        batch.reset()
+        return decisions
+
+    def action_values(
+        self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
+    ) -> np.ndarray:
+        """What each legal action is worth to its player, given what others choose at once: float64 (n, num_actions).
+
+        Args:
+            states: structured (n,), which are not changed.
+            players: int64 (n,).
+            joint: int64 (n, 2), everybody's choices.
+            masks: bool (n, num_actions), the players' legal actions.
+        """
+        values, (rows, actions) = np.zeros(masks.shape), np.nonzero(masks)
+        children, choices = states[rows], joint[rows]
+        choices[np.arange(len(rows)), players[rows]] = actions
+        if len(rows):
+            self.game.loops.step_rows(children, np.arange(len(rows)), choices)
+            values[rows, actions] = np.where(players[rows] == 0, 1, -1) * self.worth(children)
+        return values
+
+    def worth(self, states: np.ndarray) -> np.ndarray:
+        """What player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
+        rewards = states["rewards"][:, 0].astype(np.float32)
+        going = np.flatnonzero(~states["done"])
+        if len(going):
+            rewards[going] = _outputs(self.slow_values, _by_both(self.game, states[going]), "value")[:, 0]
+        return rewards
+
+    def _draw(self, policy: np.ndarray) -> np.ndarray:
+        """An action of each row of probabilities float64 (n, num_actions): int64 (n,)."""
+        cumulated = policy.cumsum(axis=1)
+        return np.asarray((cumulated > self.generator.random((len(policy), 1)) * cumulated[:, -1:]).argmax(axis=1))
+
+    def _learn(self, rate: float) -> None:
+        """A gradient step of each network."""
+        n, generator = self.config.batch, self.generator
+        for name, reservoir in self.reservoirs.items():
+            some = reservoir.sample(n, generator)
+            observations, masks, wanted = some["observations"].float(), some["masks"], some["wanted"]
+            if name == "regrets":
+                losses = ((self.nets[name](observations)["q"] - wanted).square() * masks).sum(dim=1)
+            else:
+                losses = -(wanted * masked(self.nets[name](observations)["policy"], masks)).sum(dim=1)
+            self._descend(name, (losses * some["weights"]).sum() / some["weights"].sum(), rate)
+        rows = self.buffer.sample(n, generator)
+        values = self.nets["values"](torch.from_numpy(rows["seen"].astype(np.float32)))["value"][:, 0]
+        self._descend("values", (values - torch.from_numpy(rows["targets"])).square().mean(), rate)
+        with torch.no_grad():
+            for slow, latest in zip(self.slow_values.parameters(), self.nets["values"].parameters(), strict=True):
+                slow.lerp_(latest, self.config.target_share)
+
+    def _descend(self, name: str, loss: torch.Tensor, rate: float) -> None:
+        net, optimizer = self.nets[name], self.optimizers[name]
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+        self.numbers.update({f"train/{name}_loss": float(loss.detach()), "train/learning_rate": rate})
+
+
+def _even(net: Net) -> Net:
+    """The network with zeros in its head, so that its policy is uniform."""
+    for head in net.heads.values():
+        for each in head.parameters():
+            torch.nn.init.zeros_(each)
+    return net
+
+
+def _outputs(net: Net, observations: np.ndarray, head: str) -> np.ndarray:
+    with torch.inference_mode():
+        return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))[head].numpy())
+
+
+def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Observations int8 (n, size) and masks bool (n, num_actions) of players int64 (n,)."""
+    observations = np.empty((len(states), game.observation_size), np.int8)
+    masks = np.empty((len(states), game.num_actions), np.bool_)
+    game.loops.observe_rows(states, players, observations)
+    game.loops.mask_rows(states, players, masks)
+    return observations, masks
+
+
+def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
+    """What both players see: int8 (n, 2 * size)."""
+    seen = np.empty((2, len(states), game.observation_size), np.int8)
+    for player in (0, 1):
+        game.loops.observe_rows(states, np.full(len(states), player), seen[player])
+    return np.concatenate(list(seen), axis=1)
+
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
+    """
+    with checkpoint.opened(config, NAME) as this:
+        game = config.load()
+        two_players(game, NAME)
+        torch.set_num_threads(1)  # small networks get slower with more
+        torch.manual_seed(config.seed)
+        method = Escher(config, game)
+        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
+        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+        method.enter(np.random.default_rng([config.seed, start]))
+
+        def agent(steps: int) -> Agent:
+            """The average policy, which is measured."""
+            return PolicyAgent(Logits(method.nets["average"]))
+
+        def write(path: Path, steps: int) -> None:
+            """The average policy."""
+            save_network(path, replace(method.info, steps=steps), method.nets["average"].tensors())
+
+        learner = Learner(
+            one_round=lambda steps: method.round(1 - steps / config.steps),
+            write=write,
+            agent=agent,
+            parts=method.parts,
+            plays_as=f"network:{config.out}",
+            numbers=method.numbers,
+        )
+        return train_rounds(this, game, start, learner)

@@ -1,0 +1,54 @@
+"""An even sample of all that a learner has met so far, for methods that average over their whole past."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from ttt_envs.core.game import Game
+from ttt_envs.learning.loop import Rows
+
+
+class Reservoir(torch.nn.Module):
+    """An even sample of all rows so far; a module, so that it is kept with the networks.
+
+    Source: Vitter, "Random sampling with a reservoir", ACM Transactions on Mathematical Software 1985.
+    """
+
+    added: torch.Tensor
+
+    def __init__(self, size: int, rows: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
+        """`size`: the rows that are kept; `rows`: shape and dtype of what a row has, by name."""
+        super().__init__()
+        self.size, self.names = size, tuple(rows)
+        for name, (shape, dtype) in rows.items():
+            self.register_buffer(name, torch.zeros((size, *shape), dtype=dtype))
+        self.register_buffer("added", torch.zeros((), dtype=torch.int64))
+
+    def add(self, rows: Rows, generator: np.random.Generator) -> None:
+        """Arrays (n, ...) by name. Each row stays with the probability size / added."""
+        n = len(next(iter(rows.values())))
+        numbers = int(self.added) + np.arange(n)
+        places = np.where(numbers < self.size, numbers, (generator.random(n) * (numbers + 1)).astype(np.int64))
+        kept = np.flatnonzero(places < self.size)
+        for name, values in rows.items():
+            self._of(name).numpy()[places[kept]] = values[kept]
+        self.added += n
+
+    def sample(self, n: int, generator: np.random.Generator) -> dict[str, torch.Tensor]:
+        """n rows with replacement, tensors by name."""
+        rows = torch.from_numpy(generator.integers(0, min(int(self.added), self.size), n))
+        return {name: self._of(name)[rows] for name in self.names}
+
+    def _of(self, name: str) -> torch.Tensor:
+        found = getattr(self, name)
+        assert isinstance(found, torch.Tensor)
+        return found
+
+
+def of_decisions(
+    game: Game, **more: tuple[tuple[int, ...], torch.dtype]
+) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+    """The rows of a reservoir of decisions: observations, masks, and what else is named."""
+    seen = {"observations": ((game.observation_size,), torch.int8), "masks": ((game.num_actions,), torch.bool)}
+    return {**seen, **more}
