@@ -1,6 +1,7 @@
 """The table of docs/train_and_rate.md on Kuhn poker: what each method comes to, over three seeds.
 
 python tests/support/kuhn_table.py --steps 600000 --out runs/kuhn
+python tests/support/kuhn_table.py --methods psro escher ppo value_learning --steps 300000 --out runs/kuhn_2
 """
 
 import argparse
@@ -15,12 +16,15 @@ from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning import METHODS
 
 ID = "toy_kuhn"
+METHODS_HERE = ["mmd", "rnad", "ppg", "nfsp", "psro", "escher", "ppo", "value_learning"]
+# Where the defaults are for games of another kind.
+OWN = {"ppo": {"entropy": 0.2, "entropy_final": 0.02}}
 
 
 def main() -> None:
     """Train each method with each seed, and print a row for each method."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--methods", nargs="+", default=["mmd", "rnad", "ppg", "nfsp"])
+    parser.add_argument("--methods", nargs="+", default=METHODS_HERE)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=600_000)
     parser.add_argument("--out", type=Path, default=Path("runs/kuhn"))
@@ -28,11 +32,12 @@ def main() -> None:
     ttt_envs.register(ID, toy_kuhn.make)
     every = given.steps // 6
     settings = {"game": ID, "steps": given.steps, "exploitability_every": every, "eval_every": given.steps}
-    settings |= {"eval_agents": ("random",), "save_every": given.steps, "quiet": True}
+    settings |= {"eval_agents": ("random",), "quiet": True}
     for name in given.methods:
         method, started, rows = import_module(METHODS[name]), time.process_time(), []
         for seed in range(given.seeds):
-            config = method.Config(**settings, seed=seed, out=given.out / name / f"seed-{seed}")
+            own = {**OWN.get(name, {}), **({} if name == "ppo" else {"save_every": given.steps})}
+            config = method.Config(**settings, **own, seed=seed, out=given.out / name / f"seed-{seed}")
             rows.append([row.policy for row in method.train(config).rows["exploitability"]])
         seconds = (time.process_time() - started) / given.seeds
         means = [t_interval(each)[0] for each in zip(*rows, strict=True)]

@@ -61,7 +61,7 @@ class Config(Settings):
 
     out: Path = Path("runs/escher")
     """Run folder."""
-    num_envs: Annotated[int, Within(2, 2**20)] = 128
+    num_envs: Annotated[int, Within(2, 2**20)] = 512
     """Games in a round, an iteration of CFR."""
     reservoir: Annotated[int, Within(1, 10**8)] = 400_000
     """Decisions of all rounds so far, drawn evenly, that regrets and average are learned from, each of so many."""
@@ -69,7 +69,7 @@ class Config(Settings):
     """Latest positions that the value network learns from."""
     batch: Annotated[int, Within(1, 2**24)] = 512
     """Decisions or positions in a gradient step."""
-    updates: Annotated[int, Within(1, 10**6)] = 4
+    updates: Annotated[int, Within(1, 10**6)] = 8
     """Gradient steps of each network in a round."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 2e-3
     """Learning rate of Adam, decreased linearly over --steps to a tenth."""

@@ -74,11 +74,11 @@ class Config(policy_gradient.Config):
     """Run folder."""
     num_envs: Annotated[int, Within(2, 2**20)] = 512
     """Games that are played to their end between two updates."""
-    learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
+    learning_rate: Annotated[float, Within(0.0, 1e3)] = 3e-3
     """Learning rate of Adam, decreased linearly over each best response to a hundredth."""
-    entropy: Annotated[float, Within(0.0, 1e6)] = 0.01
+    entropy: Annotated[float, Within(0.0, 1e6)] = 0.05
     """Weight of the entropy bonus of a best response."""
-    response: Steps = 30_000
+    response: Steps = 20_000
     """Decisions that a best response learns from before it joins the population."""
     meta_games: Annotated[int, Within(1, 10**5)] = 200
     """Games between two policies, in each pair of seats, for their entry in the meta game."""
