@@ -1,7 +1,7 @@
 """The table of docs/train_and_rate.md on Kuhn poker: what each method comes to, over three seeds.
 
 python tests/support/kuhn_table.py --steps 600000 --out runs/kuhn
-python tests/support/kuhn_table.py --methods psro escher ppo value_learning --steps 300000 --out runs/kuhn_2
+python tests/support/kuhn_table.py --methods psro --steps 300000 --out runs/kuhn_2
 """
 
 import argparse
@@ -18,7 +18,7 @@ from ttt_envs.learning import METHODS
 ID = "toy_kuhn"
 METHODS_HERE = ["mmd", "rnad", "ppg", "nfsp", "psro", "escher", "ppo", "value_learning"]
 # Where the defaults are for games of another kind.
-OWN = {"ppo": {"entropy": 0.2, "entropy_final": 0.02}}
+OWN = {"ppo": {"entropy": 0.2, "entropy_final": 0.005, "anneal": True}}
 
 
 def main() -> None:

@@ -158,7 +158,9 @@ class Population(torch.nn.Module):
         log_probs = self.log_probs(
             torch.from_numpy(rollout.observations.astype(np.float32)), torch.from_numpy(rollout.masks)
         )
-        chosen = log_probs[:, torch.arange(len(rollout)), torch.from_numpy(rollout.actions)].numpy().T.astype(np.float64)
+        chosen = (
+            log_probs[:, torch.arange(len(rollout)), torch.from_numpy(rollout.actions)].numpy().T.astype(np.float64)
+        )
         with np.errstate(divide="ignore"):
             weights = np.log(strategies)[rollout.players]
         for ply in rollout.plies:
