@@ -10,8 +10,8 @@ matching). A third one learns the average of all these policies from what the pl
 average converges to an equilibrium, and is what is measured and kept. Later rounds count for more, the t-th t times.
 
 Why this form of CFR: Deep CFR tries each of the exploring player's actions at each of their decisions, so that a round
-grows exponentially with the length of the game, by thousands of positions in a round of Operation Tic-Tac-Toe; to
-sample one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way.
+grows exponentially with the length of the game: nine decisions among six actions are ten million positions. To sample
+one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way.
 Here an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set
 by the same factor in all rounds. The policies of the other player, from one exploring player's fixed policy, meet each
 information set as often as the average needs. The values are learned by one-step temporal differences, with the mean
