@@ -412,3 +412,27 @@ def test_each_cell(row: str, maker: str) -> None:
             MAKERS[maker]("super_tic_tac_toe", **{name: value})
     env = MAKERS[maker](SUPER)
     assert not [name for name in attributes if hasattr(env, name)]
+
+
+@pytest.mark.parametrize("maker", [maker for maker in MAKERS if maker != "make_text"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_infos_are_numbers(maker: str, wrong: bool) -> None:
+    """Some frameworks average all that stands in infos."""
+    teams = ttt_envs.load("tic_tac_match", players=4)
+    arguments = {} if maker in ("make_aec", "make_parallel") else {"opponent": "random", "partner": "random"}
+    for game, more in ((teams, arguments), (ttt_envs.load("tic_tac_dice", target_points=2), {})):
+        play = Play(maker, game, **more).reset()
+        while not play.over:
+            averages(play.info)
+            play.step((~play.masks()).argmax(axis=1).tolist() if wrong else None)
+        averages(play.info)
+        assert ("illegal_action" in play.info) == wrong or maker == "make_aec"
+
+
+def averages(info: dict[str, Any]) -> None:
+    """Fails with what has no average."""
+    for name, value in info.items():
+        if isinstance(value, dict):
+            averages(value)
+        elif not name.startswith("_") and name != "final_obs":
+            assert np.isfinite(np.mean(value)), name
