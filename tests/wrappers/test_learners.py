@@ -1,0 +1,395 @@
+"""Environments of a learner, as Gymnasium and Stable-Baselines3 want them, and what their own tests do not see."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from small_games import each_game
+
+import ttt_envs
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.view import View
+from ttt_envs.registry import gymnasium_id
+from ttt_envs.testing.positions import GAMES as MANY
+from ttt_envs.wrappers.self_play import PlayerGames
+from ttt_envs.wrappers.single import PlayerEnv
+from ttt_envs.wrappers.vector import PlayerVectorEnv
+
+GAME_IDS = list(ttt_envs.GAMES)
+SUPER = "super_tic_tac_toe"
+
+
+# --- Gymnasium ---
+
+
+@pytest.mark.parametrize("game_id", GAME_IDS)
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_gymnasium_checks(game_id, encoding):
+    env = gymnasium.make(gymnasium_id(game_id), encoding=encoding, illegal="lose")
+    with warnings.catch_warnings():
+        # It plays unmasked actions, and tries render modes by making the environment anew.
+        warnings.simplefilter("ignore")
+        check_env(env.unwrapped, skip_render_check=True)
+    seen, info = env.reset(seed=3)
+    assert env.observation_space.contains(seen)
+    assert info["action_mask"] is seen["action_mask"]
+
+
+@each_game
+def test_gymnasium_checks_other_games(game):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_env(PlayerEnv(game, opponent=RandomAgent()), skip_render_check=True)
+
+
+@pytest.mark.parametrize("game_id", GAME_IDS)
+def test_gymnasium_make_vec(game_id):
+    env = gymnasium.make_vec(gymnasium_id(game_id), num_envs=6, vectorization_mode="vector_entry_point")
+    assert isinstance(env.unwrapped, PlayerVectorEnv)
+    observations, infos = env.reset(seed=0)
+    assert env.observation_space.contains(observations)
+    assert infos["action_mask"].shape == (6, env.unwrapped.game.num_actions)
+    generator = np.random.default_rng(0)
+    ended = 0
+    for _ in range(200):
+        actions = learner_choice(observations["action_mask"], generator)
+        observations, rewards, done, cut, infos = env.step(actions)
+        assert env.observation_space.contains(observations)
+        assert not cut.any()
+        assert not rewards[~done].any()
+        ended += done.sum()
+    assert ended > 6
+
+
+def learner_choice(masks: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """A random legal action a game."""
+    return (masks * generator.random(masks.shape)).argmax(axis=1)
+
+
+class Recorder:
+    """A random opponent who keeps what he was shown."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.views: list[View] = []
+
+    def act(self, view: View) -> np.ndarray:
+        self.views.append(view)
+        return RandomAgent().act(view)
+
+
+class First:
+    """Plays the first legal action."""
+
+    name = "first"
+
+    def act(self, view: View) -> np.ndarray:
+        return view.masks.argmax(axis=1)
+
+
+class Last:
+    """Plays the last legal action."""
+
+    name = "last"
+
+    def act(self, view: View) -> np.ndarray:
+        return view.masks.shape[1] - 1 - view.masks[:, ::-1].argmax(axis=1)
+
+
+@each_game
+def test_seats_alternate_and_opponents_have_the_others(game):
+    opponent = Recorder()
+    env = PlayerEnv(game, opponent=opponent)
+    seats = []
+    for episode in range(4 * game.num_players):
+        opponent.views.clear()
+        _, info = env.reset(seed=0 if episode == 0 else None)
+        seats.append(info["player"])
+        ended = False
+        while not ended:
+            _, _, ended, _, info = env.step(int(info["action_mask"].argmax()))
+        assert info["player"] == seats[-1]
+        shown = {int(player) for view in opponent.views for player in view.players}
+        assert seats[-1] not in shown
+        assert not info["action_mask"].any()
+    assert seats == [(seats[0] + episode) % game.num_players for episode in range(4 * game.num_players)]
+    # Seeding every episode shows all seats too.
+    assert {env.reset(seed=seed)[1]["player"] for seed in range(40)} == set(range(game.num_players))
+
+
+@each_game
+def test_a_fixed_seat_stays(game):
+    for seat in range(game.num_players):
+        games = PlayerGames(game, 8, player=seat, seed=1, opponent=RandomAgent())
+        games.reset()
+        for _ in range(60):
+            games.step(learner_choice(games.masks(), np.random.default_rng(0)))
+            assert (games.players == seat).all()
+            assert games.masks().any(axis=1).all(), "the learner is asked and cannot act"
+
+
+@each_game
+@pytest.mark.parametrize("auto_reset", [True, False])
+def test_a_loss_arrives(game, auto_reset):
+    """Every reward of a finished game reaches the learner with his last action, losses as often as wins."""
+    games = PlayerGames(game, MANY, autoreset="same_step" if auto_reset else "disabled", opponent=RandomAgent())
+    games.reset(5)
+    rewards = []
+    generator = np.random.default_rng(5)
+    if auto_reset:
+        for _ in range(10 * game.max_plies):
+            games.step(learner_choice(games.masks(), generator))
+            rewards.extend(games.rewards[games.done].tolist())
+            assert not games.rewards[~games.done].any()
+            if len(rewards) > 2000:
+                break
+    else:
+        single = PlayerGames(game, 1, autoreset="disabled", opponent=RandomAgent())
+        for seed in range(MANY):
+            single.reset(seed)
+            while not single.done[0]:
+                single.step(learner_choice(single.masks(), generator))
+            rewards.append(float(single.rewards[0]))
+            assert single.rewards[0] == single.batch.states[0]["rewards"][single.players[0]]
+    rewards = np.array(rewards)
+    won, lost = (rewards > 0).mean(), (rewards < 0).mean()
+    assert -1 in rewards
+    assert 1 in rewards
+    assert lost > 0.2
+    assert won > 0.2
+    if game.num_players == 2 and len(rewards) > 1000 and not game.hidden_information:
+        # Both seats played alike by random players: wins and losses balance.
+        assert abs(rewards.mean()) < 5 / np.sqrt(len(rewards))
+
+
+def test_the_winner_of_a_known_game_is_paid():
+    """Against a fixed opponent the same actions win or lose as in the game itself."""
+    game = ttt_envs.load(SUPER)
+    for seat, learner, other in ((0, First(), Last()), (1, First(), Last()), (0, Last(), First())):
+        batch = ttt_envs.Batch(game, 1, seed=0)
+        while not batch.states["done"][0]:
+            mover = learner if batch.to_move[0] == seat else other
+            batch.step(mover.act(batch.view()))
+        env = PlayerEnv(game, opponent=other, player=seat)
+        env.reset(seed=0)
+        ended, total = False, 0.0
+        while not ended:
+            view = View(game, env._games.batch.states, np.array([seat]), np.zeros(1, np.uint64))
+            _, reward, ended, _, _ = env.step(int(learner.act(view)[0]))
+            total += reward
+        assert total == batch.rewards[0, seat]
+        assert total != 0
+
+
+def test_opponents_change_only_at_resets():
+    games = PlayerGames(ttt_envs.load(SUPER), 40, opponent=First())
+    games.reset(0)
+    first, last = games.opponent_of(0), Last()
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        games.step(learner_choice(games.masks(), generator))
+    games.set_opponents(last)
+    exchanged = np.zeros(40, bool)
+    for _ in range(60):
+        games.step(learner_choice(games.masks(), generator))
+        exchanged |= games.done
+        for i in range(40):
+            assert games.opponent_of(i) is (last if exchanged[i] else first)
+    assert exchanged.all()
+
+
+def test_weights_of_opponents():
+    pool = [First(), Last(), RandomAgent()]
+    games = PlayerGames(ttt_envs.load(SUPER), 4000, opponent=RandomAgent())
+    games.set_opponents(dict(zip(pool, [1, 0, 3], strict=True)))
+    games.reset(0)
+    drawn = [pool.index(games.opponent_of(i)) for i in range(4000)]
+    counts = np.bincount(drawn, minlength=3)
+    assert counts[1] == 0
+    assert abs(counts[0] - 1000) < 5 * np.sqrt(4000 * 0.25 * 0.75)
+    games.set_opponents(pool)
+    games.reset(1)
+    counts = np.bincount([pool.index(games.opponent_of(i)) for i in range(4000)], minlength=3)
+    assert np.abs(counts - 4000 / 3).max() < 5 * np.sqrt(4000 * 2 / 9)
+
+
+@each_game
+def test_learner_games_are_the_same_for_any_number_and_threads(game):
+    traces = []
+    for n, threads in ((1, 1), (16, 1), (16, 3)):
+        games = PlayerGames(game, n, threads=threads, opponent=RandomAgent())
+        games.reset(9)
+        trace = []
+        for _ in range(40):
+            actions = games.masks().argmax(axis=1)
+            games.step(actions)
+            trace.append((games.batch.states[:1].tobytes(), games.rewards[0], games.done[0], games.players[0]))
+        traces.append(trace)
+    assert traces[0] == traces[1] == traces[2]
+
+
+@each_game
+def test_single_and_vector_agree(game):
+    single, vector = PlayerEnv(game, opponent=RandomAgent()), PlayerVectorEnv(game, 5, opponent=RandomAgent())
+    seen, info = single.reset(seed=4)
+    observations, infos = vector.reset(seed=4)
+    for _ in range(3 * game.max_plies):
+        assert np.array_equal(seen["observation"], observations["observation"][0])
+        assert np.array_equal(seen["action_mask"], observations["action_mask"][0])
+        assert info["player"] == infos["player"][0]
+        assert np.array_equal(info["action_mask"], infos["action_mask"][0])
+        actions = observations["action_mask"].argmax(axis=1)
+        seen, reward, ended, _, info = single.step(int(actions[0]))
+        observations, rewards, done, _, infos = vector.step(actions)
+        assert (reward, ended) == (rewards[0], done[0])
+        if ended:
+            assert np.array_equal(infos["final_obs"][0]["observation"], seen["observation"])
+            assert not infos["final_obs"][0]["action_mask"].any()
+            assert infos["final_info"]["player"][0] == info["player"]
+            break
+    assert ended
+
+
+@each_game
+def test_a_single_environment_goes_on_as_one_of_many(game):
+    """The second game after reset() is the one that a vector environment begins by itself."""
+    single, vector = PlayerEnv(game, opponent=RandomAgent()), PlayerVectorEnv(game, 2, opponent=RandomAgent())
+    seen, _ = single.reset(seed=4)
+    observations, _ = vector.reset(seed=4)
+    for _ in range(4):
+        ended = False
+        while not ended:
+            actions = observations["action_mask"].argmax(axis=1)
+            seen, _, ended, _, _ = single.step(int(actions[0]))
+            observations, _, done, _, _ = vector.step(actions)
+        assert done[0]
+        seen, _ = single.reset()
+        assert np.array_equal(seen["observation"], observations["observation"][0])
+        assert np.array_equal(seen["action_mask"], observations["action_mask"][0])
+
+
+# --- Stable-Baselines3 ---
+
+
+@each_game
+def test_sb3_environment(game):
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
+
+    raw = SB3PlayerEnv(game, 12, opponent=RandomAgent())
+    env = VecMonitor(raw)
+    env.seed(3)
+    observations = env.reset()
+    vector = PlayerVectorEnv(game, 12, opponent=RandomAgent())
+    expected, _ = vector.reset(seed=3)
+    ended = 0
+    for _ in range(80):
+        assert np.array_equal(observations, expected["observation"])
+        assert env.observation_space.contains(observations[0])
+        masks = env.env_method("action_masks")
+        assert len(masks) == 1
+        assert np.array_equal(np.stack(masks)[0], expected["action_mask"].astype(bool))
+        actions = masks[0].argmax(axis=1)
+        observations, rewards, done, infos = env.step(actions)
+        expected, paid, over, _, expected_infos = vector.step(actions)
+        assert np.array_equal(rewards, paid)
+        assert np.array_equal(done, over)
+        for i in range(12):
+            assert ("terminal_observation" in infos[i]) == done[i]
+            if done[i]:
+                final = expected_infos["final_obs"][i]["observation"]
+                assert np.array_equal(infos[i]["terminal_observation"], final)
+                assert infos[i]["episode"]["r"] == rewards[i]
+                assert infos[i]["TimeLimit.truncated"] is False
+                ended += 1
+    assert ended
+    env.close()
+
+
+@each_game
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_maskable_ppo_learns(game, encoding):
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    from ttt_envs.wrappers.sb3 import SB3PlayerEnv
+
+    raw = SB3PlayerEnv(
+        game, 8, encoding=encoding, illegal="raise", opponent=RandomAgent()
+    )  # a mask that fails would be raised
+    env = VecMonitor(raw)
+    model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
+    before = [parameter.clone() for parameter in model.policy.parameters()]
+    model.learn(256)
+    assert model.num_timesteps == 256
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
+    assert model.ep_info_buffer
+    assert {info["r"] for info in model.ep_info_buffer} <= {-1, -0.5, 0, 0.5, 1}
+
+
+def test_make_sb3_and_make_vec_take_options_and_arguments():
+    env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", player=1, opponent=First())
+    assert env.reset().shape == (3, *env.game.plane_index.shape)
+    assert env.game.options["random_opening_plies"] == 4
+    assert env.games.players.tolist() == [1, 1, 1]
+    assert env.get_attr("game") == [env.game] * 3
+    assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
+    assert env.env_method("has_attr", "game") == [True] * 3
+    assert env.env_method("has_attr", "game", indices=[0, 2]) == [True] * 2
+    some = env.env_method("action_masks", indices=[2, 0])
+    assert np.array_equal(some, env.action_masks()[[2, 0]])
+    assert len(env.env_method("get_images")) == 3
+    images = ttt_envs.make_sb3(SUPER, 2, render_mode="rgb_array")
+    images.reset()
+    assert [each.ndim for each in images.env_method("get_images")] == [3, 3]
+    vector = ttt_envs.make_vec(SUPER, 2, threads=2, won_boards="closed")
+    assert vector.game.options["won_boards"] == "closed"
+
+
+def test_rewards_handed_out_stay():
+    venv = ttt_envs.make_sb3("super_tic_tac_toe", 64)
+    venv.seed(1)
+    venv.reset()
+    for _ in range(60):
+        _, rewards, done, _ = venv.step(venv.action_masks().argmax(axis=1))
+        if done.any():
+            break
+    kept = rewards.copy(), done.copy()
+    venv.reset()
+    assert (rewards == kept[0]).all()
+    assert (done == kept[1]).all()
+    assert done.any()
+
+
+def test_an_illegal_action_of_the_learner():
+    env = ttt_envs.make_single(SUPER, player=0)
+    _, info = env.reset(seed=0)
+    legal = np.flatnonzero(info["action_mask"])
+    _, reward, ended, cut, info = env.step(0)
+    assert (reward, ended, cut) == (-1, True, False)
+    assert info["illegal_action"] == 0
+    strict = ttt_envs.make_single(SUPER, player=0, illegal="raise")
+    strict.reset(seed=0)
+    with pytest.raises(IllegalAction, match="cannot play '0/0'"):
+        strict.step(0)
+    assert np.array_equal(np.flatnonzero(strict.action_masks()), legal)
+    batch = ttt_envs.make_vec(SUPER, 3, player=0)
+    batch.reset(seed=0)
+    _, rewards, ended, cut, infos = batch.step(np.array([40, 7, 40]))
+    assert rewards.tolist() == [0, -1, 0]
+    assert ended.tolist() == [False, True, False]
+    assert not cut.any()
+    assert infos["illegal_action"].tolist() == [0, 7, 0]
+    assert infos["_illegal_action"].tolist() == [False, True, False]
+
+
+def test_a_learner_s_picture_shows_no_other_hand() -> None:
+    env = ttt_envs.make_single("tic_tac_match", opponent="random", player=1, render_mode="ansi")
+    env.reset(seed=1)
+    assert env.render().count("hand 0: 4 hidden") == 1
+    assert "hand 1: 4 hidden" not in env.render()

@@ -1,0 +1,363 @@
+"""Environments as PettingZoo wants them, and what its own tests do not see."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pettingzoo
+import pytest
+import toy_coin
+from option_sets import OPTIONS
+from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
+from small_games import each_game
+
+import ttt_envs
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.wrappers.aec import AECGame
+from ttt_envs.wrappers.common import forfeit
+from ttt_envs.wrappers.parallel import ParallelGame
+from ttt_envs.wrappers.single import PlayerEnv
+
+GAME_IDS = list(ttt_envs.GAMES)
+SUPER = "super_tic_tac_toe"
+REGISTRY = hasattr(pettingzoo, "make")  # from PettingZoo 1.27 on
+
+
+def aec_makers() -> dict[str, Callable[..., AECGame]]:
+    makers = {}
+    for game_id in GAME_IDS:
+        if REGISTRY:
+            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
+                "aec", f"ttt_envs/{i}-v0", **arguments
+            )
+        makers[f"make_aec {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_aec(
+            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
+        )
+    for players in (2, 3):
+        makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(toy_coin.make(players=p), **arguments)
+    return makers
+
+
+def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
+    makers = {}
+    for game_id in GAME_IDS:
+        if REGISTRY:
+            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
+                "parallel", f"ttt_envs/{i}-v0", **arguments
+            )
+        makers[f"make_parallel {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_parallel(
+            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
+        )
+    for players in (2, 3):
+        makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(toy_coin.make(players=p), **arguments)
+    return makers
+
+
+each_aec = pytest.mark.parametrize("make", aec_makers().values(), ids=aec_makers())
+each_parallel = pytest.mark.parametrize("make", parallel_makers().values(), ids=parallel_makers())
+
+
+# --- PettingZoo ---
+
+
+@each_aec
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_api(make, encoding):
+    """PettingZoo's test plays one game a call, so that one call proves little."""
+    env = make(encoding=encoding)
+    for seed in range(20):
+        env.reset(seed=seed)
+        # It resets without a seed, which goes on with the next game of this one.
+        api_test(env, num_cycles=10, verbose_progress=False)
+
+
+@each_aec
+def test_seed(make):
+    seed_test(make, num_cycles=20)
+
+
+@each_parallel
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_parallel_api(make, encoding):
+    env = make(encoding=encoding)
+    for seed in range(10):
+        env.reset(seed=seed)
+        parallel_api_test(env, num_cycles=150)
+
+
+@each_parallel
+def test_parallel_seed(make):
+    """PettingZoo's parallel_seed_test takes a single step: several games of ours, step by step."""
+    traces = [list(parallel_trace(make(), seed)) for seed in (3, 3, 4)]
+    assert traces[0] == traces[1]
+    assert traces[0] != traces[2]
+    env = make()
+    assert list(parallel_trace(env, 3)) == list(parallel_trace(env, 3))
+
+
+def parallel_trace(env: ParallelGame, seed: int):
+    """What is seen and paid in three games of random choices; the choices depend on the seed too."""
+    generator = np.random.default_rng(seed)
+    for episode in range(3):
+        observations, _ = env.reset(seed=seed if episode == 0 else None)
+        while env.agents:
+            yield [each[key].tobytes() for each in observations.values() for key in each]
+            answers = {
+                name: int(generator.choice(np.flatnonzero(seen["action_mask"]))) for name, seen in observations.items()
+            }
+            observations, rewards, _, _, _ = env.step(answers)
+            yield sorted(rewards.items())
+
+
+@pytest.mark.parametrize("game_id", GAME_IDS)
+def test_render(game_id, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    render_test(partial(ttt_envs.make_aec, game_id))
+
+
+@each_game
+def test_pictures_and_text(game, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    shown = {}
+    for kind in (AECGame, ParallelGame, partial(PlayerEnv, opponent=RandomAgent())):
+        for mode in ("rgb_array", "ansi", "human"):
+            env = kind(game, render_mode=mode)
+            env.reset(seed=1)
+            shown.setdefault((kind, mode), env.render())
+            env.close()
+            env.close()  # twice does no harm
+    image = shown[AECGame, "rgb_array"]
+    assert image.ndim == 3
+    assert image.shape[2] == 3
+    assert image.dtype == np.uint8
+    assert len(np.unique(image)) > 1, "a blank picture"
+    assert np.array_equal(image, shown[ParallelGame, "rgb_array"])
+    assert shown[AECGame, "ansi"] == shown[ParallelGame, "ansi"]
+    assert game.parse_state(shown[AECGame, "ansi"]).shape == (1,)
+    assert shown[AECGame, "human"] is None
+
+
+def test_rendering_without_a_mode_says_so():
+    env = ttt_envs.make_aec(SUPER)
+    env.reset(seed=0)
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+
+
+FOLDERS = [game_id for game_id in GAME_IDS if ttt_envs.GAMES[game_id].split(":")[0].endswith(f".{game_id}")]
+
+
+@pytest.mark.parametrize("game_id", FOLDERS)
+def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
+    module = import_module(f"ttt_envs.games.{game_id}")
+    options = {name: value for name, value in OPTIONS[game_id][0].items() if name != "max_plies"}  # the makers' own
+    for make in (module.env, module.raw_env):
+        env = make(render_mode="ansi", **options)
+        assert isinstance(env, AECGame)
+        assert env.game is ttt_envs.load(game_id, **options)
+        assert env.render_mode == "ansi"
+    env = module.parallel_env(encoding="planes", **options)
+    assert isinstance(env, ParallelGame)
+    assert env.observation_space("player_0")["observation"].shape == env.game.plane_index.shape
+    with pytest.raises(TypeError, match=r"unknown option .nonsense"):
+        module.env(nonsense=1)
+
+
+@each_game
+def test_masks_of_aec_are_what_consumers_expect(game):
+    env = AECGame(game)
+    env.reset(seed=0)
+    for name in env.agent_iter():
+        observation, _, ended, cut, info = env.last()
+        assert observation["action_mask"] is info["action_mask"]
+        assert observation["action_mask"].dtype == np.int8
+        assert env.observation_space(name).contains(observation)
+        assert not cut
+        assert type(ended) is bool
+        env.step(None if ended else int(env.action_space(name).sample(observation["action_mask"])))
+    assert env.agents == []
+
+
+@each_game
+def test_aec_pays_each_agent_once(game):
+    """Agents that act rarely get what they are due when they look."""
+    for seed in range(20):
+        env = AECGame(game)
+        env.reset(seed=seed)
+        got = dict.fromkeys(env.possible_agents, 0.0)
+        generator = np.random.default_rng(seed)
+        for name in env.agent_iter():
+            observation, reward, ended, _, _ = env.last()
+            got[name] += reward
+            if ended:
+                expected = dict(zip(env.possible_agents, env._states[0]["rewards"].tolist(), strict=True))
+            env.step(None if ended else int(generator.choice(np.flatnonzero(observation["action_mask"]))))
+        assert got == expected
+
+
+@each_game
+def test_another_environment_is_not_touched_by_a_reset_or_by_global_seeds(game):
+    env, other = AECGame(game), AECGame(game)
+    np.random.seed(0)  # noqa: NPY002 - that it makes no difference is the point
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    env.reset(seed=3)
+    here = env.get_state()
+    other.reset(seed=4)
+    other.step(int(np.flatnonzero(other.observe(other.agent_selection)["action_mask"])[0]))
+    assert env.get_state() == here
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    again = AECGame(game)
+    again.reset(seed=3)
+    assert again.get_state() == here
+
+
+def test_without_a_seed_games_differ():
+    states = set()
+    for _ in range(5):
+        env = ttt_envs.make_aec(SUPER, random_opening_plies=6)
+        env.reset()
+        states.add(env.get_state())
+    assert len(states) == 5
+
+
+# --- illegal actions ---
+
+
+@each_game
+def test_an_illegal_action_loses_in_aec(game):
+    env = AECGame(game, illegal="lose")
+    env.reset(seed=0)
+    name = env.agent_selection
+    mask = env.observe(name)["action_mask"].copy()
+    wrong = int(np.flatnonzero(mask == 0)[0])
+    env.step(wrong)
+    others = game.num_players - 1
+    for each in env.possible_agents:
+        assert env.rewards[each] == (-1 if each == name else 1 / others)
+        assert env.terminations[each] is True
+        assert env.truncations[each] is False
+    assert env.infos[name]["illegal_action"] == wrong
+    assert all("illegal_action" not in env.infos[each] for each in env.possible_agents if each != name)
+    paid = {}
+    for each in env.agent_iter():
+        paid[each] = env.last()[1]
+        env.step(None)
+    assert paid == {each: (-1 if each == name else 1 / others) for each in env.possible_agents}
+
+
+@each_game
+def test_an_illegal_action_loses_in_parallel(game):
+    env = ParallelGame(game, illegal="lose")
+    observations, _ = env.reset(seed=0)
+    answers = {name: int(seen["action_mask"].argmax()) for name, seen in observations.items()}
+    name = env.possible_agents[-1]
+    mask = observations[name]["action_mask"].copy()
+    wrong = int(np.flatnonzero(mask == 0)[0])
+    _, rewards, ended, cut, infos = env.step({**answers, name: wrong})
+    others = game.num_players - 1
+    assert rewards == {each: (-1 if each == name else 1 / others) for each in env.possible_agents}
+    assert set(ended.values()) == {True}
+    assert set(cut.values()) == {False}
+    assert infos[name]["illegal_action"] == wrong
+    assert env.agents == []
+
+
+def test_agents_of_the_library_play_in_a_parallel_environment():
+    """They answer -1 where a player does not act, which is waiting."""
+    for game in (SUPER, toy_coin.make(players=3)):
+        env, agent = ttt_envs.make_parallel(game, illegal="raise"), RandomAgent()
+        env.reset(seed=1)
+        answers = []
+        while env.agents:
+            answers.append({name: agent.act(env.view(name))[0] for name in env.agents})
+            env.step(answers[-1])
+        assert any(-1 in each.values() for each in answers)
+    env.reset(seed=1)
+    with pytest.raises(IllegalAction, match="player_0 cannot play 'wait'"):
+        env.step(dict.fromkeys(env.agents, -1))
+    with pytest.raises(ValueError, match="must be from -1 to"):
+        env.step(dict.fromkeys(env.agents, -2))
+
+
+def test_all_who_offend_share_the_loss():
+    env = ParallelGame(toy_coin.make(players=3))
+    env.reset(seed=0)
+    _, rewards, *_ = env.step({"player_0": 0, "player_1": toy_coin.STAY, "player_2": toy_coin.KEEP})
+    assert rewards == {"player_0": 1, "player_1": -0.5, "player_2": -0.5}
+    env.reset(seed=0)
+    _, rewards, ended, _, _ = env.step(dict.fromkeys(env.possible_agents, toy_coin.STAY))
+    assert set(rewards.values()) == {0}
+    assert all(ended.values())
+
+
+@each_game
+@pytest.mark.parametrize("kind", [AECGame, ParallelGame])
+def test_an_illegal_action_is_raised_and_changes_nothing(game, kind):
+    env = kind(game, illegal="raise")
+    env.reset(seed=0)
+    before = env.get_state()
+    if kind is AECGame:
+        wrong = int(np.flatnonzero(env.observe(env.agent_selection)["action_mask"] == 0)[0])
+        with pytest.raises(IllegalAction, match=f"{env.agent_selection} cannot play .*legal: ") as error:
+            env.step(wrong)
+        selected = env.agent_selection
+        assert not any(env.terminations.values())
+        env.step(int(np.flatnonzero(env.observe(selected)["action_mask"])[0]))
+    else:
+        answers = dict.fromkeys(env.agents, env.wait)
+        with pytest.raises(IllegalAction, match=r"cannot play 'wait'.*legal: ") as error:
+            env.step(answers)
+        assert env.get_state() == before
+        assert env.agents == env.possible_agents
+    assert any(name in str(error.value) for name in game.action_names)
+
+
+def test_a_position_brings_the_agents_seeds_with_it():
+    """The same position, set into another environment, gets the same answer of a random agent."""
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
+        env = make("super_tic_tac_toe")
+        env.reset(seed=9)
+        answer = RandomAgent().act(env.view("player_0"))
+        for _ in range(3):
+            other = make("super_tic_tac_toe")
+            other.set_state(env.get_state())
+            assert RandomAgent().act(other.view("player_0")) == answer
+
+
+def test_a_forfeit_is_the_sides():
+    game = toy_coin.make(players=3, tosses=1)
+    teams = game.replace(teams=((0, 2), (1,)))
+    wanted = [(game, [0], [-1, 0.5, 0.5]), (teams, [0], [-0.5, 1, -0.5]), (teams, [0, 1], [0, 0, 0])]
+    for each, offenders, rewards in wanted:
+        states = game.new_state(0)
+        forfeit(each, states, 0, offenders)
+        assert states["rewards"][0].tolist() == rewards
+
+
+# --- what a player may see ---
+
+
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])
+def test_a_viewer_sees_no_other_hand(make) -> None:
+    env = make("tic_tac_match", render_mode="ansi")
+    env.reset(seed=1)
+    everything = env.render()
+    assert "hidden" not in everything
+    for player, name in enumerate(env.possible_agents):
+        text = env.text(name)
+        assert env.render(viewer=name) == text
+        assert f"hand {1 - player}: 4 hidden" in text
+        own = next(line for line in text.splitlines() if line.startswith(f"hand {player}: "))
+        assert "hidden" not in own
+        assert own in everything
+    assert "all hands" in type(env).render.__doc__
+    for show in (env.text, lambda name: env.render(viewer=name)):
+        with pytest.raises(ValueError, match="unknown agent 'player_2'; known: player_0, player_1"):
+            show("player_2")
+    image = make("tic_tac_match", render_mode="rgb_array")
+    image.reset(seed=1)
+    assert (image.render() != image.render(viewer="player_0")).any()
+    assert image.text("player_1") == env.text("player_1")
