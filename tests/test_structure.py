@@ -84,7 +84,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.core": ("ttt_envs.storage",),
     "ttt_envs.drawing": _GROUND,
     "ttt_envs.wrappers": (*_GROUND, "ttt_envs.drawing"),
-    "ttt_envs.agents": (*_GROUND, "ttt_envs.wrappers.common", "ttt_envs.wrappers.prompts"),
+    "ttt_envs.agents": _GROUND,
     "ttt_envs.solvers": (*_GROUND, "ttt_envs.agents"),
     "ttt_envs.testing": (*_MAKERS, "ttt_envs.agents"),
     "ttt_envs.integrations": (*_MAKERS, "ttt_envs.agents", "ttt_envs.solvers", "ttt_envs.registry"),
@@ -262,7 +262,7 @@ def test_prompts_know_no_words_of_a_game(game_id):
     game = ttt_envs.load(game_id)
     words = {word for name in game.action_names for word in re.findall(r"[a-z]{2,}", name.lower())}
     words |= {*game.faces.verbs, *game.faces.fillers}
-    text = (PACKAGE / "wrappers" / "prompts.py").read_text().lower()
+    text = (PACKAGE / "core" / "prompts.py").read_text().lower()
     assert set(re.findall(r"[a-z]+", text)) & words <= PLAIN
 
 

@@ -12,7 +12,7 @@ import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
-from ttt_envs.wrappers.prompts import prompt, read_answer, side_of
+from ttt_envs.core.prompts import prompt, read_answer, side_of
 
 SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"
 MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"

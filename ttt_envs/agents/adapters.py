@@ -11,10 +11,10 @@ from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import observes, wants
 from ttt_envs.core.options import within
+from ttt_envs.core.prompts import again, prompt, read_answer
 from ttt_envs.core.view import Actor, View
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.outside import brief
-from ttt_envs.wrappers.prompts import again, prompt, read_answer
 
 
 class FunctionAgent(Agent):

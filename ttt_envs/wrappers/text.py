@@ -22,12 +22,12 @@ from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, within
+from ttt_envs.core.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import check_max_plies, forfeit, learner_of, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.pay import Pay, RewardFunction
-from ttt_envs.wrappers.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.wrappers.self_play import first_player
 
 _FIRST = np.zeros(1, np.int64)

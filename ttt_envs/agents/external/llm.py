@@ -1,6 +1,6 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-A decision is a conversation: the prompt of `ttt_envs.wrappers.prompts`, and where the answer names no legal action, the
+A decision is a conversation: the prompt of `ttt_envs.core.prompts`, and where the answer names no legal action, the
 reason and another answer. With `rules="first"` a game is one conversation. A model is told what its player may know,
 and no seed. See docs/language_models.md.
 """
@@ -19,11 +19,11 @@ from ttt_envs.agents.base import Agent, Fault, gathered
 from ttt_envs.agents.external.transcripts import Transcripts
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.core.prompts import ANSWERS, ILLEGAL_ANSWERS, prompt, read_answer
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.outside import brief, printable, read_json
-from ttt_envs.wrappers.prompts import ANSWERS, ILLEGAL_ANSWERS, prompt, read_answer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

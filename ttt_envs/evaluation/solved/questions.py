@@ -23,12 +23,12 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import unknown
+from ttt_envs.core.prompts import prompt
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.solved.positions import Positions, draw_positions
 from ttt_envs.registry import declared, load
 from ttt_envs.storage.files import write_whole
-from ttt_envs.wrappers.prompts import prompt
 
 #: Version of the lines of a file of questions.
 FORMAT = "ttt-envs questions 1"
