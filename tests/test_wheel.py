@@ -83,7 +83,8 @@ def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
     (path,) = built.glob("*.whl")
     assert path.name.startswith(f"ttt_envs-{ttt_envs.__version__}-")
     files = {name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name}
-    assert files == library() | pictures() | {f"ttt_envs/{name}" for name in trained()}
+    example = {f"ttt_envs/cli/connect_four/{path.name}" for path in (ROOT / "examples/connect_four").glob("*.py")}
+    assert files == library() | pictures() | example | {f"ttt_envs/{name}" for name in trained()}
     assert "ttt_envs/py.typed" in files
     assert {Path(name).suffix for name in files} >= {".py", ".table", ".json"}
     assert path.stat().st_size < 10_000_000

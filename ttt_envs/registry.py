@@ -241,6 +241,14 @@ _ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
+def check_id(game_id: str) -> None:
+    """Raise TypeError or ValueError unless it can be a game's id: lower-case words with underscores between them."""
+    if not isinstance(game_id, str):
+        raise TypeError(f"a game's id must be text, not {game_id!r}")
+    if not _ID.fullmatch(game_id):
+        raise ValueError(f"a game's id must be lower-case words with underscores between them, not {game_id!r}")
+
+
 def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
     """Add a game of your own, for this process: `load`, environments and commands then know it by its id.
 
@@ -256,10 +264,7 @@ def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
         ValueError: the id is taken or no such words, or the entry is no "package.module:function".
         TypeError: an argument of another type.
     """
-    if not isinstance(game_id, str):
-        raise TypeError(f"a game's id must be text, not {game_id!r}")
-    if not _ID.fullmatch(game_id):
-        raise ValueError(f"a game's id must be lower-case words with underscores between them, not {game_id!r}")
+    check_id(game_id)
     if not isinstance(entry, str) and not callable(entry):
         raise TypeError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
     if isinstance(entry, str) and not _ENTRY.fullmatch(entry):

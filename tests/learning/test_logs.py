@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -118,3 +119,71 @@ def test_curves_say_what_a_step_is(tmp_path, monkeypatch):
     value_learning.train(value_learning.Config(**config, out=tmp_path / "y"))
     assert seen == {"decisions trained on", "positions trained on"}
     assert json.loads((tmp_path / "y" / FILE).read_text().splitlines()[0])["steps"] == 0
+
+
+def test_a_function_is_told_all_that_is_logged(tmp_path):
+    told = []
+    train(tiny(tmp_path / "x", log=lambda steps, numbers: told.append((steps, numbers))))
+    lines = read_log(tmp_path / "x" / FILE)
+    assert [steps for steps, _ in told] == [line["steps"] for line in lines]
+    for (_, numbers), line in zip(told, lines, strict=True):
+        assert {name: value for name, value in numbers.items() if name != "seconds"} == {
+            name: value for name, value in line.items() if name not in ("steps", "seconds")
+        }
+        assert line["seconds"] <= numbers["seconds"] + 0.001 < line["seconds"] + 5
+    assert "log" not in json.loads((tmp_path / "x" / "config.json").read_text())["settings"]
+
+
+def recipes() -> list[str]:
+    """The recipes of the page, each as it stands there."""
+    page = (Path(__file__).parents[2] / "docs/train_and_rate.md").read_text()
+    part = page.partition("## Other trackers")[2].partition("\n## ")[0].partition("in place of that function:")[2]
+    return [textwrap.dedent(each) for each in part.split("<!-- -->")]
+
+
+def test_the_recipes_for_trackers(tmp_path, monkeypatch):
+    """With stand-ins for MLflow, trackio and Optuna, which know the calls that the page makes."""
+
+    class Pruned(Exception):
+        pass
+
+    class Trial:
+        number = 7
+
+        def __init__(self):
+            self.reports = []
+
+        def suggest_float(self, name, low, high, log):
+            return (low * high) ** 0.5
+
+        def report(self, value, step):
+            self.reports.append((step, value))
+
+        def should_prune(self):
+            return len(self.reports) == 2
+
+    logged, fakes = [], {name: ModuleType(name) for name in ("mlflow", "trackio", "optuna")}
+    fakes["mlflow"].log_metrics = lambda numbers, step: logged.append((step, numbers))
+    fakes["trackio"].init = lambda project: None
+    fakes["trackio"].log = lambda numbers: logged.append((numbers.pop("steps"), numbers))
+    fakes["optuna"].TrialPruned = Pruned
+    for name, module in fakes.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    mlflow, trackio, optuna = recipes()
+    for number, recipe in enumerate((mlflow, trackio)):
+        names: dict = {}
+        exec(recipe, names)
+        train(tiny(tmp_path / str(number), log=names["log"]))
+        assert [steps for steps, _ in logged] == [line["steps"] for line in read_log(tmp_path / str(number) / FILE)]
+        assert any("eval/random" in numbers for _, numbers in logged)
+        logged.clear()
+
+    def one(number, rate, log):
+        return train(tiny(tmp_path / "trial", eval_agents=("greedy",), learning_rate=rate, log=log))
+
+    names, trial = {"train": one}, Trial()
+    exec(optuna, names)
+    with pytest.raises(Pruned):
+        names["objective"](trial)
+    assert len(trial.reports) == 2
+    assert read_log(tmp_path / "trial" / FILE)[-1]["steps"] == trial.reports[-1][0]

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ttt_envs.cli.shell import parse, run, summary_of
+from ttt_envs.core.notice import announce
 from ttt_envs.core.version import __version__
 
 DESCRIPTION = (
@@ -41,6 +42,8 @@ VERBS: dict[str, str] = {
     "exploit": "ttt_envs.cli.exploit:Exploit",
     "solve": "ttt_envs.cli.solve:Solve",
     "warm": "ttt_envs.cli.warm:Warm",
+    "new-game": "ttt_envs.cli.new_game:NewGame",
+    "check-game": "ttt_envs.cli.new_game:CheckGame",
     "replay": "ttt_envs.cli.replay:Replay",
     "film": "ttt_envs.cli.film:Film",
     "dataset": "ttt_envs.cli.dataset:Dataset",
@@ -49,8 +52,15 @@ VERBS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+    """The command line; returns the exit status. Without `arguments` it is that of this process."""
+    if arguments is None:
+        announce(_say_compiling)
     return run(partial(_run, sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _say_compiling() -> None:
+    words = "Compiling for this machine, as it is the first time: up to a minute; `ttt warm GAME` does it beforehand."
+    print(words, file=sys.stderr, flush=True)
 
 
 def _run(arguments: list[str]) -> int | None:

@@ -18,7 +18,7 @@ class LlmEval:
     """
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
-    """Agents, such as "llm:model=qwen3:8b,url=http://localhost:11434/v1"; `ttt agents` lists the others."""
+    """Agents, such as llm:model=NAME,url=URL or greedy; `ttt agents` lists them."""
     sets: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[SET ...]", help_behavior_hint="")] = ()
     """Sets of questions, by default all; `ttt questions` lists them."""
     questions: int = 0

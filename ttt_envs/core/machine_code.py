@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import llvmlite
 import numba
 
+from ttt_envs.core import notice
 from ttt_envs.storage.files import write_whole
 
 _DIGEST = hashlib.sha256
@@ -104,6 +105,8 @@ class MachineCode:
         if data[:_SIZE] != _DIGEST(data[_SIZE:]).digest():
             if not _MAY_COMPILE.get():
                 raise NotCompiled(f"{self._results.filename_base} is not compiled for {signature}")
+            if notice.notice is not None:
+                notice.notice.begins()
             return None
         return self._results.rebuild(target, pickle.loads(data[_SIZE:]))
 
@@ -111,6 +114,8 @@ class MachineCode:
         """Keep the result of compiling for a signature."""
         from numba.core.serialize import dumps
 
+        if notice.notice is not None:
+            notice.notice.ends()
         MachineCode.compiled.append(self._folder)
         if self._results.check_cachable(result):
             data = dumps(self._results.reduce(result))

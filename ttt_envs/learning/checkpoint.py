@@ -34,7 +34,7 @@ _LIBRARIES = {
 }
 
 # The folder of a run, and its output, belong to a call.
-_OF_A_CALL = ("out", "resume", "quiet")
+_OF_A_CALL = ("out", "resume", "quiet", "log")
 
 # A run folder may come from somebody else: it decides neither what it is logged to, nor which servers play.
 _NAMED_AGAIN = ("wandb", "engine", "address")

@@ -1,4 +1,4 @@
-"""The log of a run: numbers by name over steps and time, as JSON lines, for TensorBoard and for Weights & Biases."""
+"""The log of a run: numbers by name over steps and time, as lines of JSON, for TensorBoard, for others."""
 
 import json
 import math
@@ -19,7 +19,8 @@ _MUST = "steps", "seconds"
 class Log:
     """The log of a run that is being trained.
 
-    It writes `log.jsonl`, the folder `tensorboard`, and to Weights & Biases if the settings ask for it. What an
+    It writes `log.jsonl`, the folder `tensorboard`, and to Weights & Biases if the settings ask for it, and calls the
+    function `log` of the settings, if there is one, when all that is done. What an
     interrupted call logged after it had saved for the last time is dropped when the run is resumed.
     """
 
@@ -56,7 +57,9 @@ class Log:
         self._writer.flush()
         if self._wandb is not None:
             self._wandb.log({**self._numbers, "seconds": self.this.seconds}, step=steps)
-        self._numbers = {}
+        told, self._numbers = self._numbers, {}
+        if self.this.config.log is not None:
+            self.this.config.log(steps, {**told, "seconds": self.this.seconds})
 
     def close(self) -> None:
         """End what is open; numbers that were not written are lost."""

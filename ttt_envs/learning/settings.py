@@ -3,7 +3,7 @@
 import argparse
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
@@ -103,6 +103,8 @@ class Settings:
     """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
+    log: Annotated[Callable[[int, dict[str, float]], None] | None, tyro.conf.Suppress] = None
+    """In Python, a function of the steps and of numbers by name, called with all that is logged."""
     quiet: bool = False
     """Print nothing."""
 

@@ -26,8 +26,12 @@ CHECKS: dict[str, Callable[[Game], None]] = {
 }
 
 
-def check_game(game: Game) -> None:
-    """Run every check of `CHECKS`.
+def check_game(game: Game, *, say: Callable[[str], None] | None = None) -> list[str]:
+    """Run every check of `CHECKS`, and return their names.
+
+    Args:
+        game: the game, with the options that are to be checked.
+        say: called with a line for each check that the game passes, such as `print`.
 
     Raises:
         AssertionError: the game fails a check, which is named; an exception within the game's own functions counts as
@@ -43,3 +47,6 @@ def check_game(game: Game) -> None:
             said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
             first = (check.__doc__ or "").splitlines()[0]
             raise AssertionError(f"{game} fails the check {name!r} ({first}) {said}") from error
+        if say is not None:
+            say(f"{name.replace('_', ' ')}: {(check.__doc__ or '').splitlines()[0]}")
+    return list(CHECKS)
