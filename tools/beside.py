@@ -42,7 +42,7 @@ class Config:
     games: tuple[str, ...] = ("all",)
     """Ids of games, or all."""
     only: tuple[Work, ...] = WORKS
-    """Settings of the measurement."""
+    """The work to measure."""
     seconds: float = 0.2
     """Processor time of each run."""
     rounds: int = 9
