@@ -36,7 +36,7 @@ class WithActors(Settings):
     MAY_CHANGE: ClassVar[tuple[str, ...]] = (*Settings.MAY_CHANGE, "engine", "address")
 
     num_envs: Annotated[int, Within(1, 2**20)] = 512
-    """Games that run side by side; each round comes to a position of each."""
+    """Games that run side by side; a round takes one position of each."""
     actors: Annotated[int, Within(0, 10_000)] = 0
     """Actors that share the games and play while the network learns from the round before; 0 plays and learns in
     turn."""

@@ -62,13 +62,13 @@ class Config(WithActors):
     out: Path = Path("runs/alphazero")
     """Run folder."""
     simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 16
-    """Simulations of a search, to learn from."""
+    """Simulations of each search that is learned from."""
     simulations_final: Annotated[int | None, Within(1, MOST_SIMULATIONS)] = None
     """Simulations at the end of the training, reached linearly; none keeps their number."""
     considered: Annotated[int, Within(1, 10**6)] = 16
-    """Actions that a search begins with."""
+    """Number of actions that a search considers at first."""
     c_scale: Annotated[float, Within(0.0, 1e6)] = 0.3
-    """The more, the more the improved policy follows the values found by the search; as of the agent `guided`."""
+    """Weight of the values found by the search in the improved policy; see `c_scale` of the agent `guided`."""
     buffer: Annotated[int, Within(1, 10**9)] = 600_000
     """Latest positions that are learned from."""
     warm_up: Annotated[int, Within(1, 10**9)] = 20_000
@@ -82,9 +82,9 @@ class Config(WithActors):
     weight_decay: Annotated[float, Within(0.0, 1e6)] = 1e-4
     """Weight decay of AdamW."""
     td_lambda: Share = 0.9
-    """The value head's targets: 1 learns from how games end, 0 from the search's value of the next position."""
+    """Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position."""
     horizon: Annotated[int, Within(2, 10**6)] = 64
-    """Plies of a game that are kept; a longer game is learned from before its end, by the search's value then."""
+    """Plies of a game that are kept; a longer game is learned from before its end, with the search's value there."""
     opening_plies: Annotated[int, Within(0, 10**6)] = 8
     """The most random plies that a game starts with; their number is drawn uniformly."""
     opening_share: Share = 0.6
@@ -94,9 +94,9 @@ class Config(WithActors):
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
     residual: bool = True
-    """A hidden layer as large as its input adds its input to its output."""
+    """Add the input of a hidden layer to its output where both have the same size."""
     eval_simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 32
-    """Simulations of the searches that are measured."""
+    """Simulations of each search in measurements."""
     save_every: Steps = 100_000
     """Positions between two updates of the run folder."""
 

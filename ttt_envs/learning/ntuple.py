@@ -60,8 +60,8 @@ class Config(Settings):
     steps: Steps = 20_000_000
     """Plies to train on, those before --resume included."""
     prior: bool = False
-    """Begin with the weights that the game's patterns suggest, not with zeros: it is as if their sum shaped the rewards
-    (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""
+    """Begin with the weights that the game's patterns suggest instead of zeros. This equals shaping the rewards by
+    their sum (Wiewiora, "Potential-based shaping and Q-value initialization are equivalent", JAIR 19, 2003)."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 0.055
     """The highest learning rate of a weight; about one, divided by the number of patterns in a position."""
     gamma: Share = 1.0
@@ -78,7 +78,7 @@ class Config(Settings):
     """Share of the games with one learner: the others win at once where they can, else move at random. Where several
     opponents always block the learner, it would otherwise never see a win."""
     depth: Annotated[int, Within(1, MOST_PLIES)] = 1
-    """Plies of alpha-beta search with which it is measured."""
+    """Plies of alpha-beta search of the agent that is measured."""
     save_every: Steps = 2_000_000
     """Plies between two updates of the run folder."""
 

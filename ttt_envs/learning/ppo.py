@@ -105,8 +105,8 @@ class Config(SelfPlay):
     encoding: str = "flat"
     """Encoding of observations, flat or planes."""
     symmetric: bool = False
-    """Measure the policy averaged over the board's symmetries: network:OUT,symmetric=true. That is stronger where
-    games meet positions and their images alike, as after deals and rolls, and can be weaker where they do not."""
+    """Measure the policy averaged over the board's symmetries: network:OUT,symmetric=true. This is stronger in
+    games in which mirrored positions are equally likely, such as after deals and rolls, and can be weaker in others."""
     both_sides: bool = False
     """Play all seats with the current self, each ply a decision; for two sides that move one at a time. No opponents
     are drawn then."""

@@ -56,9 +56,9 @@ class Config(policy_gradient.Config):
     iterations: Annotated[int, Within(1, 10**6)] = 20
     """Regularisation policies in a run."""
     beta: Annotated[float, Within(0.0, 1e6)] = 2.0
-    """Logits, less their mean, that are pushed no further out."""
+    """Limit of the logits, less their mean: one beyond it is pushed no further out."""
     largest: Annotated[float, Within(0.0, 1e9)] = 10_000.0
-    """Largest advantage that counts."""
+    """Limit at which advantages are clipped."""
     target_share: Share = 0.02
     """Share by which the slow average moves to the network after each round."""
 

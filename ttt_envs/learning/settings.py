@@ -78,11 +78,11 @@ class Settings:
     options: Options = field(default_factory=dict)
     """Options of the game, such as size=3; `ttt describe GAME` lists them."""
     steps: Steps = 3_000_000
-    """Steps to train for, those before --resume included; the learner's decisions, or positions where it says so."""
+    """Total steps, those before --resume included: decisions of the learner, or what the method counts instead."""
     out: Path = Path("runs/training")
     """Run folder."""
     resume: bool = False
-    """Continue the run in the folder. Settings that are not given are those of the run."""
+    """Continue the run in the folder. Unspecified settings are taken from that run."""
     seed: Annotated[int, Within(0, 2**32 - 1)] = 0
     """Seed of all random numbers."""
     seeds: Annotated[int, Within(1, 1000)] = 1
@@ -100,7 +100,7 @@ class Settings:
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
     exploitability_starts: Annotated[int, Within(2, 10**7)] = 20
-    """Drawn starts of the game that exploitability is measured from, where it is not measured for all at once."""
+    """Number of drawn starts to measure exploitability from, where it cannot be measured for all at once."""
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
     log: Annotated[Callable[[int, dict[str, float]], None] | None, tyro.conf.Suppress] = None

@@ -50,7 +50,7 @@ class Config(Settings):
     num_envs: Annotated[int, Within(1, 2**20)] = 64
     """Games that run side by side."""
     learning_rate: Share = 0.2
-    """Share by which a number moves to what came of the action, decreased linearly over --steps to a hundredth."""
+    """Share by which a value moves to its target, decreased linearly over --steps to a hundredth."""
     exploration: Share = 0.2
     """Share of random actions."""
     gamma: Share = 1.0

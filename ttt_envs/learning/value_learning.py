@@ -84,17 +84,16 @@ class Config(WithActors):
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
     residual: bool = False
-    """A hidden layer as large as its input adds its input to its output."""
+    """Add the input of a hidden layer to its output where both have the same size."""
     precision: str = "highest"
     """Precision of matrix products: highest (float32), or medium, by bfloat16 where the processor has such instructions
     (AMX): twice as fast."""
     policy_weight: Annotated[float, Within(0.0, 1e6)] = 0.1
-    """Where players choose at once: weight of the policy's loss, beside 1 for the value's."""
+    """Simultaneous choices: weight of the policy's loss; that of the value's is 1."""
     iterations: Annotated[int, Within(1, 10**6)] = 150
-    """Where players choose at once: iterations of regret matching+ in each matrix game."""
+    """Simultaneous choices: iterations of regret matching+ in each matrix game."""
     extend: bool = False
-    """Where players choose at once: look one ply further where after them one player decides alone; without a discount
-    for that ply."""
+    """Simultaneous choices: search one ply further where one player alone decides next; that ply has no discount."""
     worlds: Annotated[int, Within(0, 10**6)] = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: Steps = 100_000
