@@ -6,6 +6,7 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.rounds import Rounds
+from ttt_envs.core.game import Extras
 
 MATCH = ttt_envs.load("tic_tac_dice")
 ROUND = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -101,6 +102,81 @@ def test_it_plays_the_round_as_its_agent_does():
     assert asked.game.options["rounds"] == "single"
     actions = agents.load("rounds:mixed:greedy,random=0").act(view)
     assert (expected[np.arange(len(view)), actions] > 0).all()
+
+
+# Agents that know the whole match, and those that are nobody without a file, a program or a person.
+NO_BASELINES = {"oracle", "rounds", "mixed", "trained", "network", "lookahead", "guided", "tabular", "solved"}
+NO_BASELINES |= {"program", "isolated", "llm", "human"}
+FAST = {"mcts": 30, "ismcts": 30, "smmcts": 60}
+
+
+def baselines() -> list[str]:
+    names = [name for name in agents.AGENTS if name not in NO_BASELINES]
+    return [f"{name}:simulations={FAST[name]}" if name in FAST else name for name in names]
+
+
+def plays(spec: str, game: ttt_envs.Game) -> bool:
+    try:
+        agents.load(spec).check(game)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("spec", [spec for spec in baselines() if plays(spec, MATCH)])
+def test_every_baseline_plays_a_match_as_its_form_for_rounds_does(spec):
+    view = view_of_match()
+    assert np.array_equal(agents.load(spec).policy(view), Rounds(spec).policy(view))
+    assert np.array_equal(agents.load(spec).act(view), Rounds(spec).act(view))
+
+
+@pytest.mark.parametrize("spec", [spec for spec in baselines() if plays(spec, AT_ONCE)])
+def test_every_baseline_plays_rounds_of_choices_at_once_so_and_looks_at_the_match_between_them(spec):
+    batch = matches_at_once()
+    view = batch.view(0, np.flatnonzero(~batch.states["done"]))
+    agent, by_rounds = agents.load(spec).policy(view), Rounds(spec).policy(view)
+    rows, _ = view.current_round()
+    between = np.setdiff1d(np.arange(len(view)), rows)
+    assert np.array_equal(agent[rows], by_rounds[rows])
+    assert np.allclose(agent[between].sum(axis=1), view.masks[between].any(axis=1))
+    assert len(between)
+    assert ("simulations" in spec) == (not np.array_equal(agent[between], by_rounds[between]))
+
+
+def test_the_baselines_without_chance_do_so_too():
+    """No match of the library is one for alphabeta: here a game is taken for a match of which it is the only round."""
+    alone, asked = ttt_envs.load("martian_tic_tac_toe"), []
+
+    def current_round(states):
+        asked.append(len(states))
+        return alone, np.arange(len(states)), states
+
+    match, batch = alone.replace(extras=Extras(current_round=current_round)), ttt_envs.Batch(alone, 5, seed=1)
+    tried = [spec for spec in baselines() if not plays(spec, MATCH) and not plays(spec, AT_ONCE)]
+    assert tried == ["alphabeta"]
+    for spec in tried:
+        view = ttt_envs.View(match, batch.states, 0, np.arange(5, dtype=np.uint64))
+        assert np.array_equal(agents.load(spec).policy(view), agents.load(spec).policy(view.current_round()[1]))
+        assert len(asked) == 2
+
+
+def test_greedy_makes_the_row_that_ends_a_round_which_ends_no_match():
+    view = view_of_match()
+    _, part = view.current_round()
+    joint = np.zeros((len(view), 2), np.int64)
+    joint[np.arange(len(view)), view.players] = agents.load("greedy").act(view)
+    wins = np.zeros(part.masks.shape, bool)
+    for action in range(part.game.num_actions):
+        rows = np.flatnonzero(part.masks[:, action])
+        tried = np.zeros((len(rows), 2), np.int64)
+        tried[np.arange(len(rows)), part.players[rows]] = action
+        after = part.game.step(part.sample_worlds()[rows], tried)
+        # A row is worth the whole reward, more claims at the end of a round half of it.
+        wins[rows, action] = after["done"] & (after["rewards"][np.arange(len(rows)), part.players[rows]] == 1)
+    could = wins.any(axis=1)
+    assert could.sum() > 3
+    chosen = joint[np.arange(len(view)), view.players]
+    assert wins[np.arange(len(view)), chosen][could].all()
 
 
 def test_games_and_agents_that_do_not_fit_are_refused():

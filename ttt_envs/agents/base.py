@@ -1,6 +1,6 @@
 """The base class of all agents, and the functions that agents share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -217,6 +217,27 @@ class Around(Agent):
         except AgentFailed as error:
             actions[rows] = error.actions
             raise AgentFailed(self.name, actions, {int(rows[k]): each for k, each in error.faults.items()}) from None
+
+
+def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
+    """What `answer` says about n positions, (n, ...), of which those of a match are asked about round by round.
+
+    The end of a match is further away than an agent looks that knows nothing but the rules: inside a round it would
+    choose nearly at random. So it is asked about the round that is being played, as a game by itself, whatever the
+    score is, and about the match only between two rounds.
+    """
+    if view.game.extras.current_round is None:
+        return answer(view)
+    rows, part = view.current_round()
+    if len(rows) == len(view):
+        return answer(part)
+    between = np.setdiff1d(np.arange(len(view)), rows)
+    of_match = answer(view.take(between))
+    found = np.empty((len(view), *of_match.shape[1:]), of_match.dtype)
+    found[between] = of_match
+    if len(rows):
+        found[rows] = answer(part)
+    return found
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.agents.base import Agent, best_of, by_round, uniform
 from ttt_envs.agents.search.mcts import TO_THE_END, playout
 from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -117,7 +117,7 @@ def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
 class Expectimax(Agent):
     """Looks some actions ahead, over a few samples of chance, and plays the action that is best on average.
 
-    Plays any game of perfect information in which one player acts at a time.
+    Plays any game of perfect information in which one player acts at a time; in a match, each round by itself.
     """
 
     name = "expectimax"
@@ -147,10 +147,14 @@ class Expectimax(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
 
-        A forced action is not searched, and has nan too. ValueError as of `check`.
+        A forced action is not searched, and has nan too. In a match the reward is that of the round. ValueError as of
+        `check`.
         """
+        self.check(view.game)
+        return by_round(view, self._values)
+
+    def _values(self, view: View) -> np.ndarray:
         game = view.game
-        self.check(game)
         values = np.full((len(view), game.num_actions), np.nan)
         rows = np.flatnonzero(view.masks.sum(axis=1) > 1)
         worlds = view.sample_worlds()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.agents.base import Agent, best_of, by_round, uniform
 from ttt_envs.core import jit
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import MOST, within
@@ -95,7 +95,8 @@ class Greedy(Agent):
     """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
 
     Plays any game. Where the outcome of an action depends on chance, hidden information or simultaneous choices, it
-    takes the action that wins most and loses least over a few sampled worlds.
+    takes the action that wins most and loses least over a few sampled worlds. In a match it looks at the round that is
+    being played.
     """
 
     name = "greedy"
@@ -112,6 +113,9 @@ class Greedy(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the same probability for all of the best actions."""
+        return by_round(view, self._policy)
+
+    def _policy(self, view: View) -> np.ndarray:
         game = view.game
         certain = not (game.simultaneous or game.stochastic or game.hidden_information)
         scores = np.zeros((len(view), game.num_actions), np.int64)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Agent, by_round
 from ttt_envs.agents.networks import Network
 from ttt_envs.agents.ntuples import NTuples, load_values
 from ttt_envs.agents.search import horizon
@@ -345,8 +345,11 @@ class AlphaBeta(Agent):
         """float64 (n, num_actions), NaN where illegal: the value of the best action; all others are at most theirs.
 
         A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
-        action is not searched.
+        action is not searched. Without a file, in a match each round is a game by itself.
         """
+        return by_round(view, self._values) if self.values is None else self._values(view)
+
+    def _values(self, view: View) -> np.ndarray:
         game = view.game
         if self._game is not game:
             self.check(game)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, uniform
+from ttt_envs.agents.base import Agent, by_round, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -256,7 +256,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 class MCTS(Agent):
     """Plays the action that a tree search visited most; ties go to the better value, then to the seed.
 
-    Plays any game of perfect information in which one player acts at a time. Rewards must lie in -1..1.
+    Plays any game of perfect information in which one player acts at a time; in a match, each round by itself. Rewards
+    must lie in -1..1.
     """
 
     name = "mcts"
@@ -308,7 +309,7 @@ class MCTS(Agent):
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
 
-        A forced action is not searched, and has one visit.
+        A forced action is not searched, and has one visit. In a match the values are those of the round.
         """
         results = self._results(view)
         return results[:, 0], results[:, 1]
@@ -324,8 +325,11 @@ class MCTS(Agent):
 
     def _results(self, view: View) -> np.ndarray:
         """The results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
+        self.check(view.game)
+        return by_round(view, self._searched)
+
+    def _searched(self, view: View) -> np.ndarray:
         game = view.game
-        self.check(game)
         results = np.zeros((len(view), self._rows, game.num_actions))
         choices = view.masks.sum(axis=1)
         results[choices == 1] = view.masks[choices == 1, None]

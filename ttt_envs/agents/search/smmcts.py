@@ -337,8 +337,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 class SMMCTS(mcts.MCTS):
     """Draws from the mixed policy that a tree search found, where several choose at once; elsewhere it plays as MCTS.
 
-    Plays any game in which nothing is hidden but simultaneous choices. With two sides and zero sum
-    its policy approaches an equilibrium. Rewards must lie in -1..1.
+    Plays any game in which nothing is hidden but simultaneous choices; in a match, each round by itself. With two sides
+    and zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
     """
 
     name = "smmcts"
