@@ -41,6 +41,7 @@ from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
+from ttt_envs.evaluation.placements.ladder import versions
 from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning.seeds import folders_of
 from ttt_envs.storage.files import write_whole
@@ -93,15 +94,19 @@ def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
 def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
     """Train and measure an agent, and write its folder."""
     game_id, own = name.split("/")
-    runs = train(recipe, config.runs / game_id / own, console)
     folder = TRAINED / game_id / own
     folder.mkdir(parents=True, exist_ok=True)
-    facts, tensors = read_tensors(runs[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
-    form = facts.pop("format")
-    write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
-    run = json.loads((runs[0] / "config.json").read_text())
-    weights = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *runs])).hexdigest()
+    runs, weights, steps = [folder], "", 0
+    run: dict[str, Any] = {"settings": {"seed": 0}, "seconds": 0.0, "versions": versions()}
+    if "train" in recipe:
+        runs = train(recipe, config.runs / game_id / own, console)
+        facts, tensors = read_tensors(runs[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
+        form, steps = facts.pop("format"), facts["steps"]
+        write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
+        run = json.loads((runs[0] / "config.json").read_text())
+        weights = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *runs])).hexdigest()
     kept = config.runs / game_id / own / "measured.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     outcomes = []
     for wanted in recipe["outcomes"]:
@@ -120,15 +125,20 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
         agent=recipe["agent"],
         method=recipe["method"],
         weaknesses=recipe["weaknesses"],
-        train=f"{recipe['train']} --seeds {recipe['seeds']}",
+        train=training_of(recipe),
         seed=run["settings"]["seed"],
-        steps=facts["steps"],
+        steps=steps,
         seconds=run["seconds"],
         versions=run["versions"],
         machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
         outcomes=tuple(outcomes),
     )
     write_card(folder, card)
+
+
+def training_of(recipe: dict[str, Any]) -> str:
+    """The command of a recipe's training; "" for an agent without weights of its own."""
+    return f"{recipe['train']} --seeds {recipe['seeds']}" if "train" in recipe else ""
 
 
 def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
@@ -330,6 +340,11 @@ def page(card: Card) -> str:
     commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
     agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
     also = f", also as `trained:{card.game}`" if card.best else ""
+    trained = [
+        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a machine of {card.machine} "
+        f"with other work beside it; {versions}.",
+        "",
+    ]
     lines = [
         f"# {card.game}/{card.name}: {card.title}",
         "",
@@ -343,9 +358,7 @@ def page(card: Card) -> str:
         "",
         f"**Weaknesses.** {card.weaknesses}",
         "",
-        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a machine of {card.machine} "
-        f"with other work beside it; {versions}.",
-        "",
+        *(trained if card.train else []),
         "**Commands of the figures.**",
         "",
         commands,
@@ -378,7 +391,8 @@ def results(shipped: list[Card]) -> str:
             lines += [f"## {ttt_envs.load(game_id).title}", ""]
         for card in of_game:
             lines += [f"### `trained:{card.game}/{card.name}`", "", f"{card.title}. {card.method}", "", *rows(card), ""]
-            lines += [f"Trained in {card.seconds:,.0f} s by `{card.train}`. {card.weaknesses}", ""]
+            trained = f"Trained in {card.seconds:,.0f} s by `{card.train}`. " if card.train else ""
+            lines += [f"{trained}{card.weaknesses}", ""]
     return "\n".join(lines)
 
 
@@ -399,7 +413,8 @@ def _row(card: Card) -> str:
     shown = [each for each in card.outcomes if each.measure != "milliseconds"]
     figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
     times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
-    return f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {times} | {card.seconds:,.0f} s |"
+    seconds = f"{card.seconds:,.0f} s" if card.train else "–"
+    return f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {times} | {seconds} |"
 
 
 def commands() -> str:
@@ -407,7 +422,8 @@ def commands() -> str:
     lines = ["| agent | trained by | played as |", "|:--|:--|:--|"]
     for name, recipe in recipes().items():
         agent = recipe["agent"].format(folder="RUN")
-        lines.append(f"| `trained:{name}` | `{recipe['train']} --seeds {recipe['seeds']}` | `{agent}` |")
+        command = training_of(recipe)
+        lines.append(f"| `trained:{name}` | {f'`{command}`' if command else '–'} | `{agent}` |")
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from ttt_envs.agents.networks import BadNetworkFile
 from ttt_envs.agents.rounds import Rounds
 from ttt_envs.agents.shipped import Card, cards, folder, read_card
 from ttt_envs.core import jit
+from ttt_envs.evaluation import tournament
 
 CARDS = cards()
 each_card = pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.game}/{card.name}")
@@ -85,13 +86,15 @@ def test_its_card_is_what_its_recipe_says_and_its_files_are_small(card):
     recipe = ship.recipes()[f"{card.game}/{card.name}"]
     for name in ("title", "agent", "method", "weaknesses"):
         assert getattr(card, name) == recipe[name]
-    assert card.train == f"{recipe['train']} --seeds {recipe['seeds']}"
+    assert card.train == ship.training_of(recipe)
     assert [each.measure for each in card.outcomes] == [each["measure"] for each in recipe["outcomes"]]
     for each, wanted in zip(card.outcomes, recipe["outcomes"], strict=True):
         assert each.low <= each.value <= each.high
         assert each.games == wanted.get("games", 0)
         assert each.options == wanted.get("options", {})
-    assert (folder() / card.game / card.name / "network.safetensors").stat().st_size < 1_000_000
+    network = folder() / card.game / card.name / "network.safetensors"
+    assert network.exists() == bool(card.train)
+    assert not card.train or network.stat().st_size < 1_000_000
 
 
 def test_the_pages_are_those_of_the_cards():
@@ -101,6 +104,15 @@ def test_the_pages_are_those_of_the_cards():
     assert f"\n{ship.commands()}\n" in ship.COMMANDS.read_text()
     shown = {line.split("`")[1] for line in ship.table(CARDS).splitlines() if line.startswith("| `")}
     assert shown == {f"trained:{card.game}/{card.name}" for card in CARDS if not card.title.startswith("MaskablePPO")}
+
+
+def test_the_perfect_agent_wins_every_game_as_x_and_the_report_names_it():
+    report = tournament(
+        "super_tic_tac_toe", ["trained:super_tic_tac_toe", "mcts:simulations=30"], games=80, seed=1, quiet=True
+    )
+    assert report.chosen == {"trained:super_tic_tac_toe": "trained:super_tic_tac_toe/perfect"}
+    assert "With these options trained:super_tic_tac_toe is trained:super_tic_tac_toe/perfect." in report.markdown()
+    assert report.side_scores[0][0, 1] == 1
 
 
 def test_playing_needs_no_torch():

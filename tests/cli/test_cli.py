@@ -362,8 +362,8 @@ def test_describe_says_what_is_known_of_best_play(capsys):
 
 def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
-    game = ttt_envs.load("martian_tic_tac_toe", repetition_limit=9, max_plies=201)  # not one that a test has solved
-    arguments = ["describe", game.id, "--option", "repetition_limit=9", "max_plies=201"]
+    game = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True, max_plies=201)  # not one that a test has solved
+    arguments = ["describe", game.id, "--option", "same_size_swap=true", "max_plies=201"]
     assert main(arguments) == 0
     shown = capsys.readouterr()
     best = " ".join(_part(shown.out, "Best play").split())

@@ -51,7 +51,7 @@ def test_what_is_shown_for_an_action_is_what_the_review_says(actions: tuple[str,
 def test_without_a_table_a_search_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Martian's oracle looks for its table when it is first asked, not when it is made."""
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
-    view = view_after("martian_tic_tac_toe", repetition_limit=9, max_plies=202)  # not one that a test has solved
+    view = view_after("martian_tic_tac_toe", same_size_swap=True, max_plies=202)  # not one that a test has solved
     found = think(view, simulations=20)
     assert found.silence == "The oracle's table is not built yet: `ttt solve` builds it."
     assert found.source != ORACLE

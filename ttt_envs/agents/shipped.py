@@ -154,7 +154,7 @@ class Trained(Agent):
             any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
         )
         self.history = max(agent.history for _, agent in self.choices)
-        self._latest: tuple[Game, Agent] | None = None
+        self._latest: tuple[Game, Agent, Card] | None = None
 
     def agent_for(self, game: Game) -> Agent:
         """The agent that plays `game`: of those that were made for its options, the one that differs in the fewest.
@@ -162,11 +162,18 @@ class Trained(Agent):
         One for single rounds plays those of a match. Raises ValueError if there is none, naming what fits; or with the
         reason why the one that comes next cannot play it.
         """
-        if self._latest is None or self._latest[0] is not game:
-            self._latest = game, self._find(game)
-        return self._latest[1]
+        return self._for(game)[1]
 
-    def _find(self, game: Game) -> Agent:
+    def card_for(self, game: Game) -> Card:
+        """The card of the agent that plays `game`. Raises ValueError as `agent_for`."""
+        return self._for(game)[2]
+
+    def _for(self, game: Game) -> tuple[Game, Agent, Card]:
+        if self._latest is None or self._latest[0] is not game:
+            self._latest = game, *self._find(game)
+        return self._latest
+
+    def _find(self, game: Game) -> tuple[Agent, Card]:
         # Imported here: it asks the loader of agents, which stands above this module.
         from ttt_envs.agents.rounds import Rounds
 
@@ -180,7 +187,7 @@ class Trained(Agent):
                 except ValueError as error:
                     refusals.append(error)
                 else:
-                    return plays
+                    return plays, card
         raise refusals[0] if refusals else ValueError(self._misfit(game))
 
     def _misfit(self, game: Game) -> str:
@@ -228,6 +235,15 @@ class Trained(Agent):
         """Close all of them."""
         for _, agent in self.choices:
             agent.close()
+
+
+def full_name(text: str, game: Game) -> str | None:
+    """The full name of the agent that a text such as "trained:GAME" stands for in a game; None for any other text."""
+    name, _, rest = text.partition(":")
+    if name != Trained.name or not rest or "/" in rest:
+        return None
+    card = Trained(rest).card_for(game)
+    return f"{name}:{card.game}/{card.name}"
 
 
 def _differences(game: Game, card: Card) -> int:

@@ -107,8 +107,8 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 class ISMCTS(mcts.MCTS):
     """Plays the action that a tree search over many possible worlds visited most; ties as in MCTS.
 
-    Plays any game in which one player acts at a time, whatever is hidden; in a match, each round by itself. Rewards must
-    lie in -1..1.
+    Plays any game in which one player acts at a time, whatever is hidden; in a match, each round by itself. Rewards
+    must lie in -1..1.
     """
 
     name = "ismcts"

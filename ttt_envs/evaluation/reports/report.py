@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ import rich.table
 from rich.console import Console, Group
 from rich.text import Text
 
+from ttt_envs.agents.shipped import full_name
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.version import __version__
@@ -129,6 +131,13 @@ class Report(Rows):
         """Sentences above the tables: how it was measured."""
         return []
 
+    @cached_property
+    def chosen(self) -> dict[str, str]:
+        """What a text such as trained:GAME stands for with the game's options: the shipped agent's full name."""
+        named = [*self.settings.get("agents", ()), self.settings.get("agent", ""), self.settings.get("opponent", "")]
+        texts = [each for each in named if isinstance(each, str) and each not in self.made]
+        return {text: name for text in texts if (name := full_name(text, self.game)) is not None}
+
     def tables(self) -> list[Table]:
         """The results."""
         raise NotImplementedError
@@ -156,6 +165,8 @@ class Report(Rows):
         if not self.complete:
             lines += [f"**Partial: it was interrupted. Only the {self.unit} finished by then count.**", ""]
         lines += [f"Options: {options or 'none'}.", *self.facts(), "", "```", self.command, "```", ""]
+        if self.chosen:
+            lines += [*_stands_for(self.chosen), ""]
         if self.made:
             lines += [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}.", ""]
         if self.folder is not None:
@@ -177,6 +188,7 @@ class Report(Rows):
             "complete": self.complete,
             "seconds": self.seconds,
             **self.settings,
+            **({"chosen": self.chosen} if self.chosen else {}),
             **self.data(),
         }
 
@@ -220,6 +232,8 @@ class Report(Rows):
         console.print()
         for heading, text in self.texts():
             console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)
+        for line in _stands_for(self.chosen):
+            console.print(line, markup=False, highlight=False)
         for remark in self.remarks():
             console.print(remark, style="yellow", markup=False, highlight=False)
         if not self.complete:
@@ -248,6 +262,10 @@ class NotSaved(OSError):
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON, whole or not at all."""
     write_whole(path, as_json(data) + "\n")
+
+
+def _stands_for(chosen: Mapping[str, str]) -> list[str]:
+    return [f"With these options {text} is {name}." for text, name in chosen.items()]
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -2,12 +2,13 @@
 
 - **Positions** are numbers below 7**9 (`positions`). Their values are worked out from the end of the game backward
   (`retrograde`): the shortest win, the longest loss, and what is drawn by endless play.
-- **The table** (`tables`) has a byte for each position that is the least of its eight mirror images. The command
+- **The table** (`tables`) has a byte for each position that is the least of its eight mirror images. It comes with the
+  package, in `best_play.table`, which was made by
 
-      ttt solve martian_tic_tac_toe
+      ttt solve martian_tic_tac_toe --out best_play.table
 
-  builds it and keeps it in the user's cache folder, or in that of TTT_ENVS_CACHE. An oracle builds it when it is first
-  needed, and builds a damaged one anew.
+  That of same_size_swap=True is built when it is first needed, and kept in the user's cache folder, or in that of
+  TTT_ENVS_CACHE.
 - **The oracle** (`oracle`, with `answers`) also takes account of the limits of plies and of repetitions.
 - **A best response** to any policy is known without the draw by repetition (`response`).
 """

@@ -24,7 +24,14 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     weights_of_images,
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
-from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, build_table, find, table_path, write_table
+from ttt_envs.games.martian_tic_tac_toe.solver.tables import (
+    SHIPPED,
+    SolvedTable,
+    build_table,
+    find,
+    table_path,
+    write_table,
+)
 from ttt_envs.games.martian_tic_tac_toe.text import cell_names
 from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
@@ -43,6 +50,8 @@ class BuildTable:
         check_solved(options["size"], options["players"])
         same_size_swap = options["same_size_swap"]
         path = self.out or table_path(same_size_swap)
+        if self.out is None and path == SHIPPED:
+            raise ValueError("the table of these rules comes with the package: give --out to write another")
         for each in (path, self.picture):
             if each is not None:
                 check_writable(each)

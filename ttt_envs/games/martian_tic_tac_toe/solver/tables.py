@@ -2,6 +2,7 @@
 
 # mypy: disable-error-code="no-untyped-def"
 
+import lzma
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,13 +10,17 @@ import numpy as np
 
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import StageProgress
+from ttt_envs.core.state import read_only
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN, analyse
 from ttt_envs.storage import tables
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
 #: Changes with the form or the contents of a table.
-VERSION = 1
+VERSION = 2
+
+#: The file of the package, for the rules without same_size_swap.
+SHIPPED = Path(__file__).with_name("best_play.table")
 
 _KIND = "martian_tic_tac_toe"
 _WORDS = -(-BOARDS // 64)
@@ -63,11 +68,12 @@ def bits_set(word):
 
 @kernel
 def count_before(present, before):
-    """The number of bits that are set in the words before each."""
+    """Write the number of bits that are set in the words before each, and give that of all."""
     total = np.int64(0)
     for word in range(present.shape[0]):
         before[word] = total
         total += bits_set(present[word])
+    return total
 
 
 @kernel
@@ -105,36 +111,47 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
 
 def table_path(same_size_swap: bool) -> Path:
     """The path of the table of these rules."""
-    return table_folder() / f"martian_tic_tac_toe{'-same_size_swap' if same_size_swap else ''}.table"
+    return table_folder() / "martian_tic_tac_toe-same_size_swap.table" if same_size_swap else SHIPPED
 
 
 def write_table(path: Path, table: SolvedTable, same_size_swap: bool) -> None:
     """Write a table, whole or not at all. Raises OSError if that is not possible."""
     facts = {"version": VERSION, "same_size_swap": same_size_swap, "positions": len(table.values)}
-    tables.write_table(path, _KIND, facts, b"".join(part.tobytes() for part in table))
+    tables.write_table(path, _KIND, facts, lzma.compress(table.present.tobytes() + table.values.tobytes()))
 
 
 def read_table(path: Path, same_size_swap: bool) -> SolvedTable:
-    """The table of a file, mapped into memory. Raises FileNotFoundError, or BadTable naming the fault."""
+    """The table of a file. Raises FileNotFoundError, or BadTable naming the fault."""
     facts, body = tables.read_table(path, _KIND, {"version": VERSION, "same_size_swap": same_size_swap})
-    if facts.get("positions") != len(body) - _WORDS * 12:
-        raise BadTable(f"{path} is damaged: {len(body)} bytes are not those of {facts.get('positions')!r} positions")
-    return SolvedTable(
-        body[: 8 * _WORDS].view(np.uint64), body[8 * _WORDS : 12 * _WORDS].view(np.uint32), body[12 * _WORDS :]
-    )
+    reading = lzma.LZMADecompressor()
+    try:
+        data = np.frombuffer(bytearray(reading.decompress(body.tobytes(), 8 * _WORDS + BOARDS)), np.uint8)
+    except lzma.LZMAError as error:
+        raise BadTable(f"{path} is damaged: {error}") from None
+    present, values = data[: 8 * _WORDS], data[8 * _WORDS :]
+    if not reading.eof or len(present) < 8 * _WORDS or facts.get("positions") != len(values):
+        raise BadTable(f"{path} is damaged: it has not the bytes of {facts.get('positions')!r} positions")
+    return _numbered(present.view(np.uint64), values)
+
+
+def _numbered(present: np.ndarray, values: np.ndarray) -> SolvedTable:
+    """The table of these boards; BadTable if there are not as many values."""
+    before = np.empty(_WORDS, np.uint32)
+    if count_before(present, before) != len(values):
+        raise BadTable(f"a table of {len(values)} values has other boards")
+    return SolvedTable(read_only(present), read_only(before), read_only(values))
 
 
 def build_table(same_size_swap: bool, progress: StageProgress = lambda what, share: None) -> SolvedTable:
     """Work out the table: half a minute and half a GB."""
     values, live = analyse(same_size_swap, progress)
-    present, before, out = np.zeros(_WORDS, np.uint64), np.empty(_WORDS, np.uint32), np.empty(BOARDS, np.uint8)
+    present, out = np.zeros(_WORDS, np.uint64), np.empty(BOARDS, np.uint8)
     positions = compress(values, live, weights_of_images(), present, out)
-    count_before(present, before)
-    return SolvedTable(present, before, out[:positions].copy())
+    return _numbered(present, out[:positions].copy())
 
 
 def load_table(same_size_swap: bool) -> SolvedTable:
-    """The table from the cache folder; if it is not there or damaged, it is built, and written there if possible."""
+    """The table of the package or the cache folder; if it is missing or damaged, it is built, and kept if possible."""
     return load_or_build(
         table_path(same_size_swap),
         lambda path: read_table(path, same_size_swap),
