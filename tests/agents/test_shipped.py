@@ -160,7 +160,7 @@ OPERATION = {"mode": "round", "max_idle_turns": 3}
             "super_tic_tac_toe/alphazero",
             "super_tic_tac_toe",
             {"won_boards": "closed", "first_move": "anywhere"},
-            r"there is no trained agent, but mcts: trained:super_tic_tac_toe/ntuple for random_opening_plies=4 or ",
+            r"there is no trained agent, but mcts: trained:super_tic_tac_toe/perfect for the default options or ",
         ),
         ("super_tic_tac_toe", "super_tic_tac_toe", {"won_boards": "closed"}, "there is no trained agent, but mcts: "),
         ("martian_tic_tac_toe", "martian_tic_tac_toe", {"same_size_swap": True}, "/ntuple_4x4 for size=4; "),

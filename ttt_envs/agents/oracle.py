@@ -57,8 +57,9 @@ class OracleAgent(Around):
         return policy, oracle.covers(worlds) & (policy.sum(axis=1) > 0)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError for a game that has no oracle with these options."""
+        """Raise ValueError for a game that has no oracle with these options, or that the fallback cannot play."""
         _oracle_of(game)
+        self.agent.check(game)
 
 
 def _oracle_of(game: Game) -> Oracle:
