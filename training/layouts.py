@@ -7,18 +7,14 @@ agent plays many rounds on each, in both seats. The interval (95 %) takes layout
 the mean of each.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import tyro
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents import Agent
-from ttt_envs.core.game import Game
-from ttt_envs.core.options import within
+from ttt_envs.evaluation.layouts import regrets
 from ttt_envs.evaluation.reports.intervals import t_interval
 
 
@@ -36,28 +32,6 @@ class Config:
     """Rounds that an agent plays on each."""
     seed: int = 1
     """Seed of the layouts and the dice."""
-
-
-def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, seed: int = 1) -> np.ndarray:
-    """The regret of a side in a round: float64 (agents, layouts), the mean over the rounds and both seats.
-
-    Args:
-        game: one of the dice games with rounds="single", on the board of 3x3 or 4x4.
-        given: the agents.
-        layouts: how many are dealt and solved.
-        games: rounds on each.
-        seed: of the first layout and its dice; the next ones follow.
-
-    Raises ValueError for another game, an agent that cannot play it, or a number that is not positive.
-    """
-    layout: Any = game.solve_commands.get("layout")
-    if layout is None:
-        raise ValueError(f"the rounds of this game have no layouts to solve: {game!r}")
-    within(1, 10**6, layouts=layouts, games=games)
-    for agent in given:
-        agent.check(game)
-    players = [agent.act for agent in given]
-    return np.stack([layout(seed=seed + k).regrets(game, players, games) for k in range(layouts)], axis=1)
 
 
 def main() -> None:

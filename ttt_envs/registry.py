@@ -142,14 +142,15 @@ def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
 def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """What the folders of the built-in games declare in a TOML file of that name: game, name of a table, its entries.
 
-    In an entry "options" the options of the game are parsed, as on a command line.
+    In an entry "options" the options of the game are parsed, as on a command line. An entry "game" names another game
+    of the same folder.
     """
     for game_id, place in GAMES.items():
         module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
         if module.endswith(f".{game_id}") and (path := resources.files(module).joinpath(file)).is_file():
             for name, facts in tomllib.loads(path.read_text(encoding="utf-8")).items():
-                texts = [f"{key}={value}" for key, value in facts.get("options", {}).items()]
-                yield game_id, name, {**facts, "options": parse_options(game_id, texts)}
+                game, texts = facts.pop("game", game_id), [f"{k}={v}" for k, v in facts.get("options", {}).items()]
+                yield game, name, {**facts, "options": parse_options(game, texts)}
 
 
 def options_of(game_id: str) -> list[Parameter]:

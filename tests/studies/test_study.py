@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ttt_envs import cli, evaluation
+from ttt_envs import agents, cli, evaluation
+from ttt_envs.core import jit
 from ttt_envs.learning.metrics import read_metrics
+from ttt_envs.learning.settings import Settings
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.grid import QUICK, plan_of, read_plan
@@ -168,6 +170,39 @@ def test_what_random_play_loses_is_exact():
         assert found.exploitability == pytest.approx(task.random, abs=1e-6)
         assert task.score(np.array([0.0, task.random])).tolist() == [1, 0]
     assert len(tasks()) >= 4
+
+
+def measured(task, agent) -> float:
+    """The measure of an agent, by the probes that a learner of the task has."""
+    config = Settings(**task.settings(every=1), quiet=True)
+    config.check()
+    probes = config.probes(config.load())
+    found = {}
+    for probe in probes:
+        found |= probe.scalars(probe.measure(agents.load(agent), 0, lambda: None))
+    return float(task.measures(np.array([found[task.metric]]))[0])
+
+
+LONG = ("operation-sniper-ninja",)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="games are walked through compiled")
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in tasks()])
+def test_random_play_scores_nothing(name):
+    task = task_of(name)
+    assert float(task.score(np.array(measured(task, "random")))) == pytest.approx(0, abs=0.1)
+    assert task.seconds > 0
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
+@pytest.mark.parametrize(
+    ("name", "agent", "least"),
+    [("dice-round", "oracle", 1), ("martian-3x3", "oracle", 1), ("super", "oracle", 1), ("dice-round", "greedy", 0.4)],
+)
+def test_best_play_scores_one_and_what_is_between_is_between(name, agent, least):
+    task = task_of(name)
+    score = float(task.score(np.array(measured(task, agent))))
+    assert score == 1 if least == 1 else least < score < 0.65
 
 
 def test_statistics_by_hand():

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ttt_envs.learning import curves
-from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
+from ttt_envs.learning.probes import Exploitability, Layouts, Mistakes, Probe, Regret, Score
 
 #: The probes whose curves are read.
-PROBES: tuple[type[Probe], ...] = (Score, Regret, Exploitability)
+PROBES: tuple[type[Probe], ...] = (Score, Regret, Layouts, Mistakes, Exploitability)
 
 #: Metric -> (steps, value), one for each time it was measured.
 Metrics = dict[str, list[tuple[int, float]]]
@@ -30,6 +30,8 @@ def title_of(metric: str) -> str:
     name = metric.removeprefix("eval/")
     known = {
         "regret": "regret a game",
+        "layouts": "regret on solved layouts",
+        "mistakes": "mistakes in solved positions",
         "exploitability": "exploitability",
         "exploitability_of_average": "exploitability of the average",
     }

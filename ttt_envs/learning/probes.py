@@ -22,12 +22,16 @@ import numpy as np
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import within
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
-from ttt_envs.evaluation.reports.intervals import mean_interval
+from ttt_envs.evaluation.layouts import regrets
+from ttt_envs.evaluation.reports.intervals import mean_interval, percent, t_interval
+from ttt_envs.evaluation.solved.positions import draw_positions
+from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.learning import curves
 
 Check = Callable[[], None]
@@ -304,6 +308,109 @@ class Regret(Probe):
         """The regret a game, if any is known."""
         (row,) = rows
         return {"eval/regret": row.per_game} if row.measured else {}
+
+
+# --- layouts ---
+
+# The layouts that are dealt do not depend on the run's seed, so that runs are measured on the same ones.
+_FIRST_LAYOUT, _LAYOUT_GAMES = 1, 40
+
+
+@dataclass
+class LayoutsRow:
+    """The regret in rounds on layouts that are solved, with the half width of its 95 % interval over layouts."""
+
+    steps: int
+    regret: float
+    half_width: float
+
+
+class Layouts(Probe):
+    """The regret on some layouts, always the same ones with the same dice; each measurement solves them anew."""
+
+    name, row = "layouts", LayoutsRow
+    unit = "regret a round on solved layouts (reward)"
+
+    def __init__(self, game: Game, *, every: int, layouts: int = 3) -> None:
+        """Raise ValueError for a game that has no layouts to solve."""
+        super().__init__(game, every)
+        within(2, 1000, regret_layouts=layouts)
+        regrets(game, [], 1)
+        self.layouts = layouts
+
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[LayoutsRow]:
+        """One row."""
+        found: list[float] = []
+        for k in range(self.layouts):
+            check()
+            found += regrets(self.game, [agent], 1, _LAYOUT_GAMES, _FIRST_LAYOUT + k)[0].tolist()
+        return [LayoutsRow(steps, *t_interval(found))]
+
+    def draw(self, axes: Any, rows: Sequence[LayoutsRow]) -> None:
+        """The regret."""
+        means, widths = np.array([row.regret for row in rows]), np.array([row.half_width for row in rows])
+        curves.line(axes, [row.steps for row in rows], means, widths, f"on {self.layouts} layouts, with 95 % interval")
+        curves.scale_to_zero(axes, means - widths, means)
+        axes.legend(loc="upper right")
+
+    def text(self, rows: Sequence[LayoutsRow]) -> str:
+        """The regret with its interval."""
+        (row,) = rows
+        return f"regret on layouts: {row.regret:.3f} ± {row.half_width:.3f}"
+
+    @classmethod
+    def scalars(cls, rows: Sequence[LayoutsRow]) -> dict[str, float]:
+        """The regret."""
+        return {"eval/layouts": rows[0].regret}
+
+
+# --- mistakes ---
+
+
+@dataclass
+class MistakesRow:
+    """The share of solved positions in which the agent's action throws something away, with its 95 % interval."""
+
+    steps: int
+    share: float
+    low: float
+    high: float
+
+
+class Mistakes(Probe):
+    """The share of solved positions in which the agent throws something away: always the same positions."""
+
+    name, row = "mistakes", MistakesRow
+    unit = "mistakes in solved positions (share)"
+
+    def __init__(self, game: Game, *, every: int, positions: int = 1000, seed: int = 0) -> None:
+        """Draw the positions; raise ValueError as `ttt_envs.evaluation.solved.positions.draw_positions`."""
+        super().__init__(game, every)
+        self.positions, self.seed = draw_positions(game, positions, seed=seed), seed
+
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[MistakesRow]:
+        """One row."""
+        check()
+        found = measure_mistakes(self.game, agent, self.positions, seed=self.seed)
+        return [MistakesRow(steps, found.share, *found.interval)]
+
+    def draw(self, axes: Any, rows: Sequence[MistakesRow]) -> None:
+        """The share."""
+        shares, low = np.array([row.share for row in rows]), np.array([row.low for row in rows])
+        widths = np.array([(row.high - row.low) / 2 for row in rows])
+        curves.line(axes, [row.steps for row in rows], shares, widths, f"in {len(self.positions)} positions")
+        curves.scale_to_zero(axes, low, shares)
+        axes.legend(loc="upper right")
+
+    def text(self, rows: Sequence[MistakesRow]) -> str:
+        """The share with its interval."""
+        (row,) = rows
+        return f"mistakes: {percent(row.share)} ({percent(row.low)} to {percent(row.high)})"
+
+    @classmethod
+    def scalars(cls, rows: Sequence[MistakesRow]) -> dict[str, float]:
+        """The share."""
+        return {"eval/mistakes": rows[0].share}
 
 
 # --- exploitability ---

@@ -19,7 +19,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, within
 from ttt_envs.evaluation.judging import knows_most
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.probes import Exploitability, Probe, Regret, Score
+from ttt_envs.learning.probes import Exploitability, Layouts, Mistakes, Probe, Regret, Score
 from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
 # Agents: texts on the command line; in Python also agents.
@@ -96,6 +96,11 @@ class Settings:
     regret_games: Annotated[int | None, Within(0, 10**7)] = None
     """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
     100 where the oracle knows most of the positions of random play, else none."""
+    regret_layouts: Annotated[int, Within(0, 1000)] = 0
+    """Layouts, of a game that can solve one of them at a time, for a measurement of regret on these; 0 for none."""
+    mistakes_positions: Annotated[int, Within(0, 10**6)] = 0
+    """Solved positions for a measurement of the share in which the learner throws something away, see `ttt mistakes`; 0
+    for none. Needs an oracle."""
     exploitability_every: Annotated[int, Within(0, 10**15)] = 0
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
@@ -160,6 +165,10 @@ class Settings:
             regret_games = REGRET_GAMES if knows_most(game) else 0
         if regret_games:
             probes.append(Regret(game, every=every, games=regret_games, seed=self.seed))
+        if self.regret_layouts:
+            probes.append(Layouts(game, every=every, layouts=self.regret_layouts))
+        if self.mistakes_positions:
+            probes.append(Mistakes(game, every=every, positions=self.mistakes_positions, seed=self.seed))
         if self.exploitability_every:
             probes.append(
                 Exploitability(

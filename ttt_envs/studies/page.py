@@ -35,6 +35,7 @@ def curves_of(plan: Plan, out: Path) -> dict[str, dict[str, list[Curve]]]:
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
     for run, folder in grid.folders(plan, out):
         points = np.array(read_metrics(folder)[run.task.metric], np.float64)
+        points[:, 1] = run.task.measures(points[:, 1])
         log = [(line["steps"], line[PROCESSOR]) for line in read_log(folder / LOG) if PROCESSOR in line]
         times = np.array([(0, 0), *log], np.float64)
         seconds = np.interp(points[:, 0], times[:, 0], times[:, 1])
@@ -155,8 +156,8 @@ def _text(
     finished = sum(len(each) for mine in curves.values() for each in mine.values())
     if not complete or finished < len(plan.runs):
         lines += [f"**Partial: {finished} of {len(plan.runs)} runs count, of methods with runs of every task.**", ""]
-    lines += ["| task | version | measure | of random play | what it is |", "|:--|--:|:--|--:|:--|"]
-    lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.title} |" for t in tasks]
+    lines += ["| task | version | measure | of random play | takes | what it is |", "|:--|--:|:--|--:|--:|:--|"]
+    lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.seconds:g} s | {t.title} |" for t in tasks]
     lines += ["", "## The measure at the end", ""]
     lines.append(
         "Mean over training seeds with the 95 % interval by Student's t; 0 is best play. Beside it the mean processor "

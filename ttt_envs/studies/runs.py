@@ -37,7 +37,7 @@ from ttt_envs.storage.runs import CONFIG, read_config
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.
-MEASURED = ("eval_games", "regret_games", "exploitability_starts")
+MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions", "exploitability_starts")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
                 options = game_of_file(settings["game"], options).chosen
             game = " ".join([settings["game"], *(f"{name}={as_text(value)}" for name, value in options.items())])
             by_game.setdefault(game, []).append(folder)
-            measured = {name: settings[name] for name in MEASURED if name in settings}
+            measured = {name: settings[name] for name in MEASURED if settings.get(name)}
             if how.setdefault(game, measured) != measured:
                 words = _differing(measured, how[game])
                 raise ValueError(f"{folder} was measured otherwise than {by_game[game][0]}: {words}")

@@ -14,11 +14,17 @@ import numpy as np
 from ttt_envs.core.options import unknown
 from ttt_envs.registry import declared
 
-#: Measure -> its metric, as `ttt_envs.learning.metrics` names it.
-MEASURES = {"exploitability": "eval/exploitability", "regret": "eval/regret"}
-
-# A measurement of regret is over so many games; exploitability is exact.
-_REGRET_GAMES = 500
+#: What is measured -> settings of a learner that measures it. Exploitability is exact; regret is a mean over games;
+#: "layouts" is the same on a few layouts that are solved one by one; "mistakes" is a share of solved positions; and
+#: "proved wins lost" is the share of games that a player who wins under best play does not win, against an agent that
+#: plays best where the win is proved. It wins the other half of the games, which are not looked at.
+MEASURES: dict[str, dict[str, Any]] = {
+    "exploitability": {},
+    "regret": {"regret_games": 500},
+    "layouts": {"regret_layouts": 3},
+    "mistakes": {"mistakes_positions": 1000},
+    "proved wins lost": {"eval_games": 200},
+}
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,10 @@ class Task:
         options: the game's options.
         measure: one of `MEASURES`.
         random: the measure of the policy that chooses legal actions evenly.
+        seconds: processor time of one measurement of random play, on one machine: that of a network takes longer.
         version: raised when anything of it changes.
         title: what it is.
+        against: the agent that proved wins are played against; "" for other measures.
     """
 
     name: str
@@ -40,13 +48,19 @@ class Task:
     options: Mapping[str, Any]
     measure: str
     random: float
+    seconds: float
     version: int
     title: str
+    against: str = ""
 
     @property
     def metric(self) -> str:
         """The name of its curve among the metrics of a run."""
-        return MEASURES[self.measure]
+        return f"eval/{self.against or self.measure}"
+
+    def measures(self, curve: np.ndarray) -> np.ndarray:
+        """The measure from its curve in a run, which has scores from both sides where wins are counted."""
+        return np.asarray(1 - 2 * curve if self.against else curve, np.float64)
 
     def score(self, values: np.ndarray) -> np.ndarray:
         """The normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
@@ -54,16 +68,16 @@ class Task:
 
     def settings(self, every: int) -> dict[str, Any]:
         """The settings of a learner that measures it at every so many steps."""
-        found: dict[str, Any] = {"game": self.game, "options": dict(self.options), "eval_every": every}
-        if self.measure == "exploitability":
-            return {
-                **found,
-                "exploitability_every": every,
-                "regret_games": 0,
-                "eval_agents": ("random",),
-                "eval_games": 2,
-            }
-        return {**found, "regret_games": _REGRET_GAMES, "eval_agents": ("random",), "eval_games": 2}
+        return {
+            "game": self.game,
+            "options": dict(self.options),
+            "eval_every": every,
+            "eval_agents": (self.against or "random",),
+            "eval_games": 2,
+            "regret_games": 0,
+            **({"exploitability_every": every} if self.measure == "exploitability" else {}),
+            **MEASURES[self.measure],
+        }
 
 
 @cache
