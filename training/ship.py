@@ -32,7 +32,6 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
-from training.layouts import regrets
 from ttt_envs import agents
 from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
@@ -41,6 +40,7 @@ from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
+from ttt_envs.evaluation.layouts import regrets
 from ttt_envs.evaluation.placements.ladder import versions
 from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning.seeds import folders_of
