@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from training.layouts import regrets
 from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.evaluation import regret
+from ttt_envs.evaluation.layouts import regrets
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 
