@@ -183,7 +183,7 @@ def measured(task, agent) -> float:
     return float(task.measures(np.array([found[task.metric]]))[0])
 
 
-LONG = ("operation-sniper-ninja", "operation-courier-hacker")
+LONG = ("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher")
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="games are walked through compiled")
