@@ -299,6 +299,7 @@ _MEANING = {
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
 #: What the overview calls a measure.
+_SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax")
 _NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 
@@ -377,8 +378,8 @@ def results(shipped: list[Card]) -> str:
         "",
         "## Overview",
         "",
-        "Shares of the points against the agent that is named (a draw is half), regret or exploitability, with 95 %",
-        "intervals over games; below are all figures, with the command of each.",
+        "Regret or exploitability is the distance to best play, in units of reward; a score is a share of the points",
+        "(a draw is half). Intervals cover 95 %, over games. Below are all figures, with the command of each.",
         "",
         _BEGIN,
         table(shipped),
@@ -397,24 +398,31 @@ def results(shipped: list[Card]) -> str:
 
 
 def table(shipped: list[Card]) -> str:
-    """The overview: the agents of each game and their figures, without the networks of plain PPO."""
-    lines = []
+    """The overview: of each game its agents, how far they are from best play and how they do against others.
+
+    The networks of plain PPO are left out.
+    """
+    lines = [
+        "| game | agent | from best play | against a search | against greedy | a move |",
+        "|:--|:--|:--|:--|:--|--:|",
+    ]
     for game_id in ttt_envs.GAMES:
         of_game = [card for card in shipped if card.game == game_id and not card.name.startswith("ppo")]
-        if of_game:
-            lines += [f"**{ttt_envs.load(game_id).title}**", ""]
-            lines += ["| agent | what it is | figures | a move | training |", "|:--|:--|:--|--:|--:|"]
-            lines += [*map(_row, of_game), ""]
-    return "\n".join(lines[:-1])
+        for k, card in enumerate(of_game):
+            lines.append(f"| {'' if k else f'**{ttt_envs.load(game_id).title}**'} | {_row(card)}")
+    return "\n".join(lines)
 
 
 def _row(card: Card) -> str:
-    """A card's row of the overview."""
-    shown = [each for each in card.outcomes if each.measure != "milliseconds"]
-    figures = "; ".join(f"{_short(each)} {_value(each)}" for each in shown)
+    """A card's row of the overview, without the game."""
+    distances = [each for each in card.outcomes if each.measure in ("regret", "layouts", "exploitability")]
+    scores = {each.against: each for each in card.outcomes if each.measure == "score"}
+    searches = [name for name in scores if name.startswith(_SEARCHES)]
+    distance = f"{_short(distances[0])} {_value(distances[0])}" if distances else "–"
+    search = f"{searches[-1]}: {_value(scores[searches[-1]])}" if searches else "–"
+    greedy = _value(scores["greedy"]) if "greedy" in scores else "–"
     times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
-    seconds = f"{card.seconds:,.0f} s" if card.train else "–"
-    return f"| `trained:{card.game}/{card.name}` | {card.title} | {figures} | {times} | {seconds} |"
+    return f"`{card.name}`, {card.title} | {distance} | {search} | {greedy} | {times} |"
 
 
 def commands() -> str:

@@ -87,6 +87,10 @@ class Board(anywidget.AnyWidget):
         self.observe(lambda _: self._show(), "values")
         self._begin(given)
 
+    def __repr__(self) -> str:
+        """The game and how far it is."""
+        return f"Board({self.live.game!r}, ply {self.live.ply})"
+
     def choose(self, action: str) -> None:
         """Choose an action by its name, as a click does, and let the others answer.
 
