@@ -54,6 +54,21 @@ def test_the_reservoir_keeps_an_even_sample():
     assert np.abs(kept - 500).max() < 90
 
 
+def test_a_reservoir_is_kept_without_its_empty_rows():
+    game, generator = toy_kuhn.make(), np.random.default_rng(0)
+    full, fresh = (Reservoir(10, of_decisions(game, actions=((), torch.int64))) for _ in range(2))
+    observations = generator.integers(0, 2, (3, game.observation_size)).astype(np.int8)
+    full.add({"observations": observations, "masks": np.ones((3, 2), np.bool_), "actions": np.arange(3)}, generator)
+    state = full.state_dict()
+    assert state["actions"].tolist() == [0, 1, 2]
+    fresh.load_state_dict(state)
+    assert np.array_equal(fresh.observations[:3].numpy(), observations)
+    assert (int(fresh.added), len(fresh.actions)) == (3, 10)
+    for wrong in ({"added": torch.tensor(4)}, {"actions": torch.arange(2)}, {"masks": torch.tensor(True)}):
+        with pytest.raises(ValueError, match="a reservoir to which"):
+            fresh.load_state_dict({**state, **wrong})
+
+
 def test_a_run_is_as_all_runs_are(tmp_path):
     for name in "xy":
         assert train(Config(**TINY, out=tmp_path / name)).steps == 2048

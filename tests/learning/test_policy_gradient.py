@@ -15,6 +15,7 @@ from ttt_envs.agents.networks import load_network
 from ttt_envs.learning import mmd, policy_gradient, ppg, ppo, rnad
 from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.whole_games import Rollout, WholeGames
+from ttt_envs.studies.tasks import task_of
 
 KUHN = "toy_kuhn"
 TINY: dict[str, Any] = {
@@ -261,7 +262,8 @@ def test_the_auxiliary_phase_teaches_values_and_keeps_the_policy(tmp_path):
     assert float((after - before).abs().mean()) < 0.02
 
 
-def test_open_spiel_measures_the_same_exploitability(tmp_path):
+@pytest.mark.parametrize(("method", "name"), [("mmd", KUHN), ("escher", KUHN), ("psro", "match-mini")])
+def test_open_spiel_measures_the_same_exploitability(method, name, tmp_path):
     pytest.importorskip("pyspiel")
     from open_spiel.python.algorithms import exploitability as theirs
     from open_spiel_policy import OpenSpielPolicy
@@ -269,8 +271,11 @@ def test_open_spiel_measures_the_same_exploitability(tmp_path):
     from ttt_envs.integrations.open_spiel import SpielGame
     from ttt_envs.solvers import tree
 
-    of("mmd", out=tmp_path / "x")
-    game = toy_kuhn.make()
+    game, given = toy_kuhn.make(), {}
+    if name != KUHN:
+        task = task_of(name)
+        game, given = ttt_envs.load(task.game, **task.options), {"game": task.game, "options": task.options}
+    of(method, out=tmp_path / "x", **given)
     walked, agent = tree.walk(game), agents.load(f"network:{tmp_path / 'x'}")
     tables = [np.concatenate([agent.policy(view) for view in walked.views(player)]) for player in (0, 1)]
     spiel = SpielGame(game)

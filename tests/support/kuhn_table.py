@@ -1,7 +1,6 @@
 """The table of docs/train_and_rate.md on Kuhn poker: what each method comes to, over three seeds.
 
 python tests/support/kuhn_table.py --steps 600000 --out runs/kuhn
-python tests/support/kuhn_table.py --methods psro --steps 300000 --out runs/kuhn_2
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """An even sample of all that a learner has met so far, for methods that average over their whole past."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +25,22 @@ class Reservoir(torch.nn.Module):
         for name, (shape, dtype) in rows.items():
             self.register_buffer(name, torch.zeros((size, *shape), dtype=dtype))
         self.register_buffer("added", torch.zeros((), dtype=torch.int64))
+
+    def state_dict(self, *args: Any, **named: Any) -> dict[str, Any]:  # type: ignore[override]
+        """As of any module, without the rows that are empty yet."""
+        tensors, filled = super().state_dict(*args, **named), min(int(self.added), self.size)
+        return {name: tensor[:filled] if name in self.names else tensor for name, tensor in tensors.items()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **named: Any) -> Any:
+        """As of any module; ValueError for other rows than so many that were added make."""
+        filled = min(int(state_dict["added"]), self.size)
+        tensors = dict(state_dict)
+        for name in self.names:
+            if filled < 0 or tensors[name].ndim == 0 or len(tensors[name]) != filled:
+                raise ValueError(f"a reservoir to which {int(state_dict['added'])} rows were added has other {name}")
+            empty = torch.zeros((self.size - filled, *tensors[name].shape[1:]), dtype=tensors[name].dtype)
+            tensors[name] = torch.cat([tensors[name], empty])
+        return super().load_state_dict(tensors, *args, **named)
 
     def add(self, rows: Rows, generator: np.random.Generator) -> None:
         """Arrays (n, ...) by name. Each row stays with the probability size / added."""
