@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_coin
-from stubborn import Wrong
+from stubborn import Interrupts, Wrong
 
 import ttt_envs
 from tools.planted import bout, chance, placed, planted_ladder, truth
@@ -344,13 +344,13 @@ def test_a_bout_goes_on_where_it_was():
 def test_an_interrupted_bout_holds_whole_units_only(chunk, answers):
     """Six games a unit: what an interrupt leaves is what so many units leave, and it goes on as if nothing were."""
     game = toy_coin.make(players=3)
-    impatient = Impatient(answers)
+    impatient = Interrupts(answers)
     pair = ttt_envs.agents.as_agent(impatient), ttt_envs.agents.load("greedy")
     bout = Bout(game, pair, HELD, 3, "a – b")
     found, whole = (Results.none(game, HELD) for _ in range(2))
     with pytest.raises(KeyboardInterrupt):
         found.extend(game, bout.play(range(20), chunk=chunk))
-    impatient.answers = 10**6
+    impatient.calls = 10**6
     units = found.count
     assert 0 < units < 20
     whole.extend(game, bout.play(range(units)))
@@ -435,27 +435,14 @@ def test_failures_lose_and_are_named(table):
         evaluation.ladder("toy_coin", Wrong([99]), table=table, games=16, strict=True, quiet=True)
 
 
-class Impatient:
-    """Presses Ctrl-C after some answers."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    def act(self, view):
-        self.answers -= 1
-        if self.answers < 0:
-            raise KeyboardInterrupt
-        return view.masks.argmax(axis=1)
-
-
 def test_an_interrupt_keeps_what_is_done(table):
-    report = evaluation.ladder("toy_coin", Impatient(12), table=table, chunk=2, quiet=True)
+    report = evaluation.ladder("toy_coin", Interrupts(12), table=table, chunk=2, quiet=True)
     assert not report.complete
     assert 0 < report.games < 40
     assert report.games % 2 == 0
     assert np.isfinite(report.rating)
     with pytest.raises(KeyboardInterrupt, match="no games were finished"):
-        evaluation.ladder("toy_coin", Impatient(3), table=table, quiet=True)
+        evaluation.ladder("toy_coin", Interrupts(3), table=table, quiet=True)
 
 
 def test_a_calibration_goes_on_where_it_was(toy, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import toy_coin
+from stubborn import Interrupts
 from toy_pile import BY_HAND, PileOracle, pile
 
 import ttt_envs
@@ -378,24 +379,12 @@ def test_the_report_says_what_is_not_known(registered, tmp_path):
     assert "that this is no regret" not in small(agents="random", options={"most": 4}).markdown()
 
 
-class Interrupts(Takes):
-    """Is interrupted after some calls."""
-
-    def __init__(self, calls):
-        super().__init__(name="i")
-        self.calls = calls
-
-    def act(self, view):
-        self.calls -= 1
-        if self.calls < 0:
-            raise KeyboardInterrupt
-        return super().act(view)
-
-
 @pytest.mark.parametrize(("opponent", "calls", "chunk", "left"), [(None, 8, 9, 18), ("random", 5, 7, 6)])
 def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, calls, chunk, left):
     """Whole chunks of games, and of these whole seeds: with an opponent 7 games are 3 pairs."""
-    report = small(agents=["random", Interrupts(calls), "greedy"], opponent=opponent, chunk=chunk, out=tmp_path / "r")
+    report = small(
+        agents=["random", Interrupts(calls, Takes()), "greedy"], opponent=opponent, chunk=chunk, out=tmp_path / "r"
+    )
     assert not report.complete
     whole = small(opponent=opponent)
     assert report.measurements[0].__dict__ == {**whole.measurements[0].__dict__, "worst": report.measurements[0].worst}
@@ -412,7 +401,7 @@ def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, cal
 
 def test_an_interrupt_before_anything_is_finished(registered, tmp_path):
     with pytest.raises(KeyboardInterrupt, match="no games were finished, and nothing is written"):
-        small(agents=[Interrupts(2)], out=tmp_path / "r")
+        small(agents=[Interrupts(2, Takes())], out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from stubborn import Stubborn, Wrong
+from stubborn import Interrupts, Stubborn, Wrong
 
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
@@ -156,20 +156,6 @@ def test_equal_agents_score_one_half(toy):
 
     ratings = small(game="toy_coin", agents=["random", Other()], games=3000, options={"players": 3}).ratings
     assert ratings.score_low[0, 1] - 0.02 < 0.5 < ratings.score_high[0, 1] + 0.02
-
-
-class Interrupts(Stubborn):
-    """Is interrupted after some calls."""
-
-    def __init__(self, calls):
-        super().__init__(name="i")
-        self.calls = calls
-
-    def act(self, view):
-        self.calls -= 1
-        if self.calls < 0:
-            raise KeyboardInterrupt
-        return super().act(view)
 
 
 def test_interrupt_keeps_what_is_finished(tmp_path):

@@ -25,3 +25,17 @@ class Wrong(Agent):
 
     def act(self, view):
         return self.answer
+
+
+class Interrupts(Agent):
+    """Plays as an agent, by default the first legal action; Ctrl-C is pressed after so many calls."""
+
+    def __init__(self, calls, agent=None):
+        self.name = "i"
+        self.calls, self.agent = calls, agent or Stubborn()
+
+    def act(self, view):
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        return self.agent.act(view)
