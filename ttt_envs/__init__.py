@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from ttt_envs import solvers as solvers
     from ttt_envs import testing as testing
     from ttt_envs.core.batch import Batch as Batch
+    from ttt_envs.core.blocks import Encoding
     from ttt_envs.core.game import Game as Game
-    from ttt_envs.core.view import Actor, Encoding
+    from ttt_envs.core.view import Actor
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
     from ttt_envs.wrappers.common import DType, Illegal, MaskIn, RenderMode

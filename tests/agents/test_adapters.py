@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
+from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO, SAC
 
 import ttt_envs
@@ -307,9 +307,6 @@ def test_what_is_no_model_of_discrete_actions_is_refused() -> None:
     for wrong in (continuous, 3, "model.zip", torch.nn.Linear(2, 2)):
         with pytest.raises(TypeError, match="from_sb3 takes a model such as MaskablePPO"):
             agents.from_sb3(wrong)
-    memory = RecurrentPPO("MlpLstmPolicy", ttt_envs.make_sb3(GAME, 2), n_steps=8, batch_size=8)
-    with pytest.raises(TypeError, match="no model with memory, such as RecurrentPPO"):
-        agents.from_sb3(memory)
 
 
 def test_a_model_as_opponent() -> None:

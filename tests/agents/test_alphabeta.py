@@ -84,7 +84,7 @@ def test_it_finds_what_plain_minimax_finds(kind):
     checked = 0
     for plies, depth in ((20, 2), (35, 3), (62, 4)):
         view = view_of(GAME, 12, plies).take(np.arange(4))
-        found = AlphaBeta(values, depth=depth).action_values(view)
+        found = AlphaBeta(values, depth=depth).scores(view)
         states = view.sample_worlds()
         for i in range(len(view)):
             expected = minimax(values, states[i : i + 1], depth)
@@ -101,7 +101,7 @@ def test_to_the_end_of_the_game_it_plays_best():
     """No estimate is needed where all is searched; the sooner win is preferred."""
     view = view_of(GAME, 80, 70)
     view = view.take(view.masks.sum(axis=1) > 1)
-    found = AlphaBeta(depth=11).action_values(view)
+    found = AlphaBeta(depth=11).scores(view)
     states = view.sample_worlds()
     results = set()
     for i in range(len(view)):
@@ -127,11 +127,11 @@ def test_deeper_is_better():
 def test_a_decision_depends_on_its_seed_alone():
     view = view_of(OPENED, 20, 10)
     agent = AlphaBeta(ntuples(), depth=4)
-    found = agent.action_values(view)
+    found = agent.scores(view)
     backwards = np.arange(len(view))[::-1]
-    assert np.array_equal(agent.action_values(view.take(backwards)), found[backwards], equal_nan=True)
+    assert np.array_equal(agent.scores(view.take(backwards)), found[backwards], equal_nan=True)
     for i in range(0, len(view), 6):
-        alone = AlphaBeta(agent.values, depth=4).action_values(view.take(np.array([i])))
+        alone = AlphaBeta(agent.values, depth=4).scores(view.take(np.array([i])))
         assert np.array_equal(alone[0], found[i], equal_nan=True)
     # The seed takes one of equal actions.
     start = ttt_envs.View(GAME, np.repeat(view_of(GAME, 1, 0).sample_worlds(), 30), 0, np.arange(30))

@@ -231,7 +231,7 @@ def test_enumerated_rolls_are_exact_where_none_is_repeated():
     states["rank"], states["dice"], states["to_move"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], (1, 2), 0
     view = ttt_envs.View(DICE, states, 0, [3, 4])
     agent = Lookahead(random_network(DICE), outcomes=36, worlds=1)
-    found = agent.values(view)
+    found = agent.action_values(view)
     assert np.array_equal(found[0], found[1], equal_nan=True), "the seeds do not matter"
     for action in range(3):
         _, chances, after = chance_of(DICE).outcomes(states[:1], np.array([[action, 0]]))
@@ -247,7 +247,7 @@ def test_two_plies_are_the_best_answers_to_each_roll():
     states["rank"], states["dice"], states["to_move"] = [1, 2, 3, 4, 5, 6, 7, 8, 8], (1, 2), 1
     agent = Lookahead(random_network(DICE), outcomes=36, worlds=1, depth=2)
     deeper = Lookahead(agent.network, outcomes=36, worlds=1)
-    found = agent.values(ttt_envs.View(DICE, states, 1, [3]))[0]
+    found = agent.action_values(ttt_envs.View(DICE, states, 1, [3]))[0]
     for action in range(3):
         _, chances, after = chance_of(DICE).outcomes(states, np.array([[0, action]]))
         movers = after["to_move"].astype(np.int64)
@@ -260,8 +260,8 @@ def test_two_plies_are_the_best_answers_to_each_roll():
 def test_enumerated_rolls_are_the_mean_of_many_samples():
     """Also where rolls are repeated until something fits, and the rest of a roll is sampled."""
     view, network = view_of(DICE, 4 if jit.DISABLED else 30, 5), random_network(DICE)
-    sampled = Lookahead(network, worlds=20 if jit.DISABLED else 600).values(view)
-    found = Lookahead(network, worlds=5, outcomes=36).values(view)
+    sampled = Lookahead(network, worlds=20 if jit.DISABLED else 600).action_values(view)
+    found = Lookahead(network, worlds=5, outcomes=36).action_values(view)
     assert np.array_equal(np.isnan(found), ~view.masks)
     assert np.nanmax(np.abs(found - sampled)) < (0.9 if jit.DISABLED else 0.17)
     assert np.nanstd(sampled) > 0.3
@@ -287,10 +287,10 @@ def test_what_lookahead_sees_does_not_depend_on_what_is_hidden():
     worlds = view.sample_worlds(77)
     batch = ttt_envs.Batch(DICE, len(view), seed=3)
     other = ttt_envs.View(DICE, worlds, view.players, batch.episode_seeds)
-    twice = [agent.values(ttt_envs.View(DICE, s, view.players, batch.episode_seeds)) for s in (worlds, worlds)]
+    twice = [agent.action_values(ttt_envs.View(DICE, s, view.players, batch.episode_seeds)) for s in (worlds, worlds)]
     assert np.array_equal(*(np.nan_to_num(each) for each in twice))
     redrawn = other.sample_worlds(5)
-    again = agent.values(ttt_envs.View(DICE, redrawn, view.players, batch.episode_seeds))
+    again = agent.action_values(ttt_envs.View(DICE, redrawn, view.players, batch.episode_seeds))
     assert np.array_equal(np.nan_to_num(again), np.nan_to_num(twice[0]))
 
 

@@ -114,7 +114,7 @@ def test_what_the_table_holds_is_taken_for_what_it_is():
     states, seeds = np.repeat(GAME.prototype, len(TABLES)), TABLES.astype(np.uint64)
     GAME.loops.reset_rows(states, np.arange(len(TABLES)), GAME.prototype, seeds)
     states["table"] = TABLES
-    found = AlphaBeta(depth=PIECES).action_values(view_of(GAME, states))
+    found = AlphaBeta(depth=PIECES).scores(view_of(GAME, states))
     for k, table in enumerate(TABLES.tolist()):
         values = np.array([best(table, 1 << piece, 0) for piece in range(PIECES)])
         assert found[k].max() == pytest.approx(2 * values.max(), rel=1e-3)
@@ -138,7 +138,7 @@ def test_three_sides_are_taken_for_two():
     states = np.repeat(game.prototype, 21)
     states["stones"], states["to_move"] = np.arange(21) // 3 + 1, np.arange(21) % 3
     view = view_of(game, states)
-    found = AlphaBeta(depth=7).action_values(view)
+    found = AlphaBeta(depth=7).scores(view)
     for row, state in zip(found, states, strict=True):
         stones, mover = int(state["stones"]), int(state["to_move"])
         expected = paranoid(stones, mover, mover)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
+from ttt_envs.agents.carried import Carried
+from ttt_envs.core.blocks import Encoding
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import observes, wants
 from ttt_envs.core.options import within
@@ -111,7 +113,8 @@ class TextAgent(Agent):
 class ActorAgent(Agent):
     """An object with a method `act(view)` that is no subclass of `Agent`.
 
-    Of `policy`, `check`, `observe`, `episodes_over`, `counts` and `close` its own methods are used, if it has them.
+    Of `policy`, `action_values`, `value`, `check`, `observe`, `episodes_over`, `counts` and `close` its own methods are
+    used, if it has them.
     """
 
     def __init__(self, actor: Actor) -> None:
@@ -129,6 +132,16 @@ class ActorAgent(Agent):
         """The object's own policy if it has one; else probability 1 for the action it answers."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
+
+    def action_values(self, view: View) -> np.ndarray:
+        """The object's own, if it has them: float64 (n, num_actions)."""
+        own = self._method("action_values")
+        return super().action_values(view) if own is None else np.asarray(own(view), np.float64)
+
+    def value(self, view: View) -> np.ndarray:
+        """The object's own, if it has one: float64 (n,)."""
+        own = self._method("value")
+        return super().value(view) if own is None else np.asarray(own(view), np.float64)
 
     def check(self, game: Game) -> None:
         """The object's own check, if it has one."""
@@ -163,77 +176,138 @@ class ActorAgent(Agent):
 
 
 class SB3Agent(Agent):
-    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
+    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, RecurrentPPO, PPO, A2C, DQN, QRDQN.
 
-    It was trained on `make_sb3`, `make_vec` or `make_single`. Illegal actions are masked; the others keep their
-    proportions.
+    It was trained on `make_sb3`, `make_vec` or `make_single`, with whatever encoding and history. Illegal actions are
+    masked; the others keep their proportions. A recurrent model carries its state from decision to decision of a game.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
         """`model`: may go on learning. `name`: for reports; by default that of the model's class, such as "ppo".
 
-        Raises TypeError for anything but a model with a policy of discrete actions and without memory.
+        Raises TypeError for anything but a model with a policy of discrete actions.
         """
         policy = getattr(model, "policy", None)
         discrete = getattr(getattr(model, "action_space", None), "n", None) is not None
-        if not discrete or not (hasattr(policy, "get_distribution") or _action_values(policy)):
-            raise TypeError(f"from_sb3 takes a model such as MaskablePPO, PPO, A2C, DQN or QRDQN, not {model!r}")
-        if hasattr(policy, "lstm_actor"):
-            raise TypeError(f"from_sb3 takes no model with memory, such as {type(model).__name__}")
+        if not discrete or not (hasattr(policy, "get_distribution") or _q_network(policy)):
+            raise TypeError(
+                f"from_sb3 takes a model such as MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, not {model!r}"
+            )
         self.model = model
         self.name = name or type(model).__name__.lower()
+        self._carried = Carried() if hasattr(policy, "lstm_actor") else None
+        self._encoding = "flat"
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): of a model of Q values the best legal actions.
 
-        Raises ValueError for a game that the model was not made for.
+        Raises ValueError for a game that the model was not made for, and of a recurrent model for a view without
+        episodes.
         """
-        import torch
-
-        self.check(view.game)
-        policy, masks = self.model.policy, view.masks
-        rows = np.flatnonzero(masks.any(axis=1))
-        out = np.zeros(masks.shape)
+        masks, out = view.masks, np.zeros(view.masks.shape)
+        found, _, rows = self._asked(view)
         if not len(rows):
             return out
-        # As the model's own predict: dropout is off, and a normalised batch does not depend on who else is in it.
-        policy.set_training_mode(False)
-        with torch.no_grad():
-            tensors, _ = policy.obs_to_tensor(self._observations(view.take(rows)))
-            values = _action_values(policy)
-            if values is not None:
-                out[rows] = uniform(best_of(values(tensors).cpu().numpy(), masks[rows]))
-                return out
-            logits = policy.get_distribution(tensors).distribution.logits.cpu().numpy().astype(np.float64)
-        logits = np.where(masks[rows], logits, -np.inf)
+        if _q_network(self.model.policy):
+            out[rows] = uniform(best_of(found, masks[rows]))
+            return out
+        logits = np.where(masks[rows], found, -np.inf)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         out[rows] = weights / weights.sum(axis=1, keepdims=True)
         return out
 
+    def action_values(self, view: View) -> np.ndarray:
+        """The Q values of a model that has them: float64 (n, num_actions); else NaN. Errors as of `policy`."""
+        if not _q_network(self.model.policy):
+            return super().action_values(view)
+        out = np.full(view.masks.shape, np.nan)
+        found, _, rows = self._asked(view)
+        out[rows] = np.where(view.masks[rows], found, np.nan)
+        return out
+
+    def value(self, view: View) -> np.ndarray:
+        """The critic's value, or the best Q value: float64 (n,). Errors as of `policy`."""
+        if _q_network(self.model.policy):
+            return super().value(view)
+        out = np.full(len(view), np.nan)
+        _, values, rows = self._asked(view)
+        out[rows] = values
+        return out
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """Forget the states of these games: int64 (k,), float32 (k,)."""
+        if self._carried is not None:
+            self._carried.over(episodes)
+
+    def _asked(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Logits or Q values float64 (k, num_actions), and the critic's values (k,), of the positions `rows` (k,).
+
+        These are the positions in which something can be chosen.
+        """
+        import torch
+
+        self.check(view.game)
+        policy, rows = self.model.policy, np.flatnonzero(view.masks.any(axis=1))
+        if not len(rows):
+            return np.zeros((0, view.game.num_actions)), np.zeros(0), rows
+        part = view.take(rows)
+        # As the model's own predict: dropout is off, and a normalised batch does not depend on who else is in it.
+        policy.set_training_mode(False)
+        with torch.no_grad():
+            tensors, _ = policy.obs_to_tensor(self._observations(part))
+            network = _q_network(policy)
+            if network is not None:
+                return network(tensors).cpu().numpy().astype(np.float64), np.zeros(0), rows
+            if self._carried is not None:
+                logits, values = _recurrent(policy, tensors, part, self._carried, self.name)
+            else:
+                logits, values = policy.get_distribution(tensors).distribution.logits, policy.predict_values(tensors)
+        return logits.cpu().numpy().astype(np.float64), values.cpu().numpy().astype(np.float64).ravel(), rows
+
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the model's spaces are the game's."""
+        """Raise ValueError unless the model's spaces are the game's, with some encoding and history."""
         actions, shape = self.model.action_space.n, self._space().shape
-        known = {(game.observation_size,)} | ({game.plane_index.shape} if game.has_planes else set())
-        if actions != game.num_actions or shape not in known:
+        found = game.encoding_of(shape)
+        if actions != game.num_actions or found is None:
             raise ValueError(
                 f"agent {self.name} was made for observations of shape {shape} and {actions} actions, not for {game} "
                 f"with {game.observation_size} features and {game.num_actions} actions"
             )
+        self._encoding, self.history = found
 
     def _space(self) -> Any:
         space = self.model.observation_space
         return space["observation"] if hasattr(space, "spaces") else space
 
     def _observations(self, view: View) -> Any:
-        observations = view.observations.copy()  # torch warns of arrays that it could not write to
-        if self._space().shape != observations.shape[1:]:
-            observations = view.game.to_planes(observations)
+        # A copy: torch warns of arrays that it could not write to.
+        observations = view.encoded(self._encoding, history=self.history).copy()
         if hasattr(self.model.observation_space, "spaces"):
             return {"observation": observations, "action_mask": view.masks.astype(np.int8)}
         return observations
 
 
-def _action_values(policy: Any) -> Callable[[Any], Any] | None:
+def _recurrent(policy: Any, tensors: Any, view: View, carried: Carried, name: str) -> tuple[Any, Any]:
+    """Logits (n, num_actions) and values (n,) of a recurrent policy of sb3-contrib, whose states are carried on."""
+    import torch
+    from sb3_contrib.common.recurrent.type_aliases import RNNStates
+
+    layers, _, hidden = policy.lstm_hidden_state_shape
+    begin = [np.zeros((len(view), layers, hidden), np.float32) for _ in range(4)]  # as the positions are its rows
+    before = carried.before(name, view, begin)
+    pi_hidden, pi_cell, vf_hidden, vf_cell = (
+        torch.from_numpy(np.ascontiguousarray(each.swapaxes(0, 1))).to(policy.device) for each in before
+    )
+    going_on = torch.zeros(len(view), device=policy.device)  # states of games that begin are zeros already
+    states = RNNStates((pi_hidden, pi_cell), (vf_hidden, vf_cell))
+    _, values, _, states = policy(tensors, states, going_on, deterministic=True)
+    after = [each.cpu().numpy().swapaxes(0, 1) for each in (*states.pi, *states.vf)]
+    distribution, _ = policy.get_distribution(tensors, (pi_hidden, pi_cell), going_on)
+    carried.keep(view, before, after)
+    return distribution.distribution.logits, values
+
+
+def _q_network(policy: Any) -> Callable[[Any], Any] | None:
     """The network that computes a policy's Q values; None if it has none."""
     if hasattr(policy, "quantile_net"):
         return lambda observations: policy.quantile_net(observations).mean(dim=1)
@@ -244,7 +318,7 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
     """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
-        model: MaskablePPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library.
+        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library.
         name: for reports; by default that of the model's class, such as "maskableppo".
 
     Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.
@@ -266,27 +340,32 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
     return TextAgent(answer, retries, rules, name)
 
 
-def from_torch(module: Any, *, encoding: str = "flat", temperature: float = 1.0, name: str = "torch") -> Agent:
+def from_torch(
+    module: Any, *, encoding: Encoding = "flat", history: int = 0, temperature: float = 1.0, name: str = "torch"
+) -> Agent:
     """A torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
 
-    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count.
+    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count. A module with a
+    method `initial_state(n)`, which gives a tensor, or a tuple of tensors, of shape (n, ...) for games that begin, is
+    called as `module(inputs, state) -> (logits, state)`, and its state is carried from decision to decision of a game.
 
     Args:
         module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has
             dropout or normalises batches.
         encoding: "flat" or "planes".
+        history: so many of the player's last decisions stand in an observation, see `Game.layout`.
         temperature: 1 samples the softmax of the legal logits, less sharpens it, 0 plays the largest.
         name: for reports.
 
     Raises:
         TypeError: no torch module.
-        ValueError: an unknown encoding or a negative temperature. The agent's `check` raises it for a game whose
-            observations or actions do not fit.
+        ValueError: an unknown encoding, a wrong history or a negative temperature. The agent's `check` raises it for a
+            game whose observations or actions do not fit.
         ImportError: torch is not installed; the message has the command that installs it.
     """
     require("train", "torch")
     from ttt_envs.agents.policy import PolicyAgent
 
-    agent = PolicyAgent(module, encoding, temperature)
+    agent = PolicyAgent(module, encoding, temperature, history=history)
     agent.name = name
     return agent

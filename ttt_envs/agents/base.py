@@ -1,8 +1,10 @@
 """The base class of all agents, and the functions that agents share."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -128,6 +130,27 @@ class Agent:
         actions = np.asarray(self.act(view))
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
 
+    def action_values(self, view: View) -> np.ndarray:
+        """The reward that the agent expects after each action, for the player: float64 (n, num_actions).
+
+        NaN where it is illegal, and where the agent does not know: by default everywhere.
+        """
+        return np.full((len(view), view.game.num_actions), np.nan)
+
+    def value(self, view: View) -> np.ndarray:
+        """The reward that the agent expects for the player, as it plays itself: float64 (n,); NaN where unknown.
+
+        By default the mean of `action_values` by `policy`, where all that it plays are known.
+        """
+        values = self.action_values(view)
+        out = np.full(len(view), np.nan)
+        rows = np.flatnonzero(~np.isnan(values).all(axis=1))
+        if len(rows):
+            played = self._checked(self.policy(view), view)[rows]
+            total = played.sum(axis=1)
+            out[rows] = np.where(played > 0, played * values[rows], 0).sum(axis=1) / np.where(total > 0, total, np.nan)
+        return out
+
     def observe(self, view: View) -> None:
         """Look at a ply, for an agent that wants to see what happens between its decisions: by default nothing is done.
 
@@ -187,7 +210,20 @@ class Around(Agent):
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
             )
         self.agent = agent
-        self.remembers, self.observes, self.history = agent.remembers, agent.observes, agent.history
+        self.remembers, self.observes = agent.remembers, agent.observes
+
+    @property
+    def history(self) -> int:  # type: ignore[override]
+        """What the other agent wants, which may depend on the game."""
+        return self.agent.history
+
+    def action_values(self, view: View) -> np.ndarray:
+        """Those of the other agent: float64 (n, num_actions)."""
+        return self.agent.action_values(view)
+
+    def value(self, view: View) -> np.ndarray:
+        """That of the other agent, as it plays: float64 (n,)."""
+        return self.agent.value(view)
 
     def observe(self, view: View) -> None:
         """Let the other agent look."""
@@ -238,6 +274,28 @@ def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
     if len(rows):
         found[rows] = answer(part)
     return found
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# View -> agent -> name of a method -> its answer.
+_KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = WeakKeyDictionary()
+
+
+def kept(method: Method) -> Method:
+    """Decorate a method of an agent that takes a view: asked again about the same view, it gives the same answer.
+
+    An agent that is asked for its policy and for its values then searches once. The answer lives as long as the view.
+    """
+
+    @wraps(method)
+    def ask(self: Agent, view: View) -> Any:
+        answers = _KEPT.setdefault(view, WeakKeyDictionary()).setdefault(self, {})
+        if method.__qualname__ not in answers:
+            answers[method.__qualname__] = method(self, view)
+        return answers[method.__qualname__]
+
+    return ask  # type: ignore[return-value]
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, best_of, by_round, uniform
+from ttt_envs.agents.base import Agent, best_of, by_round, kept, uniform
 from ttt_envs.agents.search.mcts import TO_THE_END, playout
 from ttt_envs.core import jit, rng
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -144,6 +144,7 @@ class Expectimax(Agent):
         values = np.nan_to_num(self.action_values(view), nan=-np.inf)
         return uniform(best_of(values, view.masks))
 
+    @kept
     def action_values(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
 

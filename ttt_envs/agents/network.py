@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
-from ttt_envs.agents.full_width import action_values, check_full_width
-from ttt_envs.agents.matrix_games import KnownValues, check_two_players, equilibria, from_both_seats
+from ttt_envs.agents.base import Agent, kept
+from ttt_envs.agents.full_width import action_values
+from ttt_envs.agents.matrix_games import Equilibria, KnownValues, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots
 from ttt_envs.core import jit
 from ttt_envs.core.chance import MOST_STRATA
@@ -110,6 +110,28 @@ class NetworkAgent(Agent):
             probabilities += softmax_rows(values, masks, self.temperature)
         return probabilities / len(self.networks)
 
+    def action_values(self, view: View) -> np.ndarray:
+        """Those of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
+        if self.head != "q":
+            return super().action_values(view)
+        found = np.zeros(view.masks.shape)
+        for network in self.networks:
+            network.check(view.game)
+            found += network.evaluate(view.game, view.observations, self.symmetric)["q"]
+        return np.where(view.masks, found / len(self.networks), np.nan)
+
+    def value(self, view: View) -> np.ndarray:
+        """That of a network of kind policy+value, and of kind q by `action_values`: float64 (n,); else NaN."""
+        if "value" not in self.network.info.heads:
+            return super().value(view)
+        found, rows = np.zeros(len(view)), np.arange(len(view))
+        for network in self.networks:
+            network.check(view.game)
+            found += network.expected_rewards(view.game, view.observations, view.masks, view.players, self.symmetric)[
+                rows, view.players
+            ]
+        return np.where(view.masks.any(axis=1), found / len(self.networks), np.nan)
+
 
 # Plies that a look ahead of full width may have: each is a factor of ten or a hundred.
 _DEEPEST = 8
@@ -199,14 +221,15 @@ class Lookahead(Agent):
                 f"{self.temperature}, {self.outcomes} and {self.depth}"
             )
 
-    def values(self, view: View) -> np.ndarray:
+    def action_values(self, view: View) -> np.ndarray:
         """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
 
-        Raises ValueError for a game in which players choose at once.
+        NaN for all of a game in which players choose at once. Raises ValueError as `check`.
         """
         game = view.game
-        check_full_width(game, f"{self.name}.values")
         self.check(game)
+        if game.simultaneous:
+            return super().action_values(view)
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
             return self.network.expected_rewards(game, observations, masks, players, self.symmetric)
@@ -231,7 +254,20 @@ class Lookahead(Agent):
         """
         game = view.game
         if not game.simultaneous:
-            return softmax_rows(self.values(view), view.masks, self.temperature)
+            return softmax_rows(self.action_values(view), view.masks, self.temperature)
+        return self._equilibria(view).policies[np.arange(len(view)), view.players]
+
+    def value(self, view: View) -> np.ndarray:
+        """By `action_values`; where players choose at once, the value of the equilibrium: float64 (n,)."""
+        if not view.game.simultaneous:
+            return super().value(view)
+        values = self._equilibria(view).values
+        return np.where(view.masks.any(axis=1), np.where(view.players == 0, values, -values), np.nan)
+
+    @kept
+    def _equilibria(self, view: View) -> Equilibria:
+        """The equilibria of the mean matrices."""
+        game = view.game
         self.check(game)
 
         def values(observations: np.ndarray) -> np.ndarray:
@@ -240,8 +276,7 @@ class Lookahead(Agent):
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
-        solved = equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
-        return solved.policies[np.arange(len(view)), view.players]
+        return equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
 
     def _worlds(self, game: Game) -> int:
         return self.worlds if game.stochastic or game.hidden_information else 1

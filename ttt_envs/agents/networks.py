@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.blocks import ENCODINGS
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
-from ttt_envs.core.view import ENCODINGS
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 

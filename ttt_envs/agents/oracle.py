@@ -47,6 +47,24 @@ class OracleAgent(Around):
             policy[~covered] = self.agent.policy(view.take(~covered))
         return policy
 
+    def action_values(self, view: View) -> np.ndarray:
+        """The oracle's, under best play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
+        oracle, worlds = _oracle_of(view.game), view.sample_worlds()
+        covered = self._best(view)[1]
+        values = np.where(view.masks, oracle.action_values(worlds, view.players), np.nan)
+        if not covered.all():
+            values[~covered] = self.agent.action_values(view.take(~covered))
+        return values
+
+    def value(self, view: View) -> np.ndarray:
+        """The oracle's, under best play by all, and elsewhere the other agent's: float64 (n,)."""
+        oracle, worlds = _oracle_of(view.game), view.sample_worlds()
+        covered = self._best(view)[1]
+        value = np.array(oracle.value(worlds, view.players), np.float64)
+        if not covered.all():
+            value[~covered] = self.agent.value(view.take(~covered))
+        return value
+
     def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """The oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
         oracle = _oracle_of(view.game)

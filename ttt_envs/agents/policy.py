@@ -1,14 +1,17 @@
 """Torch modules as agents, which may go on learning while they play."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ttt_envs.agents.base import Agent
+from ttt_envs.agents.carried import Carried
 from ttt_envs.agents.network import softmax_rows
+from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
-from ttt_envs.core.view import ENCODINGS, View
+from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:  # so that agents can be listed and described without the extra
@@ -24,16 +27,20 @@ class PolicyAgent(Agent):
         encoding: str = "flat",
         temperature: float = 1.0,
         symmetric: bool = False,
+        *,
+        history: int = 0,
     ) -> None:
         """`net`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
 
-        One more logit a position is that of `wait`, from training on the parallel environment; it does not count.
+        One more logit a position is that of `wait`, from training on the parallel environment; it does not count. One
+        with a method `initial_state` carries a state, see `adapters.from_torch`.
 
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
         logits are the mean over the game's symmetries; it costs that many times more, and evens out what
-        was learned on one side of the board only.
+        was learned on one side of the board only. `history`: of the observations, see `Game.layout`.
 
-        Raises ValueError for an unknown encoding or a negative temperature, TypeError if `net` is no torch module.
+        Raises TypeError if `net` is no torch module; ValueError for an unknown encoding, a wrong history, a negative
+        temperature, or symmetries of observations with a history or of a net with a state.
         """
         require("train", "torch")
         import torch
@@ -43,16 +50,27 @@ class PolicyAgent(Agent):
         self.net = net
         within(0.0, 1e6, temperature=temperature)
         self.encoding: str = choice("encoding", encoding, ENCODINGS)
+        self.history = check_history(history)
+        self._carried = Carried() if callable(getattr(net, "initial_state", None)) else None
+        if symmetric and (history or self._carried is not None):
+            raise ValueError("symmetric=True is for a network without a state, and with history=0")
         self.temperature = temperature
         self.symmetric = symmetric
 
     def logits(self, view: View) -> np.ndarray:
         """float32 (n, num_actions), not masked.
 
-        Raises ValueError if the network does not fit the game, or gives numbers that are not finite.
+        Raises ValueError if the network does not fit the game, or gives numbers that are not finite; and of one with a
+        state for a view without episodes.
         """
-        game, observations = view.game, view.observations
-        result = self._forward(game, observations)
+        game, observations = view.game, view.encoded(history=self.history)
+        if self._carried is None:
+            result = self._forward(game, observations)
+        else:
+            begin = _arrays(self.net.initial_state(len(view)))  # type: ignore[operator]
+            before = self._carried.before(self.name, view, begin)
+            result = self._forward(game, observations, before)
+            self._carried.keep(view, before, self._after)
         if self.symmetric:
             # The identity is counted above, whether the game names it or not.
             symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
@@ -63,16 +81,29 @@ class PolicyAgent(Agent):
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result
 
-    def _forward(self, game: Game, observations: np.ndarray) -> np.ndarray:
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """Forget the states of these games: int64 (k,), float32 (k,)."""
+        if self._carried is not None:
+            self._carried.over(episodes)
+
+    def _forward(self, game: Game, observations: np.ndarray, states: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """The logits; those of a network with a state leave its next one in `_after`."""
         import torch
 
         if self.encoding == "planes":
-            observations = game.to_planes(observations).reshape(len(observations), game.plane_index.size)
+            planes = game.to_planes(observations)
+            observations = planes.reshape(len(planes), int(np.prod(planes.shape[1:])))
         weights = next(self.net.parameters(), None)
         inputs = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
         with torch.inference_mode():
             try:
-                logits = self.net(inputs if weights is None else inputs.to(weights.device))
+                inputs = inputs if weights is None else inputs.to(weights.device)
+                if states is None:
+                    logits = self.net(inputs)
+                else:
+                    given = tuple(torch.from_numpy(each).to(inputs.device) for each in states)
+                    logits, after = self.net(inputs, given if len(given) > 1 else given[0])
+                    self._after = _arrays(after)
             except RuntimeError as error:
                 raise ValueError(
                     f"agent {self.name}: its network cannot take the {inputs.shape[1]} features of {game}: {error}"
@@ -88,8 +119,14 @@ class PolicyAgent(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network fits the game's observations and actions."""
         super().check(game)
-        self._forward(game, np.zeros((1, game.observation_size), np.int8))
+        states = None if self._carried is None else _arrays(self.net.initial_state(1))  # type: ignore[operator]
+        self._forward(game, np.zeros((1, game.encoded_size(self.history)), np.int8), states)
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the probabilities of `act`'s answers; zeros where illegal."""
         return softmax_rows(self.logits(view), view.masks, self.temperature)
+
+
+def _arrays(state: Any) -> list[np.ndarray]:
+    """A tensor, or a tuple of tensors, as arrays."""
+    return [each.detach().cpu().numpy() for each in (state if isinstance(state, (tuple, list)) else (state,))]

@@ -51,3 +51,19 @@ class Rounds(Around):
         if len(rows):
             policy[rows] = self.agent.policy(part)
         return policy
+
+    def action_values(self, view: View) -> np.ndarray:
+        """Those of the other agent, of the round alone: float64 (n, num_actions); NaN between the rounds."""
+        values = np.full(view.masks.shape, np.nan)
+        rows, part = view.current_round()
+        if len(rows):
+            values[rows] = self.agent.action_values(part)
+        return values
+
+    def value(self, view: View) -> np.ndarray:
+        """That of the other agent, of the round alone: float64 (n,); NaN between the rounds."""
+        value = np.full(len(view), np.nan)
+        rows, part = view.current_round()
+        if len(rows):
+            value[rows] = self.agent.value(part)
+        return value

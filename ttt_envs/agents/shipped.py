@@ -153,8 +153,12 @@ class Trained(Agent):
         self.remembers, self.observes = (
             any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
         )
-        self.history = max(agent.history for _, agent in self.choices)
         self._latest: tuple[Game, Agent, Card] | None = None
+
+    @property
+    def history(self) -> int:  # type: ignore[override]
+        """The most that one of them wants."""
+        return max(agent.history for _, agent in self.choices)
 
     def agent_for(self, game: Game) -> Agent:
         """The agent that plays `game`: of those that were made for its options, the one that differs in the fewest.
@@ -214,6 +218,14 @@ class Trained(Agent):
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions)."""
         return self.agent_for(view.game).policy(view)
+
+    def action_values(self, view: View) -> np.ndarray:
+        """Those of the agent that plays: float64 (n, num_actions)."""
+        return self.agent_for(view.game).action_values(view)
+
+    def value(self, view: View) -> np.ndarray:
+        """That of the agent that plays: float64 (n,)."""
+        return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:
         """Let the agent that plays look."""

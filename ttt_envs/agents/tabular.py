@@ -154,9 +154,14 @@ class TabularAgent(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
+        values = np.nan_to_num(self.action_values(view), nan=0.0)
+        return softmax_rows(values, view.masks, self.temperature)
+
+    def action_values(self, view: View) -> np.ndarray:
+        """The table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
         if self._fits is not view.game:
             self.check(view.game)
-        rows, masks = self.table.find(view.observations), view.masks
-        values, known = np.zeros(masks.shape), rows >= 0
+        rows = self.table.find(view.observations)
+        values, known = np.full(view.masks.shape, np.nan), rows >= 0
         values[known] = self.table.values[rows[known]]
-        return softmax_rows(values, masks, self.temperature)
+        return np.where(view.masks, values, np.nan)

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from ttt_envs.core.options import within
 from ttt_envs.core.state import read_only
+
+#: How observations can be laid out: one row of features, or (channels, rows, columns) with scalars as constant planes.
+Encoding = Literal["flat", "planes"]
+ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 
 #: So many decisions of the past can stand in an observation, see `Game.layout`.
 MOST_HISTORY = 100

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block, check_history, describe, planes_of, with_history
+from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.faces import Faces
@@ -365,6 +365,17 @@ class Game:
         """
         check_history(history)
         return (self.encoded_size(history),) if encoding == "flat" else self._planes(history).shape
+
+    def encoding_of(self, shape: tuple[int, ...]) -> tuple[str, int] | None:
+        """The encoding and the history with which observations have this shape; None if there are none."""
+        for encoding in ENCODINGS:
+            if encoding == "planes" and not self.has_planes:
+                continue
+            first, second = self.encoded_shape(encoding), self.encoded_shape(encoding, 1)
+            history = (shape[0] - first[0]) // (second[0] - first[0]) if len(shape) == len(first) else -1
+            if 0 <= history <= MOST_HISTORY and self.encoded_shape(encoding, history) == shape:
+                return encoding, history
+        return None
 
     @cached_property
     def _plane_indices(self) -> dict[int, np.ndarray]:

@@ -2,20 +2,16 @@
 
 import operator
 from functools import cached_property
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 
-from ttt_envs.core.blocks import check_history
+from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import read_only
 from ttt_envs.core.validity import check_players, check_rows
-
-#: How observations can be laid out: one row of features, or (channels, rows, columns) with scalars as constant planes.
-Encoding = Literal["flat", "planes"]
-ENCODINGS = get_args(Encoding)
 
 
 class View:
@@ -150,7 +146,7 @@ class View:
         self.game.loops.mask_rows(self._states, self._players, out)
         return read_only(out)
 
-    def encoded(self, encoding: Encoding = "flat", *, history: int = 0) -> np.ndarray:
+    def encoded(self, encoding: str = "flat", *, history: int = 0) -> np.ndarray:
         """The observations as environments give them with these arguments: int8 (n, ...), see `Game.encoded_shape`.
 
         Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the

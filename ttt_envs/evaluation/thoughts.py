@@ -151,7 +151,7 @@ def by_oracle(view: View) -> BestPlay:
 
 def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
     """Best play in the one decision of a view, as the tree search that plays the game estimates it."""
-    game, player = view.game, int(view.players[0])
+    game = view.game
     name = agents.search_for(game)
     unknown = np.full(game.num_actions, np.nan)
     if name is None:
@@ -161,11 +161,8 @@ def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -
     spec = f"{name}:simulations={simulations}"
     with take(spec) as search:
         assert isinstance(search, MCTS)
-        policy, visits, sums = (rows[0] for rows in search.analyse(view))
-    side = next(team for team in game.teams if player in team)
-    with np.errstate(invalid="ignore"):
-        values = (2 * sums / visits - 1) / len(side)  # a search counts wins of the side from 0 to 1
-    return BestPlay(spec, values, policy, visits=visits)
+        policy, values, visits = search.policy(view), search.action_values(view), search.search(view)[0]
+    return BestPlay(spec, values[0], policy[0], visits=visits[0])
 
 
 def think(

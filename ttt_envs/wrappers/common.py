@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args
 import gymnasium
 import numpy as np
 
+from ttt_envs.core.blocks import ENCODINGS
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import ENCODINGS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 

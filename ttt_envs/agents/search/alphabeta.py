@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, by_round
+from ttt_envs.agents.base import Agent, by_round, kept
 from ttt_envs.agents.networks import Network
 from ttt_envs.agents.ntuples import NTuples, load_values
 from ttt_envs.agents.search import horizon
@@ -61,6 +61,9 @@ _ENTRIES = 1 << 17
 
 #: A result of the game is worth twice its reward, which no estimate reaches, and more the sooner it comes.
 _CERTAIN = 2.0
+
+# A larger score is that of a game which is surely won.
+_PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
 
@@ -335,14 +338,33 @@ class AlphaBeta(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): 1 for the best action; of equals, the seed chooses."""
-        scores = self.action_values(view)
+        scores = self.scores(view)
         out = np.zeros(scores.shape)
         rows = np.flatnonzero(view.masks.any(axis=1))
         out[rows, np.nanargmax(scores[rows], axis=1)] = 1
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions), NaN where illegal: the value of the best action; all others are at most theirs.
+        """The value of the best action, the others are NaN: float64 (n, num_actions).
+
+        It is known where the game is surely won or lost; and elsewhere by a network, in games of two sides. With more,
+        a search that takes all others for one side proves wins alone.
+        """
+        game, scores = view.game, self.scores(view)
+        out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))
+        best = np.nanargmax(scores[rows], axis=1)
+        found = scores[rows, best]
+        sizes = np.array(
+            [next(len(team) for team in game.teams if player in team) for player in range(game.num_players)]
+        )
+        proved = np.abs(found) > _PROVED if len(game.teams) == 2 else found > _PROVED
+        known = proved | ((self.values is not None) & (len(game.teams) == 2))
+        out[rows, best] = np.where(known, np.clip(found, -1, 1), np.nan) / sizes[view.players[rows]]
+        return out
+
+    @kept
+    def scores(self, view: View) -> np.ndarray:
+        """float64 (n, num_actions), NaN where illegal: the score of the best action; all others are at most theirs.
 
         A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
         action is not searched. Without a file, in a match each round is a game by itself.
@@ -423,7 +445,7 @@ class _Search:
         out[actions] = scores[actions]
         for plies in range(2, depth + 1):
             best = scores[actions].max()
-            if count == 1 or best > 1.5 or time.monotonic() >= deadline:
+            if count == 1 or best > _PROVED or time.monotonic() >= deadline:
                 break
             actions = actions[np.argsort(-scores[actions], kind="stable")]
             scratch.order[0, :count] = actions

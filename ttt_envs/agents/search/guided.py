@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Agent, kept
 from ttt_envs.agents.network import softmax_rows
 from ttt_envs.agents.networks import Network, for_all_players, load_network
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
@@ -120,6 +120,15 @@ class Guided(Agent):
         logits = np.log(np.maximum(result.policy, 1e-30))
         return softmax_rows(logits, view.masks, self.temperature)
 
+    def action_values(self, view: View) -> np.ndarray:
+        """The completed values of the search: float64 (n, num_actions); NaN for a forced action, too."""
+        return self.search(view).q.astype(np.float64)
+
+    def value(self, view: View) -> np.ndarray:
+        """The reward under the improved policy of the search: float64 (n,); NaN for a forced action."""
+        return self.search(view).values[np.arange(len(view)), view.players].astype(np.float64)
+
+    @kept
     def search(self, view: View) -> SearchResult:
         """The results of the searches. A forced action is not searched; a player without any has no action, -1.
 

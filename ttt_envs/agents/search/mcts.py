@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, by_round, uniform
+from ttt_envs.agents.base import Agent, by_round, kept, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -314,15 +314,24 @@ class MCTS(Agent):
         results = self._results(view)
         return results[:, 0], results[:, 1]
 
-    def analyse(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The answers of `policy` and `search` from one search: policy, visits, values, as float64 (n, num_actions)."""
-        results = self._results(view)
-        return self._policy(view.masks, results), results[:, 0], results[:, 1]
+    def action_values(self, view: View) -> np.ndarray:
+        """The mean reward of the simulations that began with each action: float64 (n, num_actions).
+
+        NaN for an action that was not visited, and for a forced one, which is not searched.
+        """
+        visits, sums = self.search(view)
+        searched = (visits > 0) & (view.masks.sum(axis=1, keepdims=True) > 1)
+        sizes = np.ones(view.game.num_players)
+        for team in view.game.teams:
+            sizes[list(team)] = len(team)
+        means = 2 * sums / np.where(searched, visits, 1) - 1  # a search counts wins of the side from 0 to 1
+        return np.where(searched, means / sizes[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
         """The policy that follows from the results of `_read`."""
         return uniform(most_visited(masks, results[:, 0], results[:, 1]))
 
+    @kept
     def _results(self, view: View) -> np.ndarray:
         """The results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
         self.check(view.game)
@@ -361,6 +370,7 @@ class MCTS(Agent):
         else:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
+        results.flags.writeable = False  # it is given again
         return results
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
