@@ -251,7 +251,7 @@ def test_two_plies_are_the_best_answers_to_each_roll():
     for action in range(3):
         _, chances, after = chance_of(DICE).outcomes(states, np.array([[0, action]]))
         movers = after["to_move"].astype(np.int64)
-        answers = np.nanmax(deeper.values(ttt_envs.View(DICE, after, movers, np.arange(len(after)))), axis=1)
+        answers = np.nanmax(deeper.action_values(ttt_envs.View(DICE, after, movers, np.arange(len(after)))), axis=1)
         # Where the roll after the answer may have to be repeated the rest is sampled: a few in a hundred.
         assert found[action] == pytest.approx(chances @ np.where(movers == 1, answers, -answers), abs=0.01)
     assert np.nanstd(found) > 0.02

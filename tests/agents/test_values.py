@@ -15,7 +15,7 @@ from ttt_envs.agents.rounds import Rounds
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.agents.tabular import Table, TabularAgent, features_of
+from ttt_envs.agents.tabular import ActionTable, TabularAgent, features_of
 from ttt_envs.core.batch import Batch
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -195,7 +195,7 @@ def test_networks(kind):
 
 
 def test_tables():
-    view, table = views(DICE), Table(DICE.num_actions, features_of(DICE, ()))
+    view, table = views(DICE), ActionTable(DICE.num_actions, features_of(DICE, ()))
     rows = table.find(view.observations[:3], add=True)
     table.values[rows] = np.arange(DICE.num_actions)
     known = np.isin(table.find(view.observations), rows)
