@@ -3,7 +3,7 @@
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -287,10 +287,16 @@ class SB3Agent(Agent):
         return observations
 
 
+class _States(NamedTuple):
+    """The states of a recurrent policy, hidden and cell each, as sb3-contrib's own type names them."""
+
+    pi: tuple[Any, Any]
+    vf: tuple[Any, Any]
+
+
 def _recurrent(policy: Any, tensors: Any, view: View, carried: Carried, name: str) -> tuple[Any, Any]:
     """Logits (n, num_actions) and values (n,) of a recurrent policy of sb3-contrib, whose states are carried on."""
     import torch
-    from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
     layers, _, hidden = policy.lstm_hidden_state_shape
     begin = [np.zeros((len(view), layers, hidden), np.float32) for _ in range(4)]  # as the positions are its rows
@@ -299,7 +305,7 @@ def _recurrent(policy: Any, tensors: Any, view: View, carried: Carried, name: st
         torch.from_numpy(np.ascontiguousarray(each.swapaxes(0, 1))).to(policy.device) for each in before
     )
     going_on = torch.zeros(len(view), device=policy.device)  # states of games that begin are zeros already
-    states = RNNStates((pi_hidden, pi_cell), (vf_hidden, vf_cell))
+    states = _States((pi_hidden, pi_cell), (vf_hidden, vf_cell))
     _, values, _, states = policy(tensors, states, going_on, deterministic=True)
     after = [each.cpu().numpy().swapaxes(0, 1) for each in (*states.pi, *states.vf)]
     distribution, _ = policy.get_distribution(tensors, (pi_hidden, pi_cell), going_on)
