@@ -287,7 +287,7 @@ SHIPPED = sorted((Path(ttt_envs.__file__).parent / "games").glob("*/ladders/*.js
 def test_shipped_ladders(path):
     """Their ratings are those of their games, they begin with random, and their agents exist."""
     ladder = rungs.read(path)
-    game = ttt_envs.load(ladder.game, **ladder.options)
+    game = registry.game_of_file(ladder.game, ladder.options)
     assert rungs.folder_of(game) == path.parent
     assert rungs.find(game).digest == ladder.digest
     again = rungs.fit(game, ladder.rungs, ladder.pairs, ladder.seconds, version=ladder.version, made=ladder.made)
@@ -305,7 +305,7 @@ def test_shipped_ladders(path):
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_an_agent_has_the_same_place_twice(path):
     ladder = rungs.read(path)
-    game = ttt_envs.load(ladder.game, **ladder.options)
+    game = registry.game_of_file(ladder.game, ladder.options)
     given = {"game": game, "agent": "mixed:greedy,random=0.3", "games": 400, "pace": 1e-4, "quiet": True}
     first, second = (evaluation.ladder(**given, seed=seed) for seed in (1, 2))
     widths = [each.placement.posterior.half_width for each in (first, second)]
