@@ -8,6 +8,9 @@ import pytest
 
 # Each line that ends with "# error: words" must be one with these words, and no other line may be one.
 SNIPPET = """
+import numpy as np
+from numpy.typing import NDArray
+
 import ttt_envs
 from ttt_envs import agents
 
@@ -16,6 +19,14 @@ ttt_envs.make_aec("tic_tac_dice", size=4, render_mode="ansi", encoding="planes",
 ttt_envs.make_single(SUPER, player=1, opponent={"random": 1, "greedy": 2})
 ttt_envs.make_vec(SUPER, 2, player="alternate", opponent=[agents.load("random"), "greedy"], autoreset_mode="next_step")
 ttt_envs.evaluation.play_games(SUPER, "random", games=2)
+batch = ttt_envs.Batch(ttt_envs.load(SUPER), 2)
+masks: NDArray[np.bool_] = batch.view().masks | ttt_envs.make_single(SUPER, dtype="float32").action_masks()
+seen: NDArray[np.float32] = batch.observations()  # error: Incompatible types
+paid: NDArray[np.int64] = batch.rewards  # error: Incompatible types
+batch.play("random")  # error: "play"
+ttt_envs.make_aec(SUPER, dtype="float64")  # error: "dtype"
+ttt_envs.make_parallel(SUPER, reward=0.5)  # error: "reward"
+ttt_envs.make_vec(SUPER, 2, render_mode="human")  # error: "render_mode"
 ttt_envs.make_aec(SUPER, illegal="loose")  # error: "illegal"
 ttt_envs.make_parallel(SUPER, encoding="plain")  # error: "encoding"
 ttt_envs.make_single(SUPER, player="first")  # error: "player"

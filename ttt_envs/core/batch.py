@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.answers import as_actor, legal_actions, name_of
 from ttt_envs.core.blocks import check_history
@@ -234,8 +235,8 @@ class Batch:
         self._in_use = OneThread()
         self._rows = np.arange(int(n))
         self._states = np.repeat(game.prototype, int(n))
-        self.rewards = np.zeros((self.n, game.num_players), np.float32)
-        self.done = np.zeros(self.n, np.bool_)
+        self.rewards: NDArray[np.float32] = np.zeros((self.n, game.num_players), np.float32)
+        self.done: NDArray[np.bool_] = np.zeros(self.n, np.bool_)
         self._key = new_key(seed)
         self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
         keeps = check_history(history) or recall
@@ -261,24 +262,25 @@ class Batch:
         return len(self._rows)
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """Structured (n,), the games; yours to read and, with care, to write in place, see `set_states`."""
         return self._states
 
     @property
-    def episode_seeds(self) -> np.ndarray:
+    def episode_seeds(self) -> NDArray[np.uint64]:
         """uint64 (n,): the seed of each game's episode."""
         return self._episode_seeds
 
     @property
-    def past(self) -> np.ndarray | None:
+    def past(self) -> NDArray[np.int8] | None:
         """int8 (n, players, history, features): the last decisions, see `Known.past`; None without `history`."""
         return None if self._known is None or not self._known.history else self._known.past
 
     @property
-    def to_move(self) -> np.ndarray:
+    def to_move(self) -> NDArray[np.int8]:
         """int8 (n,): the acting player, or SIMULTANEOUS."""
-        return self.states["to_move"]
+        found: NDArray[np.int8] = self.states["to_move"]
+        return found
 
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
@@ -343,7 +345,7 @@ class Batch:
                 rows = check_rows(rows, self._rows)
                 self._play(rows, self._check_actions(rows, actions))
 
-    def set_states(self, states: np.ndarray, *, episode_seeds: np.ndarray | None = None) -> None:
+    def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
         """Put positions into the place of all games; `done` becomes theirs, `rewards` what those that are over paid.
 
         A position from text has no generator: its chance is drawn from the seed of the game's episode, and differently
@@ -378,7 +380,7 @@ class Batch:
         with self._in_use:
             self._in_use.do(replace)
 
-    def acting(self, player: int) -> np.ndarray:
+    def acting(self, player: int) -> NDArray[np.bool_]:
         """bool (n,): the games in which `player` has a choice to make now."""
         if player is None:
             raise TypeError("player must be a whole number, not None")
@@ -387,7 +389,9 @@ class Batch:
             acts |= (self.to_move == SIMULTANEOUS) & self.masks(player).any(axis=1)
         return acts & ~self.states["done"]
 
-    def masks(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+    def masks(
+        self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
         """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
 
         `out` is filled and returned in the place of a new array; it must be contiguous.
@@ -397,7 +401,9 @@ class Batch:
             self._share(self.game.loops.mask_rows, (), self.states, self._players(player), out)
         return out
 
-    def observations(self, player: int | np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+    def observations(
+        self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.int8] | None = None
+    ) -> NDArray[np.int8]:
         """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
 
         With `history` the player's last decisions stand behind it, int8 (n, game.encoded_size(history)).
@@ -414,7 +420,7 @@ class Batch:
             out[:] = known.encoded(self._rows, players, seen)
         return out
 
-    def info_state_keys(self, player: int | np.ndarray | None = None) -> np.ndarray:
+    def info_state_keys(self, player: int | NDArray[np.integer] | None = None) -> NDArray[np.uint64]:
         """uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
 
         Two games in which a player has been shown the same and has done the same, ply by ply, have the same key, and
@@ -427,7 +433,7 @@ class Batch:
                 raise ValueError("what players know is kept with Batch(..., recall=True)")
             return self._known.digests[self._rows, self._players(player)]
 
-    def ask(self, agents: Actor | Sequence[Actor]) -> np.ndarray:
+    def ask(self, agents: Actor | Sequence[Actor]) -> NDArray[np.int64]:
         """Ask all who act now, whether in turn or at once: actions int64 (n, players), -1 for all others, for `step`.
 
         Args:
@@ -447,7 +453,7 @@ class Batch:
                 joint[rows, player] = legal_actions(agent, self.view(player, rows))
         return joint
 
-    def play(self, agents: Actor | Sequence[Actor]) -> np.ndarray:
+    def play(self, agents: Actor | Sequence[Actor]) -> NDArray[np.float32]:
         """Let agents play all games to their ends; what each game has paid in all, float32 (n, players).
 
         The agents see every ply if they want to, and are told when games are over. With `auto_reset` too, the games
@@ -507,7 +513,7 @@ class Batch:
             raise IndexError(f"game {i} does not exist: there are {self.n}, numbered from 0")
         return Position(self.game, self.states[i].copy())
 
-    def view(self, player: int | np.ndarray | None = None, rows: Any = None) -> View:
+    def view(self, player: int | NDArray[np.integer] | None = None, rows: Any = None) -> View:
         """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`.
 
         Who lets an agent play that way tells it of its episodes: `Agent.observe`, `Agent.episodes_over`.

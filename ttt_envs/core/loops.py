@@ -37,7 +37,8 @@ class Kernels(NamedTuple):
         reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
         step: (state, actions int (players,)): plays; entries of players who do not act are ignored. If another one is
-            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`.
+            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`. What it
+            pays it adds to `rewards`, see `Game.rewards`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
         is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
@@ -37,15 +38,15 @@ class View:
     """
 
     game: Game
-    players: np.ndarray
-    seeds: np.ndarray
-    episodes: np.ndarray | None
-    info_state_keys: np.ndarray | None
-    past: np.ndarray | None
+    players: NDArray[np.int64]
+    seeds: NDArray[np.uint64]
+    episodes: NDArray[np.int64] | None
+    info_state_keys: NDArray[np.uint64] | None
+    past: NDArray[np.int8] | None
     _states: np.ndarray
     _watching: bytes
 
-    def __init__(self, game: Game, states: np.ndarray, players: Any, seeds: Any) -> None:
+    def __init__(self, game: Game, states: NDArray[Any], players: Any, seeds: Any) -> None:
         """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
 
         Raises TypeError or ValueError naming what is wrong, see `Game.check_states`.
@@ -133,20 +134,20 @@ class View:
         return f"View({self.game!r}, {seen} of player{'s' * (len(by) > 1)} {', '.join(map(str, by))})"
 
     @cached_property
-    def observations(self) -> np.ndarray:
+    def observations(self) -> NDArray[np.int8]:
         """int8 (n, observation size)."""
         out = np.empty((len(self), self.game.observation_size), np.int8)
         self.game.loops.observe_rows(self._states, self._players, out)
         return read_only(out)
 
     @cached_property
-    def masks(self) -> np.ndarray:
+    def masks(self) -> NDArray[np.bool_]:
         """bool (n, num_actions)."""
         out = np.empty((len(self), self.game.num_actions), np.bool_)
         self.game.loops.mask_rows(self._states, self._players, out)
         return read_only(out)
 
-    def encoded(self, encoding: str = "flat", *, history: int = 0) -> np.ndarray:
+    def encoded(self, encoding: str = "flat", *, history: int = 0) -> NDArray[np.int8]:
         """The observations as environments give them with these arguments: int8 (n, ...), see `Game.encoded_shape`.
 
         Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
@@ -165,11 +166,11 @@ class View:
         return self.game.to_planes(seen) if encoding == "planes" else seen
 
     @cached_property
-    def plies(self) -> np.ndarray:
+    def plies(self) -> NDArray[np.int64]:
         """int64 (n,): how many plies have been played."""
         return read_only(self._states["ply"].astype(np.int64))
 
-    def sample_worlds(self, seed: int = 0) -> np.ndarray:
+    def sample_worlds(self, seed: int = 0) -> NDArray[Any]:
         """States (n,) that fit all that the players know: hidden things and the future are drawn anew.
 
         `seed` is a number from 0 to 2**32-1, for as many samples.
@@ -178,7 +179,7 @@ class View:
             raise ValueError(f"seed must be from 0 to 2**32-1, not {seed!r}")
         return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, operator.index(seed)))
 
-    def redrawn(self, seeds: np.ndarray) -> np.ndarray:
+    def redrawn(self, seeds: NDArray[np.uint64]) -> NDArray[Any]:
         """Such states (n,), drawn with seeds uint64 (n,) of the caller's own; TypeError or ValueError for others."""
         if not isinstance(seeds, np.ndarray) or seeds.dtype != np.uint64:
             raise TypeError(f"seeds must be an array of uint64, not {getattr(seeds, 'dtype', type(seeds).__name__)}")
@@ -202,7 +203,7 @@ class View:
         part._add(*(None if each is None else each[rows] for each in (self.info_state_keys, self.past)))
         return part
 
-    def current_round(self) -> tuple[np.ndarray, "View"]:
+    def current_round(self) -> tuple[NDArray[np.int64], "View"]:
         """The positions in which a round is being played, int64 (k,), and these rounds, each as a game by itself.
 
         The players and seeds are the same. In the other positions something of the match is decided, such as who begins

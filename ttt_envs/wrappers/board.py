@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import Known
@@ -160,12 +161,12 @@ class Board:
         return everything(self.game, self._states).astype(self._encode.dtype, copy=False)
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
         self._check_live("states")
         return read_only(self._states)
 
-    def action_masks(self, agent: str) -> np.ndarray:
+    def action_masks(self, agent: str) -> NDArray[np.bool_]:
         """What `agent` may choose now: bool, one entry an action of its space."""
         self._check_live("action_masks")
         return self._mask_of(self._player(agent))

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import read_only
 
 #: (states before a step of an environment, structured (k,), those after it, players int64 (k,)) -> numbers (k,): what
 #: the step pays each of these players.
-RewardFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+RewardFunction = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], Any]
 
 
 class Pay:

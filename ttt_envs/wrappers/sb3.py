@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
@@ -91,7 +92,9 @@ class SB3PlayerEnv(VecEnv):
         """Keep the actions for `step_wait`."""
         self._actions = actions
 
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    def step_wait(
+        self,
+    ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Play; returns observations, rewards, dones, infos. Finished games have started anew."""
         if not self._live:
             raise RuntimeError("call reset() before step()")
@@ -131,7 +134,7 @@ class SB3PlayerEnv(VecEnv):
         return self.games.opponent_names
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
         return self.games.states
 
@@ -159,7 +162,7 @@ class SB3PlayerEnv(VecEnv):
     def close(self) -> None:
         """Close the environments: nothing is held open."""
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_envs, num_actions)."""
         return self.games.masks().copy()
 

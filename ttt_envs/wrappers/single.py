@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
@@ -146,7 +147,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             info["round_reward"] = float(self._games.round_rewards[0])
         return self._encode.shown(flat, mask), info
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
         self._check_live("action_masks")
         return self._legal.copy()
@@ -157,7 +158,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         return self._games.opponent_names
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
         self._check_live("states")
         return self._games.states

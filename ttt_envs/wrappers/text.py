@@ -16,6 +16,7 @@ arXiv:2504.11442. See docs/language_models.md.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
@@ -240,7 +241,7 @@ class TextGame:
         return {} if self._opponents is None else self._opponents.names
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
         self._check_live()
         return read_only(self._batch.states)
@@ -249,7 +250,7 @@ class TextGame:
         """The view of the player to answer, for an agent of this library. RuntimeError if there is none."""
         return self._batch.view(self._asked())
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_actions,): what the player to answer may choose, by numbers; see `legal` for names."""
         self._check_live()
         player = self._pending[0] if self._pending else None

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -107,7 +108,9 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self._live = True
         return self._look()
 
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(
+        self, actions: Any
+    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play int (num_envs,); returns observations, rewards, terminated, truncated, infos.
 
         With SAME_STEP `infos` holds the last observation of each game that ended under "final_obs", as Gymnasium's own
@@ -148,7 +151,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             infos["round_reward"] = self._games.round_rewards.copy()
         return self._encode.shown(self._games.observations(), masks), infos
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_envs, num_actions): what the learners may choose now."""
         self._check_live("action_masks")
         return self._games.masks().copy()
@@ -159,7 +162,7 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._games.opponent_names
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self) -> NDArray[Any]:
         """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
         self._check_live("states")
         return self._games.states
