@@ -248,6 +248,14 @@ def opponent(maker: str) -> None:
             play.step()
         drawn.add(np.atleast_1d(play.info["opponent"])[0].item())
     assert drawn == set(names)
+    play.env.set_opponents({"greedy": 1, "random": 0})
+    for seed in range(5):
+        play.reset(seed)
+        while not play.over:
+            play.step()
+        assert play.env.opponent_names[np.atleast_1d(play.info["opponent"])[0].item()] == "greedy"
+    with pytest.raises(ValueError, match="unknown agent"):
+        play.env.set_opponents("nobody")
 
 
 def partner(maker: str) -> None:
@@ -366,7 +374,7 @@ FEATURES: dict[str, tuple[Callable[[str], None], dict[str, Any], tuple[str, ...]
     "`illegal=`": (illegal, {"illegal": "lose"}, ()),
     "`max_plies=`": (max_plies, {"max_plies": 3}, ()),
     "`reward=`": (reward, {"reward": max}, ()),
-    "`opponent=`": (opponent, {"opponent": "random"}, ("opponent_names",)),
+    "`opponent=`": (opponent, {"opponent": "random"}, ("opponent_names", "set_opponents")),
     "`partner=`": (partner, {"partner": "random"}, ()),
     "`autoreset_mode=`": (autoreset_mode, {"autoreset_mode": "same_step"}, ()),
     "`threads=`": (threads, {"threads": 2}, ()),

@@ -117,6 +117,22 @@ def check_rewards(game: Game) -> None:
         assert rewarded, "all rewards are zero"
 
 
+def check_round_rewards(game: Game) -> None:
+    """What the rounds of a match have paid is 0 at the start, alike for players of a team, and changes with rounds."""
+    if game.extras.round_rewards is None:
+        return
+    states = random_play(game).states
+    paid = np.stack([game.extras.round_rewards(each) for each in states])
+    assert paid.shape == states["rewards"].shape, f"round_rewards has shape {paid.shape[1:]}"
+    assert not paid[0].any(), "round_rewards is not 0 at the start"
+    assert np.isfinite(paid).all(), "round_rewards is no number"
+    assert paid.any(), "round_rewards is 0 in all games"
+    if game.zero_sum:
+        assert np.allclose(paid.sum(axis=-1), 0, atol=1e-4), "round_rewards does not sum to zero"
+    for team in game.teams:
+        assert (paid[..., team] == paid[..., team[:1]]).all(), "round_rewards differs within a team"
+
+
 def check_states(game: Game) -> None:
     """`Game.check_states` accepts all states of random play, worlds sampled from them, and their symmetric ones."""
     game.check_states(random_play(game).states.ravel())

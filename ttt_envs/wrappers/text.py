@@ -235,6 +235,20 @@ class TextGame:
         self._check_live()
         return dict(enumerate(self._total.tolist()))
 
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`.
+
+        Raises TypeError or ValueError for what is none, and ValueError if all players are asked here.
+        """
+        if self._opponents is None:
+            raise ValueError("all players are asked here: make the environment with an opponent")
+        former = self._opponents.replace(opponent)
+        try:
+            self._opponents.check_player(None if isinstance(self._learner, str) else int(self._learner))
+        except ValueError:
+            self._opponents.restore(former)
+            raise
+
     @property
     def opponent_names(self) -> dict[int, str]:
         """The names of the agents that `info["opponent"]` numbers; none without opponents."""
