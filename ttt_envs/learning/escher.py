@@ -13,10 +13,10 @@ Why this form of CFR: Deep CFR tries each of the exploring player's actions at e
 grows exponentially with the length of the game: nine decisions among six actions are ten million positions. To sample
 one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way.
 Here an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set
-by the same factor in all rounds. The policies of the other player, from one exploring player's fixed policy, meet each
-information set as often as the average needs. The values are learned by one-step temporal differences, with the mean
-over the exploring player's actions in the place of a sample; the error of that network is the price. It is for two
-players, who may move at once and have hidden information. The run folder holds:
+by the same factor in all rounds. The other player's decisions come up as often as their own policy leads to them, which
+are the weights that the average needs. The values are learned by one-step temporal differences, with the mean over the
+exploring player's actions in the place of a sample; the error of that network is the price. It is for two players, who
+may move at once and have hidden information. The run folder holds:
 
     config.json            the settings, the command, versions of libraries, wall time so far
     network.safetensors    the average policy: agents.load("network:runs/x")

@@ -41,6 +41,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.matrix_games import solve_matrix
 from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.nets import Logits, Net
@@ -204,7 +205,7 @@ class Response(PolicyGradient[Config]):
 class PSRO:
     """The population, the best response that is being learned, and the mixture as one network."""
 
-    def __init__(self, config: Config, game: Any, generator: np.random.Generator) -> None:
+    def __init__(self, config: Config, game: Game, generator: np.random.Generator) -> None:
         """`generator`: for what is drawn beside the policies' actions."""
         self.config, self.game, self.generator = config, game, generator
         self.response = Response(config, game)
