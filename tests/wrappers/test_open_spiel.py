@@ -7,10 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+import toy_kuhn
 
 import ttt_envs
 from ttt_envs import evaluation
 from ttt_envs.core import jit
+from ttt_envs.solvers import sequence, tree
 
 pyspiel = pytest.importorskip("pyspiel", reason="open_spiel is not installed")
 open_spiel = pytest.importorskip("ttt_envs.integrations.open_spiel")
@@ -119,6 +121,57 @@ def test_its_bots_are_agents():
         agent.check(ttt_envs.load("super_tic_tac_toe", won_boards="closed"))
     with pytest.raises(ValueError, match="without hidden information"):
         agent.check(ttt_envs.load("tic_tac_match"))
+
+
+def test_information_states_as_tensors():
+    """They are those of a cursor of the library that is played alike; players who act at once do so one by one."""
+    ours = ttt_envs.load("operation_tic_tac_toe", mode="round")
+    game = pyspiel.load_game("ttt_envs_operation_tic_tac_toe(mode=round,history=2,rng_seed=1)")
+    assert game.get_type().provides_information_state_tensor
+    assert game.information_state_tensor_shape() == [ours.encoded_size(2)]
+    assert pyspiel.load_game("ttt_envs_operation_tic_tac_toe").history == 8
+    assert pyspiel.load_game("ttt_envs_super_tic_tac_toe").history == 0
+    observer = game.make_py_observer(pyspiel.IIGObservationType(perfect_recall=True))
+    generator, state, plies = np.random.default_rng(0), game.new_initial_state(), 0
+    if state.is_chance_node():
+        state.apply_action(0)
+    live = ours.start(state=state.node.states, history=2, recall=True)
+    while not state.is_terminal() and not state.is_chance_node():  # the cursor's own chance is another
+        for player in range(2):
+            expected = live.observation(player, history=2)
+            assert state.information_state_tensor(player) == expected.tolist()
+            observer.set_from(state, player)
+            assert observer.dict["info_state"].tolist() == expected.tolist()
+            assert state.information_state_string(player) == f"{player}:{live.info_state_key(player).hex()}"
+            assert serialized(state).information_state_tensor(player) == expected.tolist()
+        joint = [-1, -1]
+        for _ in live.players:
+            joint[state.current_player()] = action = int(generator.choice(state.legal_actions()))
+            state.apply_action(action)
+        live.apply(joint)
+        plies += 1
+    assert plies > 2
+
+
+def test_the_value_of_a_policy_of_its_cfr_is_ours():
+    """Its CFR solves a game unchanged, by information states, and its policy is worth as much in our tree."""
+    from open_spiel.python.algorithms import cfr, exploitability
+
+    game = open_spiel.SpielGame(toy_kuhn.make())
+    solver = cfr.CFRSolver(game)
+    for _ in range(30):
+        solver.evaluate_and_update_policy()
+    policy = solver.average_policy()
+    found, tables = tree.walk(game.game), []
+    for player, mine in enumerate(found.players):
+        table = np.zeros((len(mine.digests), game.game.num_actions))
+        for row, digest in enumerate(mine.digests):
+            table[row] = policy.policy_for_key(f"{player}:{digest.tobytes().hex()}")
+        tables.append(table)
+    ours = sequence.exploitability(found, found.policy(tables))
+    assert 0 < ours.value < 0.05
+    assert ours.value == pytest.approx(exploitability.exploitability(game, policy), abs=1e-6)
+    assert ours.nash_conv == pytest.approx(exploitability.nash_conv(game, policy), abs=1e-6)
 
 
 @pytest.mark.slow

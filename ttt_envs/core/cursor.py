@@ -19,7 +19,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ttt_envs.core import jit
+from ttt_envs.core.blocks import check_history
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.loops import kernels_of
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, position_start
@@ -248,12 +250,26 @@ class State:
         text: str = self._kind.game.format_state(self._states[0], viewer)
         return text
 
-    def observation(self, player: int) -> np.ndarray:
-        """The observation of a player: int8 (observation size,)."""
+    def observation(self, player: int, *, history: int = 0) -> np.ndarray:
+        """The observation of a player: int8 (observation size,); with a history int8 (game.encoded_size(history),).
+
+        Raises ValueError for no player, and for more decisions of the past than are kept, see `Game.start`.
+        """
         game = self._kind.game
         out = np.empty(game.observation_size, np.int8)
         game.loops.observe_one(self._states, 0, self._player(player), out)
-        return out
+        return np.concatenate([out, self._past(player, history).reshape(-1)]) if history else out
+
+    def info_state_key(self, player: int) -> bytes:
+        """The information state of a player, with perfect recall: a digest of all that they were shown and have done.
+
+        Raises ValueError for no player, and where it is not kept: that is so with `game.start(recall=True)`.
+        """
+        raise ValueError("what players know is kept with game.start(recall=True)")
+
+    def _past(self, player: int, history: int) -> np.ndarray:
+        """The last decisions of a player, int8 (history, one decision of the past)."""
+        raise ValueError(f"decisions of the past are kept with game.start(history={history})")
 
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
         """The states that an action may lead to, each with its probability, see `Game.chance_outcomes`.
@@ -333,6 +349,77 @@ class State:
         raise AssertionError
 
 
+class RecallingState(State):
+    """A cursor that keeps account of what the players know; of what was before its first position nothing is known.
+
+    After `redrawn` it knows of the player who redraws; what others were shown is not drawn anew.
+    """
+
+    __slots__ = ("_known",)
+
+    _known: Known
+
+    def clone(self) -> "RecallingState":
+        """The same position with what the players know, to be moved on by itself."""
+        return _recalling(super().clone(), self._known.copy())
+
+    def apply(self, action: int | Sequence[int]) -> None:
+        """As `State.apply`."""
+        before = self.states
+        super().apply(action)
+        self._known.note(_FIRST, before, own_actions(self.game, before, _joint(action)))
+        self._show()
+
+    def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
+        """As `State.chance_outcomes`."""
+        found, before = super().chance_outcomes(action), self.states
+        known = self._known.copy()
+        known.note(_FIRST, before, own_actions(self.game, before, _joint(action)))
+        outcomes = [(chance, _recalling(state, known.copy())) for chance, state in found]
+        for _, state in outcomes:
+            state._show()
+        return list(outcomes)
+
+    def info_state_key(self, player: int) -> bytes:
+        """As `State.info_state_key`: 16 bytes."""
+        player = self._player(player)
+        return (
+            super().info_state_key(player) if self._known.digests is None else self._known.digests[0, player].tobytes()
+        )
+
+    def _past(self, player: int, history: int) -> np.ndarray:
+        if check_history(history) > self._known.history:
+            return super()._past(player, history)
+        return self._known.past[0, player, :history]
+
+    def _show(self) -> None:
+        if not self.over:
+            self._known.show(_FIRST, self._states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored_recalling, (*super().__reduce__()[1], self._known)
+
+
+_FIRST = np.zeros(1, np.int64)
+
+
+def _joint(action: int | Sequence[int]) -> np.ndarray:
+    """An action that was played, or one for each player, as int64 (1, 1) or (1, players)."""
+    return np.asarray(action, np.int64).reshape(1, -1)
+
+
+def _recalling(state: State, known: Known) -> RecallingState:
+    new = _new(RecallingState)
+    for name in State.__slots__:
+        setattr(new, name, getattr(state, name))
+    new._known = known
+    return new
+
+
+def _restored_recalling(game: Any, data: bytes, known: Known) -> RecallingState:
+    return _recalling(_restored(game, data), known)
+
+
 # Found as globals of the module these take less time in `State.clone`.
 _new, _array = object.__new__, np.ndarray
 
@@ -356,8 +443,12 @@ def _restored(game: Any, data: bytes) -> State:
     return start(game, state=game.from_bytes(np.frombuffer(data, np.uint8)[None]))
 
 
-def start(game: Any, seed: int | None = None, state: Any = None) -> State:
-    """A cursor at the start of a game; see `Game.start`."""
+def start(game: Any, seed: int | None = None, state: Any = None, known: Known | None = None) -> State:
+    """What `Game.start` returns; with `known`, of one game that begins, a RecallingState."""
+    if known is not None:
+        found = _recalling(start(game, seed, state), known)
+        found._show()
+        return found
     if state is None:
         return _at(_kind_of(game), game.new_state(seed))
     text = isinstance(state, str)

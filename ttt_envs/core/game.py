@@ -15,6 +15,7 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.faces import Faces
 from ttt_envs.core.illegal import check_actions, refusal
+from ttt_envs.core.known import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
 from ttt_envs.core.options import as_text, options_then, unknown
 from ttt_envs.core.oracle import Oracle, SolveCommand
@@ -517,7 +518,7 @@ class Game:
             raise TypeError(f"a position is text, not {type(text).__name__}")
         return self.check_states(self.faces.read_state(text))
 
-    def start(self, seed: int | None = None, *, state: Any = None) -> State:
+    def start(self, seed: int | None = None, *, state: Any = None, recall: bool = False, history: int = 0) -> State:
         """A game as a cursor, for searches in Python.
 
         Args:
@@ -525,10 +526,17 @@ class Game:
                 from there on. None for one from the system.
             state: a position to begin with: a record, structured (1,) or one of an array, which keeps its generator if
                 there is no seed; or text, see `parse_state`.
+            recall: keep account of what the players know, for `State.info_state_key`. It takes several times as long.
+            history: 0 to 100: keep so many decisions of each player, for `State.observation`.
 
-        Raises TypeError or ValueError for what is no position of this game, or no seed.
+        Raises TypeError or ValueError for what is no position of this game, no seed, or a wrong history.
         """
-        return start(self, seed, state)
+        return start(
+            self,
+            seed,
+            state,
+            Known(self, 1, digests=recall, history=history) if check_history(history) or recall else None,
+        )
 
     def step(self, states: Any, actions: Any, *, check: bool = True) -> np.ndarray:
         """The states after these actions: new ones, structured (n,), the given ones staying as they are.

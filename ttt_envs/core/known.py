@@ -16,8 +16,10 @@ import numpy as np
 
 from ttt_envs.core import jit, rng
 from ttt_envs.core.blocks import check_history
-from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
+
+# In the place of a Game: its module imports this one.
+Game = Any
 
 # Rows observed at once: enough to make Python's share small, few enough to stay in a processor's cache.
 _CHUNK = 1 << 14
@@ -78,6 +80,13 @@ class Known:
     def history(self) -> int:
         """How many decisions of each player are kept."""
         return int(self.past.shape[2])
+
+    def copy(self) -> "Known":
+        """The same, to go on by itself."""
+        new: Known = object.__new__(Known)
+        new._game, new.past = self._game, self.past.copy()
+        new.digests = None if self.digests is None else self.digests.copy()
+        return new
 
     def keep(self, *, digests: bool, history: int) -> None:
         """Keep this, too: of what happens from now on."""

@@ -15,9 +15,10 @@ SAMPLED_STOCHASTIC game in Python: it asks for a generator by a method that only
 Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. What will be sampled later is
 not kept: a copy of the state has samples of its own from there on.
 
-Players who act at once choose one after the other. An information state is all that a player was shown and did, as the
-digest that `ttt_envs.solvers.tree` has of it. A state of OpenSpiel points at a node, which is made when it is first
-asked for; the latest nodes are kept, as algorithms come back to them.
+Players who act at once choose one after the other. An information state is all that a player was shown and did: as a
+string the digest that `ttt_envs.solvers.tree` has of it, with perfect recall; as a tensor the observation and the
+player's last decisions, as many as the parameter `history` says. A state of OpenSpiel points at a node, which is made
+when it is first asked for; the latest nodes are kept, as algorithms come back to them.
 """
 
 from collections.abc import Mapping
@@ -28,19 +29,19 @@ import pyspiel
 
 from ttt_envs import registry
 from ttt_envs.agents import Agent
-from ttt_envs.core import rng
+from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
 from ttt_envs.integrations.open_spiel_tree import Graph, Node
 from ttt_envs.registry import options_of, parse_options
 
-__all__ = ["PREFIX", "SEED", "BotAgent", "Observer", "SpielGame", "State", "register"]
+__all__ = ["HISTORY", "PREFIX", "SEED", "BotAgent", "Observer", "SpielGame", "State", "register"]
 
 PREFIX = "ttt_envs_"
 
-#: The parameter that fixes what is sampled, beside the game's options.
-SEED = "rng_seed"
+#: Parameters beside the game's options: what is sampled, and how long an information state is as a tensor.
+SEED, HISTORY = "rng_seed", "history"
 
 # Stands for None in a parameter that is a number.
 _NOTHING = -1
@@ -62,7 +63,8 @@ class State(pyspiel.State):
     def node(self) -> Node:
         """The node."""
         if isinstance(self._node, tuple):  # read from a text
-            self._node = Node(self.get_game().graph, *self._node)
+            *node, past = self._node
+            self._node = Node(self.get_game().graph, *node, past=past)
         return self._node
 
     @node.setter
@@ -105,6 +107,11 @@ class State(pyspiel.State):
         player = self.current_player() if player is None else player
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
+    def information_state_tensor(self, player: int | None = None) -> list[float]:
+        """The player's observation, and what they saw and chose at their last decisions, see `SpielGame.history`."""
+        player = self.current_player() if player is None else player
+        return [float(each) for each in self.node.information_state(player)]
+
     def observation_string(self, player: int | None = None) -> str:
         """The position as text, as the player may see it; empty before the start."""
         player = self.current_player() if player is None else player
@@ -128,12 +135,17 @@ class SpielGame(pyspiel.Game):
     Attributes:
         game: the game.
         graph: its nodes.
+        history: how many of a player's decisions stand in an information state as a tensor, see `Game.layout`.
     """
 
-    def __init__(self, game: Game, seed: int = -1) -> None:
-        """Make it; `seed` fixes what is sampled, a negative one does not."""
+    def __init__(self, game: Game, seed: int = -1, history: int | None = None) -> None:
+        """Make it; `seed` fixes what is sampled, a negative one does not.
+
+        `history` as the attribute; None: 8 in games in which something is hidden or chosen at once, else 0.
+        """
         game.check_rewards("OpenSpiel's form")
-        self.game, self.graph = game, Graph(game, None if seed < 0 else seed)
+        self.game, self.history = game, check_history(_usual_history(game) if history is None else history)
+        self.graph = Graph(game, None if seed < 0 else seed, self.history)
         self._root: Node | None = None
         facts = pyspiel.GameInfo(
             num_distinct_actions=game.num_actions,
@@ -144,7 +156,7 @@ class SpielGame(pyspiel.Game):
             utility_sum=0.0,
             max_game_length=game.num_players * game.max_plies,
         )
-        super().__init__(_kind(game), facts, {**_parameters(game, game.options), SEED: seed})
+        super().__init__(_kind(game), facts, {HISTORY: self.history, **_parameters(game, game.options), SEED: seed})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _read_game, (str(self),)
@@ -170,9 +182,12 @@ class SpielGame(pyspiel.Game):
         Raises ValueError or TypeError for what is no position.
         """
         state = State(self)
-        known = np.full((self.game.num_players, 2), rng.fold(0, 0))
-        state.node = Node.position(self.graph, self.game.check_states(states), known)
+        state.node = Node.position(self.graph, self.game.check_states(states), *self.graph.beginning())
         return state
+
+    def information_state_tensor_shape(self) -> list[int]:
+        """The shape of `State.information_state_tensor`."""
+        return [self.game.encoded_size(self.history)]
 
     def observation_tensor_shape(self) -> list[int]:
         """The shape of `State.observation_tensor`."""
@@ -180,24 +195,25 @@ class SpielGame(pyspiel.Game):
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "Observer":
         """An observer, which tells OpenSpiel's algorithms what a player knows."""
-        return Observer(self.game)
+        return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
 
 
 class Observer:
     """The knowledge of a player, as OpenSpiel's algorithms ask for it.
 
     Attributes:
-        tensor: float32 (observation size,).
+        tensor: float32, the player's observation; with perfect recall, the information state.
         dict: the same by name.
     """
 
-    def __init__(self, game: Game) -> None:
-        self.tensor = np.zeros(game.observation_size, np.float32)
-        self.dict = {"observation": self.tensor}
+    def __init__(self, game: SpielGame, perfect_recall: bool = False) -> None:
+        self._recall = perfect_recall
+        self.tensor = np.zeros(game.game.encoded_size(game.history if perfect_recall else 0), np.float32)
+        self.dict = {"info_state" if perfect_recall else "observation": self.tensor}
 
     def set_from(self, state: State, player: int) -> None:
-        """Fill the tensor with the player's observation."""
-        self.tensor[:] = state.node.observation(player)
+        """Fill the tensor with what the player knows."""
+        self.tensor[:] = state.node.information_state(player) if self._recall else state.node.observation(player)
 
     def string_from(self, state: State, player: int) -> str:
         """The player's information state."""
@@ -272,11 +288,16 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
         max_num_players=game.num_players,
         min_num_players=game.num_players,
         provides_information_state_string=True,
-        provides_information_state_tensor=False,
+        provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
         parameter_specification=dict(usual or {}),
     )
+
+
+def _usual_history(game: Game) -> int:
+    """What a player has forgotten matters only where something is hidden."""
+    return 8 if game.hidden_information or game.simultaneous else 0
 
 
 def register() -> None:
@@ -284,13 +305,14 @@ def register() -> None:
 
     The games' options are parameters there. Those that are no numbers are texts, as on the command line, but with ";"
     for ","; -1 stands for None where there could be a number. `rng_seed` fixes what is sampled.
+    `history` is how many decisions stand in an information state as a tensor.
     """
     known = set(pyspiel.registered_names())
     for game_id in registry.GAMES:
         if PREFIX + game_id not in known:
             game = registry.load(game_id)
             usual = _parameters(game, {each.name: each.default for each in options_of(game_id)})
-            kind = _kind(game, {**usual, SEED: -1})
+            kind = _kind(game, {HISTORY: _usual_history(game), **usual, SEED: -1})
             pyspiel.register_game(kind, _class_for(game_id, usual))
 
 
@@ -304,8 +326,8 @@ def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
     class Registered(SpielGame):
         def __init__(self, chosen: Mapping[str, Any] | None = None) -> None:
             given = {name: value for name, value in (chosen or {}).items() if value != usual.get(name)}
-            seed = given.pop(SEED, -1)
+            seed, history = given.pop(SEED, -1), None if HISTORY in usual else given.pop(HISTORY, None)
             texts = [f"{name}={_as_option(value)}" for name, value in given.items()]
-            super().__init__(registry.load(game_id, **parse_options(game_id, texts)), seed)
+            super().__init__(registry.load(game_id, **parse_options(game_id, texts)), seed, history)
 
     return Registered

@@ -8,10 +8,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ttt_envs.core import rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.known import absorb_rows
+from ttt_envs.core.known import begin, decisions, note, show
 
 # Nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000
@@ -20,6 +19,7 @@ _KEPT = 100_000
 _SAMPLES = 128
 
 Outcomes = tuple[np.ndarray, np.ndarray]
+Past = tuple[tuple[np.ndarray, ...], ...]
 
 
 class Graph:
@@ -27,23 +27,35 @@ class Graph:
 
     Attributes:
         game: the game.
+        history: how many decisions of each player a node keeps.
         explicit: whether all its chance can be enumerated.
         kept: the latest nodes; the others live as long as somebody points at them.
     """
 
-    def __init__(self, game: Game, seed: int | None = None) -> None:
-        """`seed` fixes what is sampled."""
-        self.game = game
+    def __init__(self, game: Game, seed: int | None = None, history: int = 0) -> None:
+        """`seed` fixes what is sampled; `history` as the attribute."""
+        self.game, self.history = game, history
         self.explicit = is_explicit(game)
         self.kept: deque[Node] = deque(maxlen=_KEPT)
         self._generator = np.random.default_rng(seed)
 
     def start(self) -> "Node":
         """The start, which chance makes if there is any."""
-        known = np.full((self.game.num_players, 2), rng.fold(0, 0))
+        known, past = self.beginning()
         if not self.game.stochastic:
-            return Node.position(self, self.game.new_state(seed=0), known)
-        return Node(self, None, known, {}, chance_of(self.game).starts() if self.explicit else self._sampled(None))
+            return Node.position(self, self.game.new_state(seed=0), known, past)
+        return Node(
+            self,
+            None,
+            known,
+            {},
+            past=past,
+            outcomes=chance_of(self.game).starts() if self.explicit else self._sampled(None),
+        )
+
+    def beginning(self) -> tuple[np.ndarray, Past]:
+        """What the players know before anything was shown: `Node.known` and `Node.past`."""
+        return begin(1, self.game.num_players)[0], ((),) * self.game.num_players
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
         """The outcomes of a step: float64 (k,) probabilities and states (k,)."""
@@ -94,6 +106,7 @@ class Node:
         graph: what it shares with the other nodes.
         states: structured (1,), the position; None before the start.
         known: uint64 (players, 2), digests of all that each player was shown and did.
+        past: of each player, the last decisions, the newest first, int8 (features,) as in `core.known.decisions`.
         chosen: the actions of this ply so far, by player.
         outcomes: of chance; None where a player chooses.
         done: whether the game is over.
@@ -108,8 +121,10 @@ class Node:
         known: np.ndarray,
         chosen: Mapping[int, int],
         outcomes: Outcomes | None = None,
+        *,
+        past: Past,
     ) -> None:
-        self.graph, self.states, self.known = graph, states, known
+        self.graph, self.states, self.known, self.past = graph, states, known, past
         self.chosen, self.outcomes = dict(chosen), outcomes
         self.children: WeakValueDictionary[int, Node] = WeakValueDictionary()
         self.done = outcomes is None and states is not None and bool(states["done"][0])
@@ -124,22 +139,15 @@ class Node:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the graph: a state makes a node of that of its own game's.
-        return tuple, ((self.states, self.known, self.chosen, self.outcomes),)
+        return tuple, ((self.states, self.known, self.chosen, self.outcomes, self.past),)
 
     @classmethod
-    def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray) -> "Node":
+    def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray, past: Past) -> "Node":
         """A position, which all players look at."""
-        game, known = graph.game, known.copy()
+        digests = known[None].copy()
         if not states["done"][0]:
-            players = np.arange(game.num_players)
-            everywhere = np.repeat(states, len(players))
-            seen = np.empty((len(players), game.observation_size), np.int8)
-            masks = np.empty((len(players), game.num_actions), np.bool_)
-            game.loops.observe_rows(everywhere, players, seen)
-            game.loops.mask_rows(everywhere, players, masks)
-            absorb_rows(known, seen.view(np.uint8))
-            absorb_rows(known, masks.view(np.uint8))
-        return cls(graph, states, known, {})
+            show(graph.game, states, digests)
+        return cls(graph, states, digests[0], {}, past=past)
 
     def mask(self, player: int) -> np.ndarray:
         """Legal actions of a player in the position, bool (num_actions,)."""
@@ -154,6 +162,12 @@ class Node:
             self.graph.game.loops.observe_rows(self.states, np.array([player]), seen)
         return seen[0]
 
+    def information_state(self, player: int) -> np.ndarray:
+        """The observation of a player, and their last decisions behind it, int8 (game.encoded_size(history),)."""
+        game, own = self.graph.game, self.past[player]
+        missing = (self.graph.history - len(own)) * (game.observation_size + game.num_actions)
+        return np.concatenate([self.observation(player), *own, np.zeros(missing, np.int8)])
+
     def child(self, action: int) -> "Node":
         """The node that an action, or an outcome of chance, leads to."""
         child = self.children.get(action)
@@ -161,7 +175,7 @@ class Node:
             if self.outcomes is None:
                 child = self._choice(action)
             else:
-                child = Node.position(self.graph, self.outcomes[1][action : action + 1], self.known)
+                child = Node.position(self.graph, self.outcomes[1][action : action + 1], self.known, self.past)
             self.children[action] = child
         return child
 
@@ -170,10 +184,18 @@ class Node:
         graph, players = self.graph, range(self.graph.game.num_players)
         chosen = {**self.chosen, self.player: action}
         if any(player not in chosen and self.mask(player).any() for player in players):
-            return Node(graph, self.states, self.known, chosen)
-        known = self.known.copy()
-        absorb_rows(known, np.array([[chosen.get(player, -1)] for player in players]).view(np.uint8))
+            return Node(graph, self.states, self.known, chosen, past=self.past)
+        digests = self.known[None].copy()
+        note(digests, np.array([[chosen.get(player, -1) for player in players]]))
+        past = tuple(self._with_decision(player, chosen.get(player)) for player in players)
         probabilities, states = graph.outcomes(self.states, np.array([[chosen.get(player, 0) for player in players]]))
         if len(states) == 1:
-            return Node.position(graph, states, known)
-        return Node(graph, self.states, known, {}, (probabilities, states))
+            return Node.position(graph, states, digests[0], past)
+        return Node(graph, self.states, digests[0], {}, (probabilities, states), past=past)
+
+    def _with_decision(self, player: int, action: int | None) -> tuple[np.ndarray, ...]:
+        """The past of a player who has chosen this action here, None for none."""
+        if action is None or self.states is None or not self.graph.history:
+            return self.past[player]
+        row = decisions(self.graph.game, self.states, player, np.array([action]))[0]
+        return (row, *self.past[player][: self.graph.history - 1])
