@@ -510,6 +510,17 @@ def test_one_click_plays_against_the_level_chosen(people):
     assert me.page.get_by_label("perfect").is_checked(), "the level stays"
 
 
+def test_on_a_phone_what_follows_a_game_is_in_reach(people):
+    me, rng = people(viewport={"width": 390, "height": 800}, has_touch=True), random.Random(0)
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    while not me.over():
+        me.play_a_move(rng)
+    for name in ("Copy link", "Save film", "Save record", "New game"):
+        me.page.get_by_role("button", name=name).click(trial=True)  # nothing lies over it
+    box = me.page.get_by_role("button", name="New game").bounding_box()
+    assert box["y"] + box["height"] <= 800, "in reach of a thumb"
+
+
 def test_on_a_phone_fingers_hit_the_cells_and_reach_the_hint(people):
     me = people(viewport={"width": 400, "height": 800}, has_touch=True)
     for game in ("super_tic_tac_toe", "tic_tac_dice", "operation_tic_tac_toe"):

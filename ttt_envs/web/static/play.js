@@ -91,7 +91,7 @@ class GamePage {
     this.overlay = el("input", { type: "checkbox", onchange: guarded(() => this.think()) });
     this.overlayLabel = el("label", { class: "check" }, this.overlay, "Show what the oracle or a search thinks");
     this.curtain = el("div", { class: "curtain", hidden: true });
-    this.files = el("div", { class: "buttons", hidden: true },
+    this.files = el("div", { class: "buttons files", hidden: true },
       button("Copy link", () => copy(location.href)),
       button("Save film", guarded(() => patiently(`${this.path}/film`, this.working, "Drawing the film …", keep))),
       button("Save record", guarded(() => keep(`${this.path}/record`))));
