@@ -51,7 +51,7 @@ def measure(config: Config) -> Iterator[tuple[int, dict[str, float]]]:
     def seconds(games: int, how: Mapping[str, Any]) -> float:
         workers: dict[str, Any] = {"workers": config.workers} if how else {}
         started = time.perf_counter()
-        tournament(config.game, config.agents, options=options, games=games, resamples=0, quiet=True, **how, **workers)
+        tournament(config.game, config.agents, **options, games=games, resamples=0, quiet=True, **how, **workers)
         return time.perf_counter() - started
 
     for how in engines.values():

@@ -8,13 +8,11 @@ environments, `make_text` a game by prompts and answers. `register` adds a game 
 package compiles nothing and registers the games with PettingZoo and Gymnasium.
 """
 
-from collections.abc import Callable
 from importlib import import_module
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from ttt_envs.core.version import __version__ as __version__
-from ttt_envs.registry import GAMES, check_arguments, load, options_of, register, register_built_in, resolve, unregister
+from ttt_envs.registry import GAMES, game_for, load, options_of, register, register_built_in, unregister
 from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:
@@ -77,14 +75,6 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_MODULES])
-
-
-def _game(game: "str | Game", options: dict[str, Any], maker: Callable[..., Any]) -> "Game":
-    """The game; an unknown option may be a misspelt argument of `maker`, and is the TypeError of one."""
-    arguments = [each.name for each in signature(maker).parameters.values() if each.kind is each.KEYWORD_ONLY]
-    if isinstance(game, str):
-        check_arguments(maker.__name__, game, options, arguments)
-    return resolve(game, options)
 
 
 def _own(game: "str | Game", **argument: Any) -> Any:
@@ -153,7 +143,7 @@ def make_aec(
     from ttt_envs.wrappers.aec import AECGame
 
     return AECGame(
-        _game(game, options, make_aec),
+        game_for(make_aec, game, options),
         render_mode=render_mode,
         encoding=encoding,
         illegal=illegal,
@@ -182,7 +172,7 @@ def make_parallel(
     from ttt_envs.wrappers.parallel import ParallelGame
 
     return ParallelGame(
-        _game(game, options, make_parallel),
+        game_for(make_parallel, game, options),
         render_mode=render_mode,
         encoding=encoding,
         illegal=illegal,
@@ -239,7 +229,7 @@ def make_single(
     """
     from ttt_envs.wrappers.single import PlayerEnv
 
-    made = _game(game, options, make_single)
+    made = game_for(make_single, game, options)
     return PlayerEnv(
         made,
         opponent=_opponents(made, opponent, partner),
@@ -297,7 +287,7 @@ def make_vec(
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
 
-    made = _game(game, options, make_vec)
+    made = game_for(make_vec, game, options)
     return PlayerVectorEnv(
         made,
         num_envs,
@@ -343,7 +333,7 @@ def make_sb3(
     require("train", "stable_baselines3")
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
-    made = _game(game, options, make_sb3)
+    made = game_for(make_sb3, game, options)
     return SB3PlayerEnv(
         made,
         num_envs,
@@ -393,7 +383,7 @@ def make_text(
     """
     from ttt_envs.wrappers.text import TextGame
 
-    made = _game(game, options, make_text)
+    made = game_for(make_text, game, options)
     if opponent is None and partner is not None:
         raise ValueError("a partner plays beside an opponent: without one all players are asked")
     others = None if opponent is None else _opponents(made, opponent, partner)

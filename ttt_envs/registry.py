@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from ttt_envs.core.options import Parameter, options_then, parameters, parse_value, unknown
+from ttt_envs.core.options import Parameter, options_then, parameters, parse_value, unknown, within
 from ttt_envs.storage.outside import brief
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
@@ -72,6 +72,10 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
     game = _make(make, options)
     if game_id in GAMES and game.id != game_id:
         raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
+    if game_id in _PUBLISHED and game.version != _PUBLISHED[game_id][1]:
+        raise ValueError(
+            f"{game_id!r} is registered with version={_PUBLISHED[game_id][1]}, and its Game has version={game.version}"
+        )
     return game
 
 
@@ -88,6 +92,18 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
     if options:
         raise TypeError(f"{game} has its options already: {', '.join(options)} cannot be set here")
     return game
+
+
+def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[str, Any]) -> "Game":
+    """The game of a function that takes options as keyword arguments beside its own, as makers and measurements do.
+
+    An unknown option may be a misspelt argument of `function`, and is the TypeError of one. Else as `resolve`.
+    """
+    if isinstance(game, str):
+        parameters = inspect.signature(function).parameters.values()
+        arguments = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+        check_arguments(function.__name__, game, options, arguments)
+    return resolve(game, options)
 
 
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
@@ -230,9 +246,29 @@ def _made(make: Any, options: tuple[tuple[str, type, Any], ...]) -> "Game":
     return game
 
 
+#: The namespace of the library's environments.
+OURS = "ttt_envs"
+
+# The namespace and the version of games that have been registered with others than the library's.
+_PUBLISHED: dict[str, tuple[str, int]] = {}
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+def _published(game_id: str) -> tuple[str, int]:
+    """The namespace and the version of a game's environments."""
+    return _PUBLISHED.get(game_id, (OURS, 0))
+
+
+def environment_ids(game_id: str, namespace: str, version: int) -> tuple[str, str]:
+    """A game's ids for PettingZoo and for Gymnasium, such as "ttt_envs/super_game-v0" and "ttt_envs/SuperGame-v0"."""
+    words = "".join(word.capitalize() for word in game_id.split("_"))
+    return f"{namespace}/{game_id}-v{version}", f"{namespace}/{words}-v{version}"
+
+
 def gymnasium_id(game_id: str) -> str:
-    """A game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
-    return f"ttt_envs/{''.join(word.capitalize() for word in game_id.split('_'))}-v0"
+    """A registered game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
+    return environment_ids(game_id, *_published(game_id))[1]
 
 
 # The words of an id that say only that the game is one of this family.
@@ -250,19 +286,23 @@ def check_id(game_id: str) -> None:
         raise ValueError(f"a game's id must be lower-case words with underscores between them, not {game_id!r}")
 
 
-def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
+def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str = OURS, version: int = 0) -> None:
     """Add a game of your own, for this process: `load`, environments and commands then know it by its id.
 
-    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0". The same
-    function may be registered again, as a cell of a notebook does that is run twice: the latest definition counts.
+    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0"; with
+    namespace="my_lab", version=1 these are "my_lab/my_game-v1" and "my_lab/MyGame-v1". The same function may be
+    registered again, as a cell of a notebook does that is run twice: the latest definition counts.
 
     Args:
         game_id: lower-case words with underscores between them; the `id` of the Game.
         entry: the function that makes the Game, whose keyword-only arguments are the game's options; or
             "package.module:function", which is imported when the game is first asked for.
+        namespace: of the ids of environments: letters, digits, - and _; that of whoever publishes the game.
+        version: of the ids of environments, that of the Game: `Game.version`.
 
     Raises:
-        ValueError: the id is taken or no such words, or the entry is no "package.module:function".
+        ValueError: the id is taken or no such words, the entry is no "package.module:function", or a wrong namespace or
+            version.
         TypeError: an argument of another type.
     """
     check_id(game_id)
@@ -270,14 +310,20 @@ def register(game_id: str, entry: "str | Callable[..., Game]") -> None:
         raise TypeError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
     if isinstance(entry, str) and not _ENTRY.fullmatch(entry):
         raise ValueError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
+    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
+        raise ValueError(f"a namespace has letters, digits, - and _, such as 'my_lab', and not {namespace!r}")
+    within(0, 10**6, version=version)
     if game_id in GAMES:
         if _named(GAMES[game_id]) != _named(entry):
             raise ValueError(f"the game id {game_id!r} is taken, by {GAMES[game_id]!r}")
-        GAMES[game_id] = entry
-        return
-    if gymnasium_id(game_id) in gymnasium.registry:
-        raise ValueError(f"the game id {game_id!r} is taken: Gymnasium knows {gymnasium_id(game_id)!r}")
-    GAMES[game_id] = entry
+        if _published(game_id) == (namespace, version):
+            GAMES[game_id] = entry
+            return
+        unregister(game_id)
+    wanted = environment_ids(game_id, namespace, version)[1]
+    if wanted in gymnasium.registry:
+        raise ValueError(f"the game id {game_id!r} is taken: Gymnasium knows {wanted!r}")
+    GAMES[game_id], _PUBLISHED[game_id] = entry, (namespace, version)
     _register_environments(game_id)
 
 
@@ -286,11 +332,12 @@ def register_from(entry: str) -> str:
 
     Raises ValueError for an id of the library, and what `load` raises.
     """
-    game_id = load(entry).id
-    if game_id in GAMES:  # the text is what other processes can be told
-        unregister(game_id)
-    register(game_id, entry)
-    return game_id
+    game = load(entry)
+    namespace, _ = _published(game.id)
+    if game.id in GAMES:  # the text is what other processes can be told
+        unregister(game.id)
+    register(game.id, entry, namespace=namespace, version=game.version)
+    return game.id
 
 
 def unregister(game_id: str) -> None:
@@ -299,13 +346,15 @@ def unregister(game_id: str) -> None:
         raise ValueError(unknown("game", brief(game_id), list(GAMES)))
     if game_id in _BUILT_IN:
         raise ValueError(f"{game_id!r} is a game of the library: only games of your own can be taken back")
+    name, words = environment_ids(game_id, *_published(game_id))
     del GAMES[game_id]
-    gymnasium.registry.pop(gymnasium_id(game_id), None)
+    _PUBLISHED.pop(game_id, None)
+    gymnasium.registry.pop(words, None)
     if hasattr(pettingzoo, "register"):
         from pettingzoo.env_registry.registration import aec_registry, parallel_registry
 
         for known in (aec_registry, parallel_registry):
-            known.pop(f"ttt_envs/{game_id}-v0", None)
+            known.pop(name, None)
 
 
 def _named(entry: "str | Callable[..., Game]") -> Any:
@@ -316,7 +365,7 @@ def _named(entry: "str | Callable[..., Game]") -> Any:
 
 def _register_environments(game_id: str) -> None:
     """Enter a game into PettingZoo's and Gymnasium's registries."""
-    name, game = f"ttt_envs/{game_id}-v0", {"game": game_id}
+    name, game = environment_ids(game_id, *_published(game_id))[0], {"game": game_id}
     if hasattr(pettingzoo, "register"):  # from 1.27 on
         pettingzoo.register("aec", name, entry_point="ttt_envs:make_aec", kwargs=game)
         pettingzoo.register("parallel", name, entry_point="ttt_envs:make_parallel", kwargs=game)

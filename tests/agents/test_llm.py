@@ -305,7 +305,7 @@ def test_wrong_parameters(spec: str, words: str) -> None:
 
 def test_a_model_that_fails_loses_only_its_own_games(tmp_path: Path, server: ChatServer) -> None:
     names = ["random", "llm:model=first,input_price=1", "llm:model=down,server_retries=0", "llm:model=wrong,retries=0"]
-    report = evaluation.tournament(DICE, names, options=SINGLE, games=4, out=tmp_path / "t", quiet=True)
+    report = evaluation.tournament(DICE, names, **SINGLE, games=4, out=tmp_path / "t", quiet=True)
     failed = [each.agent for each in report.failures]
     # Where two of them meet, the one who is to begin fails.
     assert set(failed) == set(names[2:])
@@ -319,7 +319,7 @@ def test_a_model_that_fails_loses_only_its_own_games(tmp_path: Path, server: Cha
     assert "out of order" in page
     assert "a-secret" not in page + (tmp_path / "t" / "results.json").read_text()
     # The counts are kept with the games.
-    again = evaluation.tournament(DICE, names, options=SINGLE, games=4, out=tmp_path / "t", resume=True, quiet=True)
+    again = evaluation.tournament(DICE, names, **SINGLE, games=4, out=tmp_path / "t", resume=True, quiet=True)
     assert again.counts == report.counts
 
 

@@ -53,6 +53,25 @@ def table(toy, calibrated, tmp_path):
     return path
 
 
+def test_several_agents_are_placed(table, tmp_path):
+    field = {"fast": "greedy:samples=1", "other": "mixed:greedy,random=0.2"}
+    found = evaluation.ladder("toy_coin", field, table=table, games=40, quiet=True, out=tmp_path / "all", tosses=1)
+    assert [report.agent for report in found.reports] == ["fast", "other"]
+    assert found.complete
+    alone = evaluation.ladder("toy_coin", "greedy:samples=1", table=table, games=40, quiet=True, pace=1e-4)
+    again = evaluation.ladder("toy_coin", [field["fast"]], table=table, games=40, quiet=True, pace=1e-4)
+    assert again.reports[0].rating == alone.rating
+    rows = found.rows()
+    assert rows[0]["elo"] >= rows[1]["elo"]
+    assert {row["agent"] for row in rows} == set(field)
+    assert found.to_csv().startswith("agent,elo,elo_low,elo_high,games,")
+    assert found.to_pandas().shape == (2, len(rows[0]))
+    assert {path.name for path in (tmp_path / "all").glob("*/results.json")} == {"results.json"}
+    assert len(list((tmp_path / "all").glob("*/results.json"))) == 2
+    with pytest.raises(ValueError, match="unknown agent 'gredy'"):
+        evaluation.ladder("toy_coin", ["greedy", "gredy"], table=table, games=40, quiet=True)
+
+
 # --- the numbers ---
 
 
@@ -253,7 +272,7 @@ def test_damaged_ladders_are_refused(table, change):
 
 def test_a_ladder_of_another_game_is_refused(table):
     with pytest.raises(ValueError, match=r"is one of toy_coin with options.*not of"):
-        evaluation.ladder("toy_coin", "random", options={"tosses": 2}, table=table)
+        evaluation.ladder("toy_coin", "random", tosses=2, table=table)
 
 
 def test_a_ladder_with_options_that_the_game_does_not_have_is_named(table):

@@ -199,9 +199,7 @@ def test_agents_have_the_names_that_they_are_given(tmp_path):
     games = evaluation.play_games(toy_coin.make(), {"a": "random", "b": "greedy"}, games=4)
     assert len(games) == 4
     assert (
-        evaluation.regret("tic_tac_dice", {"x": "greedy"}, games=2, quiet=True, options={"rounds": "single"}).rows()[0][
-            "agent"
-        ]
+        evaluation.regret("tic_tac_dice", {"x": "greedy"}, games=2, quiet=True, rounds="single").rows()[0]["agent"]
         == "x"
     )
 

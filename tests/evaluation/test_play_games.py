@@ -273,7 +273,7 @@ def test_choices_at_once_may_all_fail():
 
 def test_games_and_agents_are_given_as_everywhere() -> None:
     """`play_games(g, agents, [0, 0], 10)` was one game with the seed 10, and texts were refused."""
-    found = play_games("tic_tac_dice", ["greedy", "random"], games=20, seed=3, options={"rounds": "single"})
+    found = play_games("tic_tac_dice", ["greedy", "random"], games=20, seed=3, rounds="single")
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     lineup = [agents.load("greedy"), agents.load("random")]
     same = play_games(game, lineup, seats=[0, 1], seeds=game_seeds(3, 20))

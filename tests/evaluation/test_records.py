@@ -97,7 +97,7 @@ def test_kept_actions_are_those_of_the_records():
 
 
 def test_a_tournament_records_its_games(tmp_path):
-    given = {"options": DICE[1], "games": 10, "quiet": True, "seed": None}
+    given = {**DICE[1], "games": 10, "quiet": True, "seed": None}
     report = evaluation.tournament(DICE[0], ["random", "greedy", "oracle"], record=True, out=tmp_path, **given)
     assert "--record" in report.command
     found = list(records.read(tmp_path / "games.jsonl"))

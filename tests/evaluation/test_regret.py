@@ -364,10 +364,10 @@ def test_agents_are_measured_alike_in_any_company(registered):
 
 
 def test_the_report_says_what_is_not_known(registered, tmp_path):
-    text = small(agents="random", options={"most": 4}).markdown()
+    text = small(agents="random", most=4).markdown()
     assert re.search(r"\| random \| ≥ \d", text)
     assert re.search(r"random: only \d\d\.\d % of its decisions could be measured", text)
-    text = small(agents="random", options={"most": 0}, out=tmp_path / "r").markdown()
+    text = small(agents="random", most=0, out=tmp_path / "r").markdown()
     assert "so there is no figure" in text
     assert re.search(r"\| random \| – \| – \| – \| 0\.0 % \|", text)
     assert json.loads((tmp_path / "r" / "results.json").read_text())["measurements"][0]["per_game"] is None
@@ -376,7 +376,7 @@ def test_the_report_says_what_is_not_known(registered, tmp_path):
     assert "no mistake was seen" not in text
     assert re.search(r"\| random \| \d\.\d % measured\* \(≥ 0\.0000\) \| –\* \| 0\.0 %\* \|", text)
     assert "So few decisions were measured, less than 10.0 %, that this is no regret" in text
-    assert "that this is no regret" not in small(agents="random", options={"most": 4}).markdown()
+    assert "that this is no regret" not in small(agents="random", most=4).markdown()
 
 
 @pytest.mark.parametrize(("opponent", "calls", "chunk", "left"), [(None, 8, 9, 18), ("random", 5, 7, 6)])
@@ -432,14 +432,14 @@ class Wrong(Agent):
         ({"agents": ["radnom"]}, "unknown agent 'radnom'; did you mean 'random'"),
         ({"opponent": "gredy"}, "unknown agent 'gredy'"),
         ({"game": "piles"}, "unknown game 'piles'; did you mean 'pile'"),
-        ({"options": {"stones": 3}}, "unknown option 'stones'"),
+        ({"stones": 3}, "unknown option 'stones'"),
         ({"games": 0}, "games must be a whole number from 1 to 1,000,000,000, not 0"),
         ({"games": True}, "games must be a whole number"),
         ({"chunk": 0}, "chunk must be a whole number from 1 to 1,000,000,000"),
         ({"seed": -1}, "seed must be from 0"),
         ({"game": "toy_coin"}, "regret cannot be measured in Game.*do not know the whole position"),
         (
-            {"game": "super_tic_tac_toe", "options": {"won_boards": "closed"}},
+            {"game": "super_tic_tac_toe", "won_boards": "closed"},
             "regret cannot be measured in Game.*no oracle for won_boards='closed'",
         ),
         ({"game": "big_tic_tac_dice"}, "regret cannot be measured in Game.*no oracle for size=4"),

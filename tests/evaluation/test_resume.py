@@ -152,7 +152,7 @@ def test_failures_are_kept(tmp_path, played):
     ("changes", "words"),
     [
         ({"seed": 1}, "x has other settings: seed is 0 there and 1 here"),
-        ({"options": {"tosses": 2}}, r'option is {"players": "2", "tosses": "1"} there and {.*"2"} here'),
+        ({"tosses": 2}, r'option is {"players": "2", "tosses": "1"} there and {.*"2"} here'),
         ({"strict": True, "games": 38}, "games is 40 there and 38 here; strict is false there and true here"),
         ({"agents": ["random"]}, "at least 2 agents"),
         (

@@ -213,6 +213,34 @@ def test_a_taken_or_bad_id_is_refused(module, tmp_path):
     assert "another" not in ttt_envs.GAMES
 
 
+def test_it_has_a_namespace_and_a_version_of_its_own(module, monkeypatch):
+    def make():
+        return module.make().replace(version=2)
+
+    def ids():
+        return {each for each in gymnasium.registry if "Connect" in each}
+
+    ttt_envs.unregister("connect_four")
+    assert ids() == set()
+    ttt_envs.register("connect_four", make, namespace="my-lab", version=2)
+    try:
+        assert ids() == {"my-lab/ConnectFour-v2"}
+        env = gymnasium.make("my-lab/ConnectFour-v2", disable_env_checker=True)
+        assert env.unwrapped.game.version == 2
+        if hasattr(pettingzoo, "make"):
+            assert pettingzoo.make("aec", "my-lab/connect_four-v2").unwrapped.game.version == 2
+        ttt_envs.register("connect_four", make, namespace="my-lab", version=3)
+        assert ids() == {"my-lab/ConnectFour-v3"}
+        with pytest.raises(ValueError, match="registered with version=3, and its Game has version=2"):
+            ttt_envs.load("connect_four")
+        with pytest.raises(ValueError, match="a namespace has letters"):
+            ttt_envs.register("connect_four", make, namespace="my/lab")
+    finally:
+        ttt_envs.unregister("connect_four")
+        ttt_envs.register("connect_four", module.make)
+    assert ids() == {"ttt_envs/ConnectFour-v0"}
+
+
 def test_a_function_that_is_defined_anew_can_be_registered_again(module):
     def define(title):
         def make():

@@ -387,7 +387,7 @@ def test_more_hidden_hands_are_solved():
 
 
 def test_report_and_files(tmp_path, capsys):
-    report = solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path / "out")
+    report = solve("tic_tac_match", **SMALL, iterations=60, out=tmp_path / "out")
     assert report.complete
     report.show()
     shown = capsys.readouterr().out
@@ -470,7 +470,7 @@ def interrupt_at(monkeypatch, owner, name, number):
 def test_an_interrupt_keeps_what_is_done(monkeypatch, tmp_path):
     """Between the updates of the two players of iteration 25."""
     interrupt_at(monkeypatch, cfr._Learner, "learn", 50)
-    assert not solve("tic_tac_match", options=SMALL, iterations=60, out=tmp_path, quiet=True).complete
+    assert not solve("tic_tac_match", **SMALL, iterations=60, out=tmp_path, quiet=True).complete
     result = json.loads((tmp_path / "results.json").read_text())
     assert not result["complete"]
     assert result["points"][-1]["iteration"] == 24
@@ -495,10 +495,10 @@ def test_an_interrupt_before_anything_is_done(monkeypatch, tmp_path, owner, name
     ("game", "settings", "words"),
     [
         ("tic_tac_mathc", {}, "did you mean 'tic_tac_match'"),
-        ("tic_tac_match", {"options": {"flip": 1}}, "did you mean 'flips'"),
-        ("tic_tac_match", {"options": {"players": 4}}, "only games of two players"),
+        ("tic_tac_match", {"flip": 1}, "did you mean 'flips'"),
+        ("tic_tac_match", {"players": 4}, "only games of two players"),
         ("super_tic_tac_toe", {"limit": 100}, "more than 100 positions"),
-        ("tic_tac_dice", {"options": {"rounds": "single"}}, "draws again until something fits"),
+        ("tic_tac_dice", {"rounds": "single"}, "draws again until something fits"),
         ("tic_tac_dice", {}, "more than 10000000 positions, by far"),
         ("tic_tac_match", {"iterations": 0}, "iterations must be a whole number from 1 to 1,000,000,000, not 0"),
         ("tic_tac_match", {"target": 0}, "target must be more than 0, not 0"),

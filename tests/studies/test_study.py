@@ -166,7 +166,7 @@ def test_a_plan_in_a_file(tmp_path, capsys):
 def test_what_random_play_loses_is_exact():
     for name in ("match-mini", "match-tiny"):
         task = task_of(name)
-        (found,) = evaluation.exploitability(task.game, ["random"], options=dict(task.options), quiet=True).measurements
+        (found,) = evaluation.exploitability(task.game, ["random"], **task.options, quiet=True).measurements
         assert found.exploitability == pytest.approx(task.random, abs=1e-6)
         assert task.score(np.array([0.0, task.random])).tolist() == [1, 0]
     assert len(tasks()) >= 4

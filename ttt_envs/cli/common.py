@@ -148,7 +148,11 @@ class Measuring(GameArguments, Printing):
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
         for how in ("json", "csv", "full"):
             del arguments[how]
-        arguments["options"] = parse_options(self.game, arguments.pop("option"))
+        options = parse_options(self.game, arguments.pop("option"))
+        if set(options) & set(arguments):  # a rule of the game has the name of a setting
+            arguments["game"] = self.load()
+        else:
+            arguments |= options
         if arguments.get("seed") == "secret":
             arguments["seed"] = None
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)

@@ -30,7 +30,6 @@ mistakes widen them, see `reports.intervals.mean_interval`. They do not include 
 is not exact.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,7 @@ from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
 #: Below this share of measured decisions a report's headline is the share.
@@ -321,12 +320,12 @@ def regret(
     agents: Any,
     *,
     opponent: Any = None,
-    options: Mapping[str, Any] | None = None,
     games: int = 1000,
     seed: int | None = 0,
     chunk: int | None = None,
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> RegretReport:
     """Measure what agents lose against best play.
 
@@ -334,13 +333,13 @@ def regret(
         game: an id, or a Game; with an oracle, and without hidden information.
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
-        options: options of the game, if it is given by its id.
         games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
         seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
             agents until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
@@ -354,7 +353,7 @@ def regret(
     settings = Arguments(regret, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
-    game = resolve(game, options)
+    game = game_for(regret, game, options)
     oracle_of(game)
     lineup = line_up(game, agents)
     others = line_up(game, [] if opponent is None else [opponent], least=0)

@@ -2,7 +2,7 @@
 
     from ttt_envs import evaluation
 
-    report = evaluation.exploitability("some_game", ["random", "greedy"], options={"max_turns": 3})
+    report = evaluation.exploitability("some_game", ["random", "greedy"], max_turns=3)
     print(report.measurements[0].exploitability)
 
 The same on the command line: `ttt exploitability some_game --agents random greedy --option max_turns=3`.
@@ -16,7 +16,6 @@ figure is the mean over a sample of starts, with its 95 % interval (see `ttt_env
 `ttt_envs.evaluation.arena.asking` explains how an agent is asked.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ from ttt_envs.evaluation.reports.intervals import mean_interval, shown
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.sequence import Tree
 from ttt_envs.storage.files import new_folder
@@ -244,13 +243,13 @@ def exploitability(
     game: str | Game,
     agents: Any,
     *,
-    options: Mapping[str, Any] | None = None,
     samples: int = 100,
     starts: int = STARTS,
     seed: int | None = 0,
     limit: int = tree.LIMIT,
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> ExploitabilityReport:
     """Measure what agents lose against best responses.
 
@@ -258,7 +257,6 @@ def exploitability(
         game: an id, or a Game: of two players, zero-sum, and small enough for its whole tree, or with an oracle that
             answers policies.
         agents: one or more of what `agents.load` takes: texts, objects, functions.
-        options: options of the game, if it is given by its id.
         samples: seeds over which an agent's policy is averaged in each position, if it depends on them.
         starts: how many starts of the game are drawn, if its oracle answers from given ones.
         seed: for drawing the starts and the agents' seeds. None draws one of 128 bits, unknown to the agents until
@@ -266,6 +264,7 @@ def exploitability(
         limit: positions of the game's tree at most.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, a game or an agent that cannot be measured, two agents with one name, no
@@ -278,7 +277,7 @@ def exploitability(
     """
     settings = Arguments(exploitability, locals())
     seed = settings["seed"] = settled(seed)
-    game = resolve(game, options)
+    game = game_for(exploitability, game, options)
     lineup = line_up(game, agents)
     settings["agents"] = list(lineup.texts)
     with new_folder(out) as folder:

@@ -22,7 +22,7 @@ from ttt_envs.core.memory import Memory, observers
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).
@@ -123,12 +123,12 @@ def play_games(
     seed: int = 0,
     seats: Any = None,
     seeds: Any = None,
-    options: Mapping[str, Any] | None = None,
     record: Collection[int] = (),
     keep: Collection[int] = (),
     chunk: int | None = None,
     progress: GamesProgress | None = None,
     strict: bool = True,
+    **options: Any,
 ) -> Games:
     """Play n games to the end.
 
@@ -141,19 +141,19 @@ def play_games(
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
             With them there may be any number of agents.
         seeds: uint64 (n,), in the place of `games` and `seed`: one a game, such as `game_seeds(0, n)`.
-        options: of the game, if `game` is an id.
         record: numbers of games to keep move by move, with their positions.
         keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
         progress: callback for the number of finished games.
         strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
             strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
+        options: of the game, if `game` is an id.
 
     Raises:
         TypeError, ValueError: arguments of a wrong type or shape; a game, an option or an agent that is not known; an
             agent that cannot play the game; an agent's answer that is no legal action (the error names the agent).
     """
-    game = resolve(game, options)
+    game = game_for(play_games, game, options)
     loaded = [load(each) for each in several(agents)]
     for agent in loaded:
         agent.check(game)

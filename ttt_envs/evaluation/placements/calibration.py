@@ -14,7 +14,7 @@ Each two rungs play a quarter of `games`, those that end within two places of ea
 pair has the same seed in every calibration with one `seed`, so that more games and more rungs go on from what is there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -34,7 +34,7 @@ from ttt_envs.evaluation.placements.ladder import Ladder, find, versions
 from ttt_envs.evaluation.placements.pairs import PAIRS, Pairs
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Report, Table
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.storage.files import existing, locked_folder, new_folder, write_whole
 
 #: Elo between two rungs.
@@ -186,7 +186,6 @@ def calibrate(
     game: str | Game,
     rungs: Iterable[str] = (),
     *,
-    options: Mapping[str, Any] | None = None,
     games: int = 400,
     spacing: float | None = None,
     slowest: float = 0.005,
@@ -196,6 +195,7 @@ def calibrate(
     resume: bool = False,
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> CalibrationReport:
     """Measure the rungs of a ladder against each other.
 
@@ -203,7 +203,6 @@ def calibrate(
         game: an id, or a Game.
         rungs: texts for `agents.load`; by default those of the game's ladder, if it has one, or else they are chosen,
             see the module.
-        options: options of the game, if it is given by its id.
         games: games of two rungs that are near each other; rounded up, so that each seed is played from every seat.
         spacing: choose the rungs anew, with so many Elo between two; a game without a ladder gets 100.
         slowest: seconds of a decision that a chosen rung may take.
@@ -213,6 +212,7 @@ def calibrate(
         resume: go on with the games that are in `out`.
         out: folder for ladder.json, the games, and the report; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, or rungs that are unknown or cannot play this game; a folder with games
@@ -227,7 +227,7 @@ def calibrate(
     within(1.0, 1e4, spacing=SPACING if spacing is None else spacing)
     within(0.0, 1e6, slowest=slowest)
     within(1, MOST, version=1 if version is None else version)
-    game = resolve(game, options)
+    game = game_for(calibrate, game, options)
     names = list(rungs)
     try:
         known = find(game)

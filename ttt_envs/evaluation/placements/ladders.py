@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 
 from ttt_envs.agents import Agent, load
-from ttt_envs.core.options import MOST, within
+from ttt_envs.core.options import MOST, unknown, within
 from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.placements.ladder import Ladder, find
 from ttt_envs.evaluation.placements.placement import ladder
@@ -153,7 +153,10 @@ def ladders(
         FileExistsError, InUse, NotSaved: as from `evaluation.tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives the places by then.
     """
-    signature(ladder).bind("", agent, **settings)  # before anything is played
+    known = [each.name for each in signature(ladder).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    for name in settings:  # before anything is played; ladders are those of the games' default options
+        if known and name not in known:
+            raise TypeError(f"ladders() got an unexpected keyword argument {name!r}; {unknown('setting', name, known)}")
     within(1, MOST, workers=workers)
     if workers > 1 and not isinstance(agent, str):
         raise TypeError(f"several workers need an agent that is named by a text, not {agent!r}")

@@ -19,11 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from rich.console import Console
 
-from ttt_envs.agents import Agent, check_named, labelled, load
+from ttt_envs.agents import Agent, check_named, labelled, load, several
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
@@ -38,8 +39,9 @@ from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
+from ttt_envs.storage.rows import Rows
 
 # Seconds a decision beside those of the agents.
 _OVERHEAD = 2e-5
@@ -235,11 +237,69 @@ class LadderReport(PagedReport):
         }
 
 
+@dataclass
+class LadderReports(Rows):
+    """The places of several agents on one ladder.
+
+    Attributes:
+        reports: one an agent, in the order given; after an interrupt those that were begun.
+        complete: False if it was interrupted.
+    """
+
+    reports: list[LadderReport]
+    complete: bool = True
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent, from the strongest one on."""
+        found = [row for report in self.reports for row in report.rows()]
+        return sorted(found, key=lambda row: -row["elo"])
+
+    def show(self, console: Console | None = None) -> None:
+        """Print the places."""
+        cells = [
+            [
+                each["agent"],
+                f"{each['elo']:.0f}",
+                f"{each['elo_low']:.0f} to {each['elo_high']:.0f}",
+                str(each["games"]),
+            ]
+            for each in self.rows()
+        ]
+        note = "Each against the rungs alone. Of two agents, the difference is known less well than either of them."
+        (console or Console()).print(Table("Places", ["agent", "Elo", "95 % interval", "games"], cells, note).rich())
+
+
+def _ladders(game: Game, agents: Sequence[Any], out: str | Path | None, settings: dict[str, Any]) -> LadderReports:
+    """The agents' places, one after the other; each has a folder in `out`, numbered from 1 on."""
+    line_up(game, agents).close()  # names what is wrong with one before another plays
+    reports: list[LadderReport] = []
+    with new_folder(out) as folder:
+        for number, agent in enumerate(agents, 1):
+            place = None if folder is None else folder / str(number)
+            try:
+                report = ladder(game, agent, out=place, **settings)
+            except KeyboardInterrupt:
+                if not reports:
+                    raise
+                return LadderReports(reports, complete=False)
+            reports.append(report)
+            if not report.complete:
+                return LadderReports(reports, complete=False)
+        return LadderReports(reports)
+
+
+@overload
+def ladder(game: str | Game, agent: list[Any] | tuple[Any, ...], **settings: Any) -> LadderReports: ...
+
+
+@overload
+def ladder(game: str | Game, agent: Any, **settings: Any) -> LadderReport: ...
+
+
 def ladder(
     game: str | Game,
     agent: Any,
     *,
-    options: Mapping[str, Any] | None = None,
     table: str | Path | None = None,
     rungs: Sequence[str] = (),
     target: float = 25.0,
@@ -251,13 +311,13 @@ def ladder(
     strict: bool = False,
     out: str | Path | None = None,
     quiet: bool = False,
-) -> LadderReport:
-    """Place an agent on a game's ladder.
+    **options: Any,
+) -> LadderReport | LadderReports:
+    """Place an agent on a game's ladder, or several.
 
     Args:
         game: an id, or a Game.
-        agent: what `agents.load` takes.
-        options: options of the game, if it is given by its id.
+        agent: what `agents.load` takes; or a list of it, or {name: agent, ...} with several, for a LadderReports.
         table: file of the ladder; by default the one that comes with the game.
         rungs: those of `table` that may do more than use the library's own data, such as programs, named again: they
             are run only then, see `agents.stranger`.
@@ -269,8 +329,10 @@ def ladder(
         seed: fixes the games. None draws one of 128 bits, unknown to the agent until the report names it.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         strict: an error or an illegal action of the agent ends it all, instead of losing the game.
-        out: folder for report.md, report.html and results.json; nothing is written without one.
+        out: folder for report.md, report.html and results.json, of several agents a folder for each; nothing is written
+            without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
@@ -279,6 +341,9 @@ def ladder(
         FileExistsError, InUse, NotSaved: as from `tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
+    if isinstance(agent, (list, tuple)) or (isinstance(agent, Mapping) and len(agent) > 1):
+        given = {name: value for name, value in locals().items() if name not in ("game", "agent", "options", "out")}
+        return _ladders(game_for(ladder, game, options), several(agent), out, {**given, "seed": settled(seed)})
     settings = Arguments(ladder, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
@@ -286,7 +351,7 @@ def ladder(
     within(0.0, 1e6, minutes=0 if minutes is None else minutes, pace=0 if pace is None else pace)
     if table is None and rungs:
         raise ValueError("rungs are named again for a table of your own: there is no table")
-    game = resolve(game, options)
+    game = game_for(ladder, game, options)
     held = held_seats(arrangements(game))
     lineup = line_up(game, [agent])
     scale = find(game) if table is None else read(table)

@@ -2,13 +2,12 @@
 
 from ttt_envs import evaluation
 
-report = evaluation.solve("some_game", options={"max_turns": 3}, iterations=1000)
+report = evaluation.solve("some_game", max_turns=3, iterations=1000)
 print(report.points[-1].exploitability)
 """
 
 import io
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Report, Table
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.cfr import Point, Solver
 from ttt_envs.solvers.sequence import Tree
@@ -161,12 +160,12 @@ def draw_curve(path: Path, report: SolveReport) -> None:
 def solve(
     game: str | Game,
     *,
-    options: Mapping[str, Any] | None = None,
     iterations: int = 1000,
     target: float | None = None,
     limit: int = tree.LIMIT,
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> SolveReport:
     """Find an equilibrium of a small two-player zero-sum game.
 
@@ -174,13 +173,13 @@ def solve(
 
     Args:
         game: an id, or a Game.
-        options: options of the game, if it is given by its id, such as make it small.
         iterations: iterations of CFR+ at most.
         target: stop once the exploitability, in units of reward, is not above this.
         limit: positions of the game's tree at most.
         out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and
             policy.safetensors; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
@@ -193,7 +192,7 @@ def solve(
     within(1, MOST, iterations=iterations)
     if target is not None and not target > 0:
         raise ValueError(f"target must be more than 0, not {target!r}")
-    game = resolve(game, options)
+    game = game_for(solve, game, options)
     with new_folder(out) as folder:
         started = time.perf_counter()
         solver, points = Solver(walk_shown(game, limit, quiet=quiet)), list[Point]()

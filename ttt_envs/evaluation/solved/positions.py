@@ -22,7 +22,6 @@ asked. The positions are independent, and so is the interval of their share (95 
 `ttt_envs.evaluation.reports.intervals`.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ from ttt_envs.evaluation.reports.intervals import mean_interval, percent
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
 #: What an action must lose to be a mistake, in units of reward.
@@ -256,25 +255,25 @@ def mistakes(
     game: str | Game,
     agents: Any,
     *,
-    options: Mapping[str, Any] | None = None,
     positions: int = 1000,
     least: float = LEAST,
     seed: int | None = 0,
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> MistakesReport:
     """Measure in what share of solved positions agents make mistakes.
 
     Args:
         game: an id, or a Game; with an oracle, and without hidden information.
         agents: one or more of what `agents.load` takes: texts, objects, functions.
-        options: options of the game, if it is given by its id.
         positions: how many are drawn.
         least: what an action must lose more than to be a mistake, in units of reward, from 0 to 2.
         seed: fixes the positions, which are the same for each agent, and the agents' random choices. None draws one of
             128 bits, unknown to the agents until the report names it.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
@@ -288,7 +287,7 @@ def mistakes(
     settings = Arguments(mistakes, locals())
     seed = settings["seed"] = settled(seed)
     within(1, MOST, positions=positions)
-    game = resolve(game, options)
+    game = game_for(mistakes, game, options)
     lineup = line_up(game, agents)
     settings["agents"] = list(lineup.texts)
     with new_folder(out) as folder:

@@ -16,7 +16,7 @@ An agent that raises an error or answers with an illegal action loses that game,
 Several processes or a Ray cluster can play it, and a tournament in a folder can go on after any end: see docs/scale.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -40,14 +40,13 @@ from ttt_envs.evaluation.tournaments.pairs import pairs_of
 from ttt_envs.evaluation.tournaments.parts import PartStore, as_settings, check_goes_on, results_folder
 from ttt_envs.evaluation.tournaments.report import Pairing, TournamentReport
 from ttt_envs.evaluation.tournaments.workers import GamesFinished, Recipe, Unfinished
-from ttt_envs.registry import resolve
+from ttt_envs.registry import game_for
 
 
 def tournament(
     game: str | Game,
     agents: Any,
     *,
-    options: Mapping[str, Any] | None = None,
     games: int = 100,
     seed: int | None = 0,
     resamples: int = 1000,
@@ -64,13 +63,13 @@ def tournament(
     pairs: Any = (),
     out: str | Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> TournamentReport:
     """Let agents play each other and rate them.
 
     Args:
         game: an id, or a Game.
         agents: two or more of what `agents.load` takes: texts, objects, functions; or {name: agent, ...}.
-        options: options of the game, if it is given by its id.
         games: games of each pairing; rounded up, so that each seed is played from every seat.
         seed: fixes all games and intervals. None draws one of 128 bits, unknown to the
             agents until the report names it.
@@ -93,6 +92,7 @@ def tournament(
         out: folder for report.md, report.html, results.json, games.safetensors and, with `record`, games.jsonl, and for
             what `resume` and `add` need; nothing is written without one.
         quiet: no progress bar.
+        options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this
@@ -108,7 +108,7 @@ def tournament(
     settings = Arguments(tournament, locals())
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     within(0, MOST, resamples=resamples)
-    game = resolve(game, options)
+    game = game_for(tournament, game, options)
     seats = arrangements(game)
     settings["measured"] = tuple(map(str, measured))
     tables = measured_tables(game, measured)
