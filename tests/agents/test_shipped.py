@@ -176,7 +176,7 @@ OPERATION = {"mode": "round", "max_idle_turns": 3}
 )
 def test_other_options_are_refused_naming_what_fits(name, game_id, options, words):
     game = ttt_envs.load(game_id, **options)
-    with pytest.raises(ValueError, match=f"agent trained:{name} was not made for Game.*; for these options .*{words}"):
+    with pytest.raises(ValueError, match=f"agent trained:{name} was not made for .*; for these options .*{words}"):
         agents.load(f"trained:{name}").check(game)
 
 

@@ -136,7 +136,7 @@ def test_seeds_of_positions() -> None:
         (3, TypeError, "states must be a structured array"),
         (np.zeros(3), TypeError, "states must be a structured array"),
         (np.concatenate([SUPER.new_state(0)] * 2), ValueError, "one position, not 2"),
-        (COIN.new_state(0), ValueError, "no states of Game"),
+        (COIN.new_state(0), ValueError, "no states of "),
         ("a board", ValueError, "nine rows of nine marks"),
     ],
 )

@@ -437,18 +437,18 @@ class Wrong(Agent):
         ({"games": True}, "games must be a whole number"),
         ({"chunk": 0}, "chunk must be a whole number from 1 to 1,000,000,000"),
         ({"seed": -1}, "seed must be from 0"),
-        ({"game": "toy_coin"}, "regret cannot be measured in Game.*do not know the whole position"),
+        ({"game": "toy_coin"}, "regret cannot be measured in .*do not know the whole position"),
         (
             {"game": "super_tic_tac_toe", "won_boards": "closed"},
-            "regret cannot be measured in Game.*no oracle for won_boards='closed'",
+            "regret cannot be measured in .*no oracle for won_boards='closed'",
         ),
-        ({"game": "big_tic_tac_dice"}, "regret cannot be measured in Game.*no oracle for size=4"),
+        ({"game": "big_tic_tac_dice"}, "regret cannot be measured in .*no oracle for size=4"),
         ({"agents": Wrong()}, "agent 'wrong': actions must be from 0 to 2, not 3"),
         ({"opponent": Wrong()}, "agent 'wrong': actions must be from 0 to 2, not 3"),
     ],
 )
 def test_wrong_settings_are_refused(registered, tmp_path, changes, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         small(**changes, out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
 

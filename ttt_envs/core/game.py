@@ -261,9 +261,9 @@ class Game:
     def check_rewards(self, who: str) -> None:
         """For what relies on it: raise ValueError, naming `who`, unless rewards come at the end and add up to 0."""
         if self.rewards != "end":
-            raise ValueError(f"{who} needs a game that pays at its end alone; {self!r} has rewards={self.rewards!r}")
+            raise ValueError(f"{who} needs a game that pays at its end alone; {self} has rewards={self.rewards!r}")
         if not self.zero_sum:
-            raise ValueError(f"{who} needs a game whose rewards add up to 0; {self!r} has zero_sum=False")
+            raise ValueError(f"{who} needs a game whose rewards add up to 0; {self} has zero_sum=False")
 
     @cached_property
     def player_names(self) -> tuple[str, ...]:
@@ -311,7 +311,7 @@ class Game:
     @cached_property
     def _oracle(self) -> Oracle:
         if self.extras.oracle is None:
-            raise NotImplementedError(f"{self!r} has no oracle: best play is not known for this game")
+            raise NotImplementedError(f"{self} has no oracle: best play is not known for this game")
         return self.extras.oracle()
 
     def oracle(self) -> Oracle:
@@ -454,14 +454,14 @@ class Game:
                 stuck &= ~masks.any(axis=1)
         if stuck.any():
             i = int(stuck.argmax())
-            raise ValueError(f"state {i} is no position of {self!r}: nobody has a legal action, and it is not over")
+            raise ValueError(f"state {i} is no position of {self}: nobody has a legal action, and it is not over")
         return checked
 
     def _one(self, state: Any) -> np.ndarray:
         """A state, given as a record or as an array of one, as structured (1,); TypeError for anything else."""
         states = np.asarray(state)
         if states.dtype != self.state_dtype or states.size != 1:
-            raise TypeError(f"state must be a record of {self!r}, not {type(state).__name__} of {states.dtype!s:.40}")
+            raise TypeError(f"state must be a record of {self}, not {type(state).__name__} of {states.dtype!s:.40}")
         return states.reshape(1)
 
     def format_state(self, state: Any, viewer: int | None = None) -> str:
@@ -504,7 +504,7 @@ class Game:
             self.loops.mask_one(states, 0, player, mask)
             if index >= 0 and mask[index]:
                 return self.faces.clicks(states[0], index)
-        raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {self!r}")
+        raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {self}")
 
     def parse_state(self, text: str) -> np.ndarray:
         """The position of a text by `format_state` without a viewer: structured (1,).
