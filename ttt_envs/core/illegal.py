@@ -40,7 +40,7 @@ def refusal(game: Any, states: np.ndarray, i: int, actions: np.ndarray, games: i
     mover = int(states["to_move"][i])
     if not SIMULTANEOUS <= mover < game.num_players:
         known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"
-        return ValueError(f"state {i} is no position of {game!r}: its field `to_move` is {mover}, and must be {known}")
+        return ValueError(f"state {i} is no position of {game}: its field `to_move` is {mover}, and must be {known}")
     if mover == SIMULTANEOUS and len(actions) < game.num_players:
         shape = (games, game.num_players)
         return ValueError(f"several players act at once in game {i}: actions must have shape {shape}")
