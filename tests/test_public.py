@@ -35,6 +35,12 @@ def test_the_documented_names_are_those_exported(module):
     assert stated(module) == PUBLIC[module]
 
 
+def test_every_method_of_learning_is_public():
+    """A page names `learning.METHODS`; each of them can be imported from there."""
+    learning = import_module("ttt_envs.learning")
+    assert set(learning.METHODS) | {"METHODS", "exploit"} == set(PUBLIC["ttt_envs.learning"])
+
+
 def test_every_module_that_exports_names_is_documented():
     """But for the solvers of single games, which are the game's own."""
     exporting = set()

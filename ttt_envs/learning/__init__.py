@@ -12,7 +12,22 @@ from typing import TYPE_CHECKING
 
 from ttt_envs.storage.lazy import modules_of
 
-__all__ = ["METHODS", "alphazero", "dqn", "exploit", "ntuple", "ppo", "tabular", "value_learning"]
+__all__ = [
+    "METHODS",
+    "alphazero",
+    "dqn",
+    "escher",
+    "exploit",
+    "mmd",
+    "nfsp",
+    "ntuple",
+    "ppg",
+    "ppo",
+    "psro",
+    "rnad",
+    "tabular",
+    "value_learning",
+]
 
 #: Method -> the module that holds it, in the order of the help.
 METHODS: dict[str, str] = {
