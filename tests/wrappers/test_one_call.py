@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,6 @@ from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
-
-IN_TURN = [game_id for game_id, options in OPTIONS.items() if not ttt_envs.load(game_id, **options[0]).simultaneous]
 
 
 class Asked(RandomAgent):
@@ -42,12 +41,39 @@ def episode(env: Any, seed: int) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize("game_id", IN_TURN)
+@pytest.mark.parametrize("game_id", OPTIONS)
 def test_replies_in_one_call_are_those_of_the_agent(game_id: str) -> None:
     game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
     quick, asked = (ttt_envs.make_single(game, opponent=each()) for each in (RandomAgent, Asked))
     for seed in range(3):
         assert episode(quick, seed) == episode(asked, seed)
+    assert quick._games.at_random
+    assert not asked._games.at_random
+
+
+def steps(env: Any, seed: int, number: int = 40) -> Iterator[list[Any]]:
+    """All that the learners of a vector environment are told, with legal random actions."""
+    generator = np.random.default_rng(seed)
+    (seen, infos), rest = env.reset(seed=seed), []
+    for _ in range(number):
+        finals = [None if each is None else each["observation"].tobytes() for each in infos.get("final_obs", ())]
+        told = {name: np.asarray(infos[name]).tolist() for name in ("action_mask", "player")}
+        yield [seen["observation"].tobytes(), seen["action_mask"].tobytes(), told, finals, *rest]
+        actions = (generator.random(seen["action_mask"].shape) * seen["action_mask"]).argmax(axis=1)
+        if generator.random() < 0.1:
+            actions[0] = int(seen["action_mask"][0].argmin())  # loses
+        seen, *arrays, infos = env.step(actions)
+        rest = [each.tolist() for each in arrays]
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step"])
+@pytest.mark.parametrize("game_id", OPTIONS)
+def test_replies_in_many_games_are_those_of_the_agent(game_id: str, mode: str) -> None:
+    game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
+    quick, asked = (ttt_envs.make_vec(game, 7, opponent=each(), autoreset_mode=mode) for each in (RandomAgent, Asked))
+    shared = ttt_envs.make_vec(game, 7, opponent="random", autoreset_mode=mode, threads=2)
+    for told, expected, again in zip(steps(quick, 3), steps(asked, 3), steps(shared, 3), strict=True):
+        assert told == expected == again
     assert quick._games.at_random
     assert not asked._games.at_random
 

@@ -398,7 +398,7 @@ class Batch:
         """
         with self._in_use:
             out = self._room(out, self.game.num_actions, np.bool_)
-            self._share(self.game.loops.mask_rows, (), self.states, self._players(player), out)
+            self._share(self.game.loops.mask_rows, self.states, self._players(player), out)
         return out
 
     def observations(
@@ -412,11 +412,11 @@ class Batch:
             players, known = self._players(player), self._known
             if known is None or not known.history:
                 out = self._room(out, self.game.observation_size, np.int8)
-                self._share(self.game.loops.observe_rows, (), self.states, players, out)
+                self._share(self.game.loops.observe_rows, self.states, players, out)
                 return out
             out = self._room(out, self.game.encoded_size(known.history), np.int8)
             seen = np.empty((self.n, self.game.observation_size), np.int8)
-            self._share(self.game.loops.observe_rows, (), self.states, players, seen)
+            self._share(self.game.loops.observe_rows, self.states, players, seen)
             out[:] = known.encoded(self._rows, players, seen)
         return out
 
@@ -633,11 +633,18 @@ class Batch:
         rows = rows[~self._states["done"][rows]]
         self._known.show(rows, self._states[rows])
 
-    def _share(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> list[Any]:
-        """Run a kernel with `whole` and `parts`, in slices of `parts` if there are threads; returns what each gives."""
+    def share(self, kernel: Callable[..., Any], *parts: np.ndarray) -> list[Any]:
+        """Run a compiled loop over these arrays, each with an entry a game, in slices if there are threads.
+
+        For wrappers: nothing is checked. Returns what each call gives.
+        """
+        with self._in_use:
+            return self._share(kernel, *parts)
+
+    def _share(self, kernel: Callable[..., Any], *parts: np.ndarray) -> list[Any]:
         if self.threads == 1:
-            return [kernel(*whole, *parts)]
-        shares = self._shares(kernel, whole, *parts)
+            return [kernel(*parts)]
+        shares = self._shares(kernel, (), *parts)
         self._in_use.do(shares.finish)
         return shares.results()
 
@@ -660,7 +667,7 @@ class Batch:
 
     def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Raise the error of the first game in which these actions, as from `_check_actions`, cannot be played."""
-        found = self._share(self._find_illegal, (), rows, joint)
+        found = self._share(self._find_illegal, rows, joint)
         wrong = [game for game in found if game >= 0]
         if wrong:
             check_actions(joint, joint.shape, self.game.num_actions)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.rng import Purpose, Stream, choose, derive, fold, mix
+from ttt_envs.core.rng import Purpose, Stream, choose, count, derive, fold, mix
 from ttt_envs.core.state import SIMULTANEOUS
 
 _GAME, _DECISION, _CHOICE = int(Purpose.GAME), int(Purpose.DECISION), int(Stream.CHOICE) << 32
@@ -64,7 +64,7 @@ class Loops(NamedTuple):
     observe_one: Callable[..., Any]
     step_one: Callable[..., Any]
     move_one: Callable[..., Any]
-    reply_one: Callable[..., Any]
+    reply_rows: Callable[..., Any]
     reset_rows: Callable[..., Any]
     mask_rows: Callable[..., Any]
     observe_rows: Callable[..., Any]
@@ -141,21 +141,49 @@ def move_one(states, actions, legal, seen):
 
 
 @jit.allocates_nothing
-def reply_one(states, player, seed, actions, legal, seen):
-    """Play in states[0], and at random for the others, until it is the turn of `player`; then look as they do.
+def reply(state, player, seed, actions, legal):
+    """Play on, at random for the others, until `player` has a choice to make or the game is over.
 
-    The others draw as `agents.random` does from its decisions' seeds; `seed` is the episode's. Gives whether the
-    game is over. The rest as in `move_one`.
+    The others draw as `agents.random` does from its decisions' seeds; `seed` is the episode's. actions int64 (players,)
+    hold the choice that `player` makes first, or -1 for none; legal bool (num_actions,) is room for a mask.
     """
-    state = states[0]
-    step(state, actions)
-    while not state["done"] and state["to_move"] != player:
+    while not state["done"]:
         mover = np.int64(state["to_move"])
-        decision = derive(seed, _DECISION + mover, np.int64(state["ply"]))
-        actions[mover] = drawn(state, mix(fold(decision, _CHOICE)), legal)
+        if actions[player] < 0:
+            if mover == player:
+                return
+            if mover == SIMULTANEOUS:
+                legal_mask(state, player, legal)
+                if count(legal) > 0:
+                    return
+        if mover == SIMULTANEOUS:
+            for other in range(actions.shape[0]):
+                if other != player:
+                    legal_mask(state, other, legal)
+                    actions[other] = choose(legal, of_choice(state, other, seed))
+        elif mover != player:
+            actions[mover] = drawn(state, of_choice(state, mover, seed), legal)
         step(state, actions)
-    look(state, player, legal, seen)
-    return state["done"]
+        actions[player] = -1
+
+
+@jit.kernel
+@jit.allocates_nothing
+def of_choice(state, player, seed):
+    """The random uint64 by which `agents.random` chooses here; `seed` is the episode's."""
+    return mix(fold(derive(seed, _DECISION + player, np.int64(state["ply"])), _CHOICE))
+
+
+@jit.allocates_nothing
+def reply_rows(states, players, seeds, actions, legal, seen):
+    """Play in all games, the others at random, until players[i] is to act in states[i] or it is over; then look.
+
+    See `reply`; players int64 (n,), seeds uint64 (n,), actions int64 (n, players). legal bool (n, num_actions) and seen
+    int8 (n, observation size) are filled as the players see it.
+    """
+    for i in range(states.shape[0]):
+        reply(states[i], players[i], seeds[i], actions[i], legal[i])
+        look(states[i], players[i], legal[i], seen[i])
 
 
 def reset_rows(states, rows, prototype, seeds):
@@ -281,13 +309,14 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
     """What the names mean that stand for a game's kernels in templates.
 
-    These are the names of `Kernels`, of which `step` counts the ply, and three more: `allowed`, see `by_mask`, `drawn`,
-    see `drawn_by_mask`, and `look`.
+    These are the names of `Kernels`, of which `step` counts the ply, and four more: `allowed`, see `by_mask`, `drawn`,
+    see `drawn_by_mask`, `look` and `reply`.
     """
     bound = {name: kernel for name, kernel in kernels._asdict().items() if kernel is not None}
     allowed = jit.specialise(by_mask if kernels.is_legal is None else by_rule, **bound)
     drawn = jit.specialise(drawn_by_mask if kernels.random_action is None else drawn_by_rule, **bound)
     bound.update(allowed=allowed, drawn=drawn, step=advance_for(kernels), look=jit.specialise(look, **bound))
+    bound.update(reply=jit.specialise(reply, **bound))
     return MappingProxyType(bound)
 
 

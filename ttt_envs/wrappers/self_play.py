@@ -48,7 +48,7 @@ class PlayerGames:
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), those of them that were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
-        at_random: whether `reply_one` can play the only game: the others in it all draw uniformly, one at a time.
+        at_random: whether all that the others do is to draw uniformly: then a step is one call, see `reply_rows`.
         final_observations: int8 (k, observation size, with the history), the learner's, of the k games that the last
             step ended.
         final_lengths: int64 (k,), their number of learner's decisions.
@@ -105,8 +105,10 @@ class PlayerGames:
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._room = np.zeros(game.num_actions, np.bool_)
-        self._joint = np.full(game.num_players, -1)
+        self._joint = np.full((1, game.num_players), -1)
         self._masks: np.ndarray | None = None
+        self._seen: np.ndarray | None = None  # observations, made in one call with the masks
+        self._asked = np.ones(self.n, np.bool_)  # games with others who do not draw uniformly
         self.at_random = False
         self._fresh = seed is not None
         self._first_player = first_player(self.batch)
@@ -188,6 +190,7 @@ class PlayerGames:
                 if rounds is not None and self.round_rewards is not None:
                     self.round_rewards[going] = rounds[going]
                 self._tell_of_those_left(rows)
+                self._masks = self._seen = None
                 self._start(rows)
         finally:
             self.player = usual
@@ -257,7 +260,7 @@ class PlayerGames:
         if self._fixed is not None:
             self.players[:] = self._fixed
         self.players = np.where(learners < 0, self.players, learners)
-        self.lengths[:], self._masks, self._fresh = 0, None, False
+        self.lengths[:], self._masks, self._seen, self._fresh = 0, None, None, False
         self._started = np.maximum(self._started, 1)
         self._clear()
         self._cast(self._rows)
@@ -272,7 +275,7 @@ class PlayerGames:
             self._first_player = first_player(self.batch)
         elif not self._fresh:
             self.batch.reset()
-        self._fresh, self._masks = False, None
+        self._fresh, self._masks, self._seen = False, None, None
         self._clear()
         self._begin_episodes(self._rows)
 
@@ -283,7 +286,6 @@ class PlayerGames:
         self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
 
     def _start(self, rows: np.ndarray) -> None:
-        self._masks = None
         self.batch.reset_rows(rows)
         self._begin_episodes(rows)
 
@@ -316,7 +318,11 @@ class PlayerGames:
             self.lengths[rows] = 0
             self._pay.begin(rows)
             self._cast(rows)
-            self._play_on(rows)
+            if self.at_random:
+                self._reply_in(rows)
+            else:
+                self._masks = self._seen = None
+                self._play_on(rows)
             rows = rows[self._over(rows)]
             if not len(rows):
                 return
@@ -332,19 +338,19 @@ class PlayerGames:
             self._opponents.forget(self._others)
         self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
         self._memory.begin(rows)
+        self._asked[rows] = not self._opponents.draw_uniformly(self._others[rows])
         self.at_random = bool(
-            self.n == 1
-            and not self.game.simultaneous
+            not self._asked.any()
             and self.max_plies is None
             and self._memory.known is None
             and not self.history
             and not self._opponents.observers
-            and self._opponents.draw_uniformly(self._others)
         )
 
     def observations(self) -> np.ndarray:
         """int8 (n, observation size, with the history), the learner's."""
-        return self.batch.observations(self.players)
+        seen, self._seen = self._seen, None  # the caller's own from now on
+        return self.batch.observations(self.players) if seen is None else seen
 
     def masks(self) -> np.ndarray:
         """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
@@ -352,8 +358,9 @@ class PlayerGames:
             self._masks = self.batch.masks(self.players)
             if self.max_plies is not None:
                 self._masks[self._over()] = False
-            self._masks.flags.writeable = False
-        return self._masks
+        shown = self._masks.view()
+        shown.flags.writeable = False
+        return shown
 
     def step(self, actions: Any) -> list[tuple[int, int]]:
         """Play the learner's actions int (n,), and the others' until the learner acts again or the game is over.
@@ -381,15 +388,22 @@ class PlayerGames:
             forfeit(self.game, self.batch.states, i, [int(self.players[i])])
             offences.append((i, int(checked[i])))
 
-        self._masks = None
+        self._masks = self._seen = None
         joint = np.full((self.n, self.game.num_players), -1)
         joint[self._rows, self.players] = checked
-        going = ~over
-        going[wrong] = False
-        self._complete(np.flatnonzero(going), joint)
-        if over.any():
-            self._start(np.flatnonzero(over))
-        self._play_on(self._rows)
+        if self.at_random:
+            self._masks, self._seen = self._looks(self.n)
+            batch, reply = self.batch, self.game.loops.reply_rows
+            batch.share(reply, batch.states, self.players, batch.episode_seeds, joint, self._masks, self._seen)
+            if over.any():
+                self._start(np.flatnonzero(over))
+        else:
+            going = ~over
+            going[wrong] = False
+            self._complete(np.flatnonzero(going), joint)
+            if over.any():
+                self._start(np.flatnonzero(over))
+            self._play_on(self._rows)
         self.lengths += ~over
         states = self.batch.states
         self.done = self._over()
@@ -398,7 +412,7 @@ class PlayerGames:
         ended = np.flatnonzero(self.done)
         if len(ended):
             self._tell(ended)
-            self.final_observations = self.observations()[ended]
+            self.final_observations = (self.observations() if self._seen is None else self._seen)[ended]
             self.final_lengths = self.lengths[ended]
             self.final_players, self.final_opponents = self.players[ended], self.opponents[ended]
             if self.autoreset == "same_step":
@@ -440,7 +454,8 @@ class PlayerGames:
         """`step` with a legal action in the only game: without arrays that hold one number."""
         states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
         keys = self._others[0].tolist()
-        self._masks, before = None, self._pay.before(states)
+        self._masks = self._seen = None
+        before = self._pay.before(states)
         joint = np.full(self.game.num_players, -1)
         joint[learner] = action
         acting = self._acting_one()
@@ -473,18 +488,35 @@ class PlayerGames:
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
         """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
 
-        legal bool (num_actions,) and seen int8 (observation size,) are filled.
+        legal bool (1, num_actions) and seen int8 (1, observation size) are filled.
         """
-        batch, learner = self.batch, int(self.players[0])
-        self._masks, before = None, self._pay.before(batch.states)
-        self._joint[learner] = action
-        over = self.game.loops.reply_one(batch.states, learner, batch.episode_seeds[0], self._joint, legal, seen)
+        states, learner = self.batch.states, int(self.players[0])
+        before = self._pay.before(states)
+        self._masks = self._seen = None
+        self._joint[0, learner] = action
+        self.game.loops.reply_rows(states, self.players, self.batch.episode_seeds, self._joint, legal, seen)
         self.lengths[0] += 1
+        over = bool(states["done"][0])
         if over or self._pay.by_step or self.round_rewards is not None:
             self._account(before)
         if over:
             self.done = self._over()
             self._tell(self._rows)
+
+    def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the masks and observations of n games."""
+        return np.empty((n, self.game.num_actions), np.bool_), np.empty((n, self.game.observation_size), np.int8)
+
+    def _reply_in(self, rows: np.ndarray) -> None:
+        """`_play_on`, where `at_random`, in games that have just begun; masks and observations follow, if there are."""
+        states, (legal, seen) = self.batch.states[rows], self._looks(len(rows))
+        joint = np.full((len(rows), self.game.num_players), -1)
+        self.game.loops.reply_rows(states, self.players[rows], self.batch.episode_seeds[rows], joint, legal, seen)
+        self.batch.states[rows] = states
+        if self._masks is not None and self._seen is not None:
+            self._masks[rows], self._seen[rows] = legal, seen
+        else:
+            self._masks = self._seen = None
 
     def _acting_one(self) -> list[int]:
         """The players who have a choice to make in the only game, which is not over."""

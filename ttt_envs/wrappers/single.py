@@ -116,8 +116,9 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         if not self._legal[action] or self._games.history:
             offences = self._games.step(np.array([action]))
         elif self._games.at_random:
-            seen = np.empty(self.game.observation_size, np.int8)
-            self._games.reply_one(action, self._legal, seen)
+            looks = np.empty((1, self.game.observation_size), np.int8)
+            self._games.reply_one(action, self._legal[None], looks)
+            (seen,) = looks
         else:
             self._games.play_one(action)
         observation, info = self._look() if seen is None else self._told(seen)
