@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
@@ -18,6 +18,7 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, own_actions
+from ttt_envs.core.looks import Anew, Episodes, Told, looks_for
 from ttt_envs.core.memory import Memory, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
@@ -167,6 +168,13 @@ class Shares:
         return [self._results[number] for number in range(len(self._shares))]
 
 
+def _part(whole: Any, low: int, high: int) -> Any:
+    """Entries of an array, or of all arrays of a named tuple."""
+    if isinstance(whole, np.ndarray):
+        return whole[low:high]
+    return type(whole)(*(each[low:high] for each in whole))
+
+
 class Position:
     """A position to be looked at: `print` shows its text, a notebook its picture. All that is hidden is shown.
 
@@ -184,6 +192,24 @@ class Position:
 
     def _repr_svg_(self) -> str:
         return self.game.draw(self.state, None)
+
+
+class Look(NamedTuple):
+    """What a step of `Batch(look=True)` gives: the same arrays at each call, filled anew, that only the Batch writes.
+
+    Attributes:
+        observations: int8 (n, observation size), as whoever is to move sees it; in a game in which several may act at
+            once int8 (n, players, observation size), as all of them do.
+        masks: bool (n, num_actions), or (n, players, num_actions), likewise.
+        rewards: float32 (n, players), as `Batch.rewards`.
+        done: bool (n,), as `Batch.done`: with `auto_reset` the games that have just ended, whose observations and masks
+            are those of the next ones.
+    """
+
+    observations: np.ndarray
+    masks: np.ndarray
+    rewards: np.ndarray
+    done: np.ndarray
 
 
 class Batch:
@@ -211,6 +237,7 @@ class Batch:
         threads: int = 1,
         history: int = 0,
         recall: bool = False,
+        look: bool = False,
     ) -> None:
         """Make and reset the games.
 
@@ -223,6 +250,7 @@ class Batch:
             history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
             recall: keep account of what the players know, for `info_state_keys`. All players then look at each
                 position, which takes longer than a step.
+            look: `step` gives observations and masks, too, in one call, see `Look`; not with `history` or `recall`.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
@@ -241,6 +269,10 @@ class Batch:
         self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
         keeps = check_history(history) or recall
         self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
+        if look and keeps:
+            raise ValueError("look=True gives observations without history: leave history and recall out")
+        self._told = self._room_to_tell() if look else None
+        self._look: Look | None = None
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
@@ -296,8 +328,8 @@ class Batch:
         with self._in_use:
             self._begin(check_rows(rows, self._rows, once=True))
 
-    def step(self, actions: Any) -> None:
-        """Play in all games.
+    def step(self, actions: Any) -> Any:
+        """Play in all games; with `look=True` gives `look`, else None.
 
         Args:
             actions: int (n,), for the player to move; or int (n, players). Entries of players who do not act and of
@@ -311,8 +343,48 @@ class Batch:
         """
         with self._in_use:
             joint = self._check_actions(self._rows, actions)
-            self._check_legal(self._rows, joint)
-            self._play(self._rows, joint)
+            if self._told is None:
+                self._check_legal(self._rows, joint)
+                self._play(self._rows, joint)
+                return None
+            if not looks_for(self.game.kernels).all_allowed(self._states, joint, self._told.masks):
+                self._check_legal(self._rows, joint)
+            self._turn(joint, self._told)
+            return self.look
+
+    @property
+    def look(self) -> Look:
+        """The games as they stand, see `Look`; ValueError without `look=True`.
+
+        Who writes into `states` in place calls `set_states` for it to follow.
+        """
+        if self._told is None:
+            raise ValueError("a Batch looks at its games by itself with Batch(..., look=True)")
+        if self._look is None:
+            several = self.game.simultaneous
+            arrays = (each if several or each.ndim < 3 else each[:, 0] for each in self._told[:4])
+            # Of read-only memory no flag makes a writeable array.
+            self._look = Look(*(np.asarray(each.data.toreadonly()) for each in arrays))
+        return self._look
+
+    def rollout(self, plies: int) -> None:
+        """Play so many plies in each game in one compiled loop, all players at random, as the agent `random` does.
+
+        `rewards` are what all of these plies have paid, and `done` the games that have ended. With `auto_reset` these
+        start anew and go on, else they stay at their ends.
+
+        Raises ValueError for less than 0 plies, and with `history` or `recall`, which need a look at each ply.
+        """
+        if isinstance(plies, bool) or not isinstance(plies, (int, np.integer)) or plies < 0:
+            raise ValueError(f"plies must be a whole number of at least 0, not {plies!r}")
+        if self._known is not None:
+            raise ValueError("what players know is not kept in rollouts: leave history and recall out")
+        plan = (int(plies), bool(self.auto_reset), self.game.num_actions)
+        with self._in_use:
+            rollout, whole = looks_for(self.game.kernels).rollout_rows, (self._anew(), plan)
+            shares = self._shares(rollout, whole, self._states, self.rewards, self.done, self._running())
+            self._in_use.do(shares.finish, self._number_ended, partial(self._see, self._rows))
+            shares.results()
 
     def step_rows(self, rows: Any, actions: Any) -> None:
         """Play in some games, and set their entries of `rewards` and `done`.
@@ -376,6 +448,7 @@ class Batch:
             self._states[:] = checked
             self.rewards[:], self.done[:] = checked["rewards"] * checked["done"][:, None], checked["done"]
             self._forget(self._rows)
+            self._see(self._rows)
 
         with self._in_use:
             self._in_use.do(replace)
@@ -564,8 +637,54 @@ class Batch:
             self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
             self._number(rows)
             self._forget(rows)
+            self._see(rows)
 
         self._in_use.do(begin)
+
+    def _room_to_tell(self) -> Told:
+        players, actions, size = self.game.num_players, self.game.num_actions, self.game.observation_size
+        viewers = players if self.game.simultaneous else 1
+        return Told(
+            np.zeros((self.n, viewers, size), np.int8),
+            np.zeros((self.n, viewers, actions), np.bool_),
+            self.rewards,
+            self.done,
+            np.zeros((self.n, players), np.int64),
+            np.zeros(self.n, np.int64),
+            np.zeros(self.n, np.int64),
+        )
+
+    def _see(self, rows: np.ndarray) -> None:
+        """Look at the games `rows`, with `look=True`."""
+        if self._told is not None:
+            looks_for(self.game.kernels).see_rows(self._states, rows, self._told.observations, self._told.masks)
+
+    def _anew(self) -> Anew:
+        return Anew(self._key, self.game.prototype)
+
+    def _running(self) -> Episodes:
+        return Episodes(self._rows.astype(np.uint64), self._episodes, self._episode_seeds)
+
+    def _number_ended(self) -> None:
+        """Games that have ended in a compiled loop have begun new episodes there, with `auto_reset`."""
+        if self._numbers is not None and self.auto_reset:
+            self._number(np.flatnonzero(self.done))
+
+    def _turn(self, joint: np.ndarray, told: Told) -> None:
+        """Play in all games, start the ended ones anew, and look at all, in one call."""
+        play, whole, running = looks_for(self.game.kernels).play_rows, (self._anew(), self.auto_reset), self._running()
+        if self.threads > 1:
+            shares = self._shares(play, whole, self._states, joint, told, running)
+            self._in_use.do(shares.finish, self._number_ended)
+            shares.results()
+            return
+        told.over[0] = -1
+
+        def once() -> None:
+            if told.over[0] < 0:
+                play(*whole, self._states, joint, told, running)
+
+        self._in_use.do(once, self._number_ended)
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
@@ -603,6 +722,7 @@ class Batch:
         if over.any():
             self.rewards[self._rows[which][over]] = 0
         self.done[which] = self.states["done"][which]
+        self._see(self._rows[which])
         if self.auto_reset and isinstance(which, slice):
             ended = np.flatnonzero(self.done)
             if len(ended):
@@ -648,9 +768,10 @@ class Batch:
         self._in_use.do(shares.finish)
         return shares.results()
 
-    def _shares(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: np.ndarray) -> Shares:
+    def _shares(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: Any) -> Shares:
+        """Calls with slices of `parts`, arrays and named tuples of arrays, one for each thread."""
         cuts = np.linspace(0, len(parts[0]), min(self.threads, len(parts[0])) + 1).astype(int)
-        slices = [tuple(part[low:high] for part in parts) for low, high in pairwise(cuts) if high > low]
+        slices = [tuple(_part(part, low, high) for part in parts) for low, high in pairwise(cuts) if high > low]
         return Shares(partial(kernel, *whole, *some) for some in slices)
 
     # --- checks ---
@@ -714,4 +835,4 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._in_use:  # a copy of games that are half stepped would be none
-            return self.__dict__
+            return {**self.__dict__, "_look": None}

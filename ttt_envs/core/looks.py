@@ -1,0 +1,205 @@
+"""Compiled loops that play many games and look at them in one call, for `Batch(look=True)` and `Batch.rollout`.
+
+All room is handed in, and what is called once a game is compiled without counting references: with arrays of its own,
+such a loop would take longer than the calls that it saves. Games that end start anew after the loop, as `reset` may
+allocate.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.core import jit
+from ttt_envs.core.loops import Kernels, kernels_of, of_choice
+from ttt_envs.core.rng import Purpose, choose, derive
+from ttt_envs.core.siphash import siphash
+from ttt_envs.core.state import SIMULTANEOUS
+
+_GAME = int(Purpose.GAME)
+
+
+class Told(NamedTuple):
+    """What a step tells, and room for it; each with an entry a game.
+
+    `viewers` is 1, whoever is to move, or the number of players, where several may act at once.
+
+    Attributes:
+        observations: int8 (n, viewers, observation size).
+        masks: bool (n, viewers, num_actions).
+        rewards: float32 (n, players).
+        done: bool (n,).
+        joint: int64 (n, players).
+        ended: int64 (n,): the first `over[0]` are numbers of games that are over.
+        over: int64 (n,): of these the first, which is set when all is done.
+    """
+
+    observations: np.ndarray
+    masks: np.ndarray
+    rewards: np.ndarray
+    done: np.ndarray
+    joint: np.ndarray
+    ended: np.ndarray
+    over: np.ndarray
+
+
+class Episodes(NamedTuple):
+    """Which episodes are played, uint64 (n,) each: numbers of games and of next episodes, and seeds of this one."""
+
+    games: np.ndarray
+    following: np.ndarray
+    seeds: np.ndarray
+
+
+class Anew(NamedTuple):
+    """What a game starts from: the key of the run, uint64 (2,), and the prototype, structured (1,)."""
+
+    key: np.ndarray
+    prototype: np.ndarray
+
+
+class Looks(NamedTuple):
+    """The loops of one game; see the templates of the same names."""
+
+    all_allowed: Callable[..., Any]
+    see_rows: Callable[..., Any]
+    play_rows: Callable[..., Any]
+    rollout_rows: Callable[..., Any]
+
+
+@jit.allocates_nothing
+def all_allowed(states, actions, masks):
+    """Whether all actions int64 (n, players), or (n, 1) for those to move, are in the masks of `Told`.
+
+    False may be wrong: of players who do not act, of entries that are ignored.
+    """
+    columns, viewers = actions.shape[1], masks.shape[1]
+    for i in range(states.shape[0]):
+        if states[i]["done"]:
+            continue
+        for viewer in range(viewers):
+            column = np.int64(viewer)
+            if viewers == 1 and columns > 1:
+                column = np.int64(states[i]["to_move"])
+            action = actions[i, column]
+            if not (0 <= action < masks.shape[2] and masks[i, viewer, action]):
+                return False
+    return True
+
+
+@jit.allocates_nothing
+def see(state, observations, masks):
+    """Look as whoever is to move, or as all players; both arrays with an entry a viewer."""
+    if observations.shape[0] == 1:
+        look(state, np.int64(state["to_move"]), masks[0], observations[0])
+    else:
+        for player in range(observations.shape[0]):
+            look(state, player, masks[player], observations[player])
+
+
+def see_rows(states, rows, observations, masks):
+    """`see` in the games `rows`."""
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        see(states[i], observations[i], masks[i])
+
+
+@jit.allocates_nothing
+def turn(states, actions, told):
+    """Play in all games that go on, and look where they still do; gives the number of `told.ended`."""
+    over, alone = 0, actions.shape[1] == 1
+    for i in range(states.shape[0]):
+        state, joint = states[i], told.joint[i]
+        for player in range(joint.shape[0]):
+            told.rewards[i, player] = state["rewards"][player]
+        if not state["done"]:
+            if alone:
+                joint[state["to_move"]] = actions[i, 0]
+                step(state, joint)
+            else:
+                step(state, actions[i])
+        for player in range(joint.shape[0]):
+            told.rewards[i, player] = state["rewards"][player] - told.rewards[i, player]
+        told.done[i] = state["done"]
+        if state["done"]:
+            told.ended[over] = i
+            over += 1
+        else:
+            see(state, told.observations[i], told.masks[i])
+    return over
+
+
+def begin(states, i, episodes, anew):
+    """The next episode of game i."""
+    episodes.seeds[i] = siphash(anew.key[0], anew.key[1], episodes.games[i], episodes.following[i])
+    episodes.following[i] += np.uint64(1)
+    states[i] = anew.prototype[0]
+    reset(states[i], derive(episodes.seeds[i], _GAME, 0))
+
+
+def play_rows(anew, again, states, actions, told, episodes):
+    """Play in all games, start those anew that are over if `again`, and look at all; fills `told`."""
+    over = turn(states, actions, told)
+    for k in range(over):
+        i = told.ended[k]
+        if again:
+            begin(states, i, episodes, anew)
+        see(states[i], told.observations[i], told.masks[i])
+    told.over[0] = over
+
+
+@jit.allocates_nothing
+def play_on(state, seed, plies, joint, legal):
+    """At most so many plies at random, as `agents.random` draws with the episode's seed; gives how many are left."""
+    while plies > 0 and not state["done"]:
+        mover = np.int64(state["to_move"])
+        if mover == SIMULTANEOUS:
+            for player in range(joint.shape[0]):
+                legal_mask(state, player, legal)
+                joint[player] = choose(legal, of_choice(state, player, seed))
+        else:
+            joint[mover] = drawn(state, of_choice(state, mover, seed), legal)
+        step(state, joint)
+        plies -= 1
+    return plies
+
+
+def rollout_rows(anew, plan, states, rewards, done, episodes):
+    """`play_on` in all games; `plan` is the number of plies, whether games start anew, and the number of actions.
+
+    rewards float32 (n, players): what all plies have paid; done bool (n,): games that are over, or were in between.
+    """
+    plies, again, size = plan
+    joint, legal = np.zeros(rewards.shape[1], np.int64), np.empty(size, np.bool_)
+    for i in range(states.shape[0]):
+        left = plies
+        rewards[i, :] = 0
+        done[i] = False
+        while True:
+            for player in range(joint.shape[0]):
+                rewards[i, player] -= states[i]["rewards"][player]
+            left = play_on(states[i], episodes.seeds[i], left, joint, legal)
+            for player in range(joint.shape[0]):
+                rewards[i, player] += states[i]["rewards"][player]
+            if not states[i]["done"]:
+                break
+            done[i] = True
+            if not again:
+                break
+            begin(states, i, episodes, anew)
+            if left == 0:
+                break
+
+
+@cache
+def looks_for(kernels: Kernels) -> Looks:
+    """The loops of one game."""
+    bound = dict(kernels_of(kernels))
+    bound["see"] = jit.specialise(see, **bound)
+    for template in (turn, begin, play_on):
+        bound[template.__name__] = jit.specialise(template, **bound)
+    return Looks(**{name: jit.specialise(globals()[name], **bound) for name in Looks._fields})
