@@ -23,8 +23,8 @@ import tyro
 
 HERE = Path(__file__).resolve().parent.parent
 
-Work = Literal["choice", "batch", "aec", "single", "greedy", "vector", "sb3", "search"]
-WORKS: tuple[Work, ...] = ("choice", "batch", "aec", "single", "greedy", "vector", "sb3", "search")
+Work = Literal["choice", "batch", "look", "rollout", "aec", "single", "greedy", "vector", "sb3", "search"]
+WORKS: tuple[Work, ...] = ("choice", "batch", "look", "rollout", "aec", "single", "greedy", "vector", "sb3", "search")
 
 # Says that a process is to answer; see `answer`.
 _ASKED = "--answer"
@@ -81,7 +81,7 @@ class Choosing:
 
 
 class Playing:
-    """A batch that is observed, masked, chosen in at random and stepped; with `look`, by what the step gives."""
+    """A batch that is observed, masked, chosen in at random and stepped, in four calls."""
 
     def __init__(self, game: Any) -> None:
         core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
@@ -102,6 +102,37 @@ class Playing:
             actions[:, k] = self._chosen
         self._batch.step(actions if len(self._players) > 1 else self._chosen)
         return _BATCH
+
+
+class Looking:
+    """The same where a step gives observations and masks; a checkout that cannot do so makes the four calls."""
+
+    def __init__(self, game: Any) -> None:
+        core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
+        self._batch = core.Batch(game, _BATCH, seed=0, auto_reset=True, look=True)
+        self._masks = self._batch.look.masks.reshape(-1, game.num_actions)
+        size = len(self._masks)
+        self._choose, self._seeds = rng.choose_rows, np.arange(size, dtype=np.uint64)
+        self._chosen = np.empty(size, np.int64)
+
+    def __call__(self) -> int:
+        self._seeds += np.uint64(1)
+        self._choose(self._masks, self._seeds, self._chosen)
+        self._batch.step(self._chosen if len(self._chosen) == _BATCH else self._chosen.reshape(_BATCH, -1))
+        return _BATCH
+
+
+class Rolling:
+    """Random play in one compiled loop; a checkout without it makes the four calls of a step, too."""
+
+    PLIES = 50
+
+    def __init__(self, game: Any) -> None:
+        self._batch = import_module("ttt_envs").Batch(game, _BATCH, seed=0, auto_reset=True)
+
+    def __call__(self) -> int:
+        self._batch.rollout(self.PLIES)
+        return self.PLIES * _BATCH
 
 
 class Searching:
@@ -128,6 +159,9 @@ def work(name: Work, game_id: str) -> Callable[[float], float]:
     """A function that does so much work as takes so many seconds of processor time, and tells the rate."""
     environments, core = import_module("tools.environments"), import_module("ttt_envs")
     counted: dict[str, Any] = {"choice": Choosing, "batch": Playing, "search": Searching}
+    if name in ("look", "rollout"):
+        can = hasattr(core.Batch, "rollout")
+        counted |= {"look": Looking if can else Playing, "rollout": Rolling if can else Playing}
     if name in counted:
         return partial(clocked, counted[name](core.load(game_id)))
     if name == "aec":
