@@ -165,7 +165,7 @@ def test_a_text_game_draws_too():
 
 def test_masks_are_computed_once_a_step(monkeypatch):
     """What the policy is given is what its answer is checked by."""
-    vector = ttt_envs.make_vec(SUPER, 8, opponent=First())  # against `random` they come with the step
+    vector = ttt_envs.make_vec(SUPER, 8, opponent="greedy")  # against `random` they come with the step
     observations, _ = vector.reset(seed=0)
     calls, masks = [], Batch.masks
     monkeypatch.setattr(Batch, "masks", lambda self, *given: (calls.append(1), masks(self, *given))[1])
