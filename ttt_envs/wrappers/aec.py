@@ -51,6 +51,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         names = self.possible_agents
         self._live = True
         self._legal = np.zeros(self.game.num_actions, np.bool_)
+        self._size = self.game.observation_size
         self.agents = names[:]
         self.rewards = dict.fromkeys(names, 0.0)
         self._cumulative_rewards = dict.fromkeys(names, 0.0)
@@ -58,6 +59,9 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
+        # Whether one call can play a move and look as the next player.
+        plain = self.max_plies is None and not self._known.history and not self._pay.by_step
+        self._in_turn = plain and not self.game.simultaneous
         if self._pay.has_rounds:
             self._rounds_told = self._rounds = self._pay.rounds_so_far(self._states)[0]
         self._select(self._states["rewards"][0] if self._states["done"][0] else None)
@@ -152,6 +156,11 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             return
         player = self._number[name]
         action = as_action(action, self.game.num_actions, name)
+        if self._in_turn and self._legal[action]:
+            self._move(player, action)
+            if self.render_mode == "human":
+                self.render()
+            return
         before = self._pay.before(self._states)
         if not self._legal[action] and self.illegal == "raise":
             raise IllegalAction(explain(self.game, name, action, self._legal))
@@ -162,8 +171,6 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             forfeit(self.game, self._states, 0, [player])
             self._select(self._paid(before))
             self.infos[name]["illegal_action"] = action
-        elif self._in_turn:
-            self._move(player, action)
         else:
             self._committed[player] = action
             paid = np.zeros(len(self._committed), np.float32)
@@ -175,15 +182,11 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         if self.render_mode == "human":
             self.render()
 
-    @property
-    def _in_turn(self) -> bool:
-        """Whether one call can play a move and look as the next player."""
-        plain = self.max_plies is None and not self._known.history and not self._pay.by_step
-        return plain and not self.game.simultaneous
-
     def _move(self, player: int, action: int) -> None:
         """Play where one player acts at a time, and select the next."""
-        seen = np.empty(self.game.observation_size, np.int8)
+        if self._pay.has_rounds:
+            self._rounds_told[player] = self._rounds[player]
+        seen = np.empty(self._size, np.int8)
         self._committed[player] = action
         mover = self.game.loops.move_one(self._states, self._committed, self._legal, seen)
         self._committed[player] = -1
@@ -191,9 +194,12 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._select(self._states["rewards"][0])
             return
         self.agent_selection = name = self.possible_agents[mover]
+        mask = self._legal.astype(np.int8)
         if self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0]
-        self._info, self._ready = self._told(name, self._legal.astype(np.int8)), seen
+            self._info, self._ready = self._told(name, mask), seen
+        else:
+            self._info, self._ready = {"action_mask": mask}, seen
 
     def _mask_of(self, player: int) -> np.ndarray:
         acts = player == self._number[self.agent_selection] and not self._states["done"][0]
