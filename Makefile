@@ -27,7 +27,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest mutants mutants-sample fuzz coverage check format docs examples \
-	test-frameworks bench dist clean
+	test-frameworks bench bench-peers dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -118,6 +118,11 @@ test-frameworks: $(READY) ## the tests of frameworks, in the environments of the
 
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark
+
+bench-peers: ## measure speed beside PettingZoo, OpenSpiel, Pgx and the recipe of Stable-Baselines3, in an environment of its own
+	test -x .cache/peers/bin/python || "$(PYTHON)" -m venv .cache/peers
+	.cache/peers/bin/python -m pip install -qq -e '.[peers]'
+	.cache/peers/bin/python -m tools.peers --chart docs/peers.svg
 
 clean: ## remove caches and built files; .venv and runs stay
 	rm -rf build dist docs/generated docs/notebooks .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,289 @@
+"""Measure this library beside others' of the same kind. `make bench-peers` runs this, in an environment of its own.
+
+    python -m tools.peers --games super_tic_tac_toe --chart docs/peers.svg
+
+Each pair does the same kind of work, alternating in one process, on one core, with random legal actions; rates are per
+second of processor time, and a ratio is the median of those of neighbouring runs. What is not installed is left out;
+all of it is in the extra `peers`.
+"""
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import tyro
+from rich.console import Console
+
+import ttt_envs
+from tools.environments import (
+    MANY,
+    TICTACTOE,
+    Chooser,
+    play_aec,
+    play_sb3,
+    playouts_by_cursor,
+    playouts_by_open_spiel,
+    search_by_open_spiel,
+)
+from tools.timings import alternate
+from ttt_envs import agents
+from ttt_envs.core.rng import choose_rows
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.reports.report import Table
+
+SUPER, SPIEL = "super_tic_tac_toe", "ultimate_tic_tac_toe"
+GAMES_AT_ONCE, SIMULATIONS = 1024, 1000
+
+#: Makes one kind of work ready; gives a function of seconds that tells the rate.
+Work = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Measure speed beside PettingZoo, OpenSpiel, Pgx and Stable-Baselines3's masking recipe."""
+
+    games: tuple[str, ...] = ("all",)
+    """Ids of games that are measured beside Pgx, or all."""
+    seconds: float = 6.0
+    """Processor time of each work, shared out over its repeats."""
+    repeats: int = 9
+    """Number of runs; the median counts."""
+    chart: Path | None = None
+    """File for a bar chart of the ratios, SVG; none is drawn without."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A line of the table: what is done, by whom beside us, and the rates of neighbouring runs."""
+
+    what: str
+    peer: str
+    ours: list[float]
+    theirs: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """Median of the ratios of neighbouring runs."""
+        return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+
+
+def clocked(once: Callable[[], int]) -> Work:
+    """A work of many calls, each of which tells how much it has done."""
+
+    def rate(seconds: float) -> float:
+        done, start = 0, time.process_time()
+        while (spent := time.process_time() - start) < seconds:
+            done += once()
+        return done / spent
+
+    return rate
+
+
+def play_batch(game_id: str) -> Work:
+    """Steps of many games at once, with observation, mask and a random choice."""
+    game = ttt_envs.load(game_id)
+    batch = ttt_envs.Batch(game, GAMES_AT_ONCE, seed=0, auto_reset=True, look=True)
+    masks = batch.look.masks.reshape(-1, game.num_actions)
+    seeds, chosen = np.arange(len(masks), dtype=np.uint64), np.empty(len(masks), np.int64)
+
+    def once() -> int:
+        np.add(seeds, np.uint64(1), out=seeds)
+        choose_rows(masks, seeds, chosen)
+        batch.step(chosen if len(chosen) == GAMES_AT_ONCE else chosen.reshape(GAMES_AT_ONCE, -1))
+        return GAMES_AT_ONCE
+
+    return clocked(once)
+
+
+def play_pgx(name: str) -> Work:
+    """The same of a game of Pgx, compiled by XLA for the processor; games start anew as its `auto_reset` does it."""
+    jax, pgx, wrapper = import_module("jax"), import_module("pgx"), import_module("pgx.experimental.wrappers")
+    env = pgx.make(name)
+    step = jax.vmap(wrapper.auto_reset(env.step, env.init))
+
+    def turn(carry: Any, _: Any) -> Any:
+        states, key = carry
+        key, drawn = jax.random.split(key)
+        logits = jax.numpy.where(states.legal_action_mask, 0.0, -jax.numpy.inf)
+        states = step(states, jax.random.categorical(drawn, logits))
+        return (states, key), (states.observation.any(), states.rewards.sum())
+
+    steps = 50
+    run = jax.jit(lambda carry: jax.lax.scan(turn, carry, None, length=steps))
+    keys = jax.random.split(jax.random.PRNGKey(0), GAMES_AT_ONCE)
+    carry = [(jax.jit(jax.vmap(env.init))(keys), jax.random.PRNGKey(1))]
+
+    def once() -> int:
+        carry[0], told = run(carry[0])
+        jax.block_until_ready(told)
+        return steps * GAMES_AT_ONCE
+
+    return clocked(once)
+
+
+class TurnByTurn(gymnasium.Env[Any, int]):
+    """A two-player game of PettingZoo whose players are all the learner, as in the recipe for masks of its tutorial."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        first = env.possible_agents[0]
+        self.observation_space = env.observation_space(first)["observation"]
+        self.action_space = env.action_space(first)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start a game."""
+        self._env.reset(seed=seed)
+        return self._env.observe(self._env.agent_selection)["observation"], {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play for whoever is to move."""
+        self._env.step(int(action))
+        observation, reward, ended, cut, info = self._env.last()
+        return observation["observation"], float(reward), ended, cut, info
+
+    def action_masks(self) -> np.ndarray:
+        """bool (num_actions,)."""
+        return np.asarray(self._env.observe(self._env.agent_selection)["action_mask"], np.bool_)
+
+
+def play_recipe(seconds: float) -> float:
+    """Random play through Stable-Baselines3's DummyVecEnv of such environments, with masks as sb3-contrib gets them."""
+    vectors = import_module("stable_baselines3.common.vec_env")
+    masks_of = import_module("sb3_contrib.common.maskable.utils").get_action_masks
+    env = vectors.DummyVecEnv([lambda: TurnByTurn(pettingzoo.make("aec", f"classic/{TICTACTOE}"))] * MANY)
+    env.reset()
+    choose_all, steps, start = Chooser(MANY), 0, time.process_time()
+    while time.process_time() - start < seconds:
+        env.step(choose_all(masks_of(env)))
+        steps += MANY
+    return steps / (time.process_time() - start)
+
+
+def search() -> Work:
+    """Simulations of MCTS from the opening."""
+    game, agent = ttt_envs.load(SUPER), agents.load(f"mcts:simulations={SIMULATIONS}")
+    state, seeds = game.new_state(0), np.zeros(1, np.uint64)
+
+    def once() -> int:
+        np.add(seeds, np.uint64(1), out=seeds)
+        agent.act(View.unchecked(game, state, np.zeros(1, np.int64), seeds))
+        return SIMULATIONS
+
+    return clocked(once)
+
+
+def looped(play: Callable[[Any, float], float], make: Callable[[], Any]) -> Work:
+    """A loop of `tools.environments` over what `make` makes once."""
+    return partial(play, make())
+
+
+def from_open_spiel(work: Callable[[Any, float], float]) -> Work:
+    """A work on OpenSpiel's Ultimate Tic-Tac-Toe."""
+    return partial(work, import_module("pyspiel").load_game(SPIEL))
+
+
+def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callable[[], Work]]]:
+    """What is done, the peer, and what makes our work and the peer's ready."""
+    yield (
+        "PettingZoo's loop, Super",
+        f"PettingZoo, {TICTACTOE}",
+        lambda: looped(play_aec, lambda: ttt_envs.make_aec(SUPER)),
+        lambda: looped(play_aec, lambda: pettingzoo.make("aec", f"classic/{TICTACTOE}")),
+    )
+    yield (
+        f"Stable-Baselines3 with masks, {MANY} games, Super",
+        f"the recipe, {TICTACTOE}",
+        lambda: looped(play_sb3, lambda: ttt_envs.make_sb3(SUPER, MANY)),
+        lambda: play_recipe,
+    )
+    yield (
+        "playouts in Python, Super",
+        f"OpenSpiel's states, {SPIEL}",
+        lambda: looped(playouts_by_cursor, lambda: ttt_envs.load(SUPER).start(seed=0)),
+        lambda: from_open_spiel(lambda game, seconds: playouts_by_open_spiel(game.new_initial_state(), seconds)),
+    )
+    yield (
+        f"MCTS, {SIMULATIONS} simulations, Super",
+        f"OpenSpiel's C++, {SPIEL}",
+        search,
+        lambda: from_open_spiel(lambda game, seconds: search_by_open_spiel(game, SIMULATIONS, seconds)),
+    )
+    for game_id in ttt_envs.GAMES if config.games == ("all",) else config.games:
+        what = f"batch of {GAMES_AT_ONCE}, {ttt_envs.load(game_id).title}"
+        yield what, "Pgx, tic_tac_toe", partial(play_batch, game_id), partial(play_pgx, "tic_tac_toe")
+
+
+def measure(config: Config) -> Iterator[Pair | str]:
+    """The pairs one after the other; a text for one whose peer is not installed."""
+    for what, peer, ours, theirs in pairs(config):
+        try:
+            players = {"ours": ours(), "theirs": theirs()}
+            runs = alternate(players, config)
+        except ImportError as error:
+            yield f"{what}: left out, as {error.name or error} is not installed"
+            continue
+        yield Pair(what, peer, runs["ours"], runs["theirs"])
+
+
+def chart(found: Sequence[Pair]) -> str:
+    """The ratios as bars on a logarithmic scale, SVG; a line stands where both are equally fast."""
+    height, left, width = 26, 330, 660
+    low = min(-0.05, *(np.log10(pair.ratio) for pair in found))
+    high = max(1.0, *(np.log10(pair.ratio) for pair in found))
+
+    def at(ratio: float) -> float:
+        return float(left + (width - left - 60) * (np.log10(ratio) - low) / (high - low))
+
+    parts = []
+    for k, pair in enumerate(found):
+        y, start, end = 10 + k * height, *sorted((at(1.0), at(pair.ratio)))
+        label = escape(f"{pair.what} / {pair.peer}")
+        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end" font-size="11">{label}</text>')
+        parts.append(f'<rect x="{start:.1f}" y="{y + 2}" width="{end - start:.1f}" height="16" fill="#3b6ea8"/>')
+        parts.append(f'<text x="{end + 5:.1f}" y="{y + 15}" font-size="12">{pair.ratio:.2g}</text>')
+    bottom = 14 + len(found) * height
+    parts.append(f'<line x1="{at(1):.1f}" x2="{at(1):.1f}" y1="6" y2="{bottom}" stroke="#333"/>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 6}" font-family="sans-serif">'
+    return "\n".join([head, f'<rect width="{width}" height="{bottom + 6}" fill="#fff"/>', *parts, "</svg>", ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    config = tyro.cli(Config, args=arguments, prog="python -m tools.peers", description=Config.__doc__)
+    found, rows = list[Pair](), list[tuple[str, ...]]()
+    console = Console(width=160)
+    for each in measure(config):
+        if isinstance(each, str):
+            console.print(each)
+            continue
+        found.append(each)
+        rates = (f"{statistics.median(runs):,.0f}" for runs in (each.ours, each.theirs))
+        rows.append((f"{each.what} / {each.peer}", *rates, f"{each.ratio:.2f}"))
+    console.print(Table("Beside others", ("ours / theirs", "ours /s", "theirs /s", "ratio"), rows).rich())
+    if config.chart is not None and found:
+        config.chart.write_text(chart(found))
+    return 0
+
+
+def on_one_core() -> None:
+    """Let nothing that is imported later use more."""
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+if __name__ == "__main__":
+    on_one_core()
+    sys.exit(main())
