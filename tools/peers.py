@@ -114,9 +114,10 @@ def play_pgx(name: str) -> Work:
 
     def turn(carry: Any, _: Any) -> Any:
         states, key = carry
-        key, drawn = jax.random.split(key)
+        key, drawn, anew = jax.random.split(key, 3)
         logits = jax.numpy.where(states.legal_action_mask, 0.0, -jax.numpy.inf)
-        states = step(states, jax.random.categorical(drawn, logits))
+        actions = jax.random.categorical(drawn, logits)
+        states = step(states, actions, jax.random.split(anew, GAMES_AT_ONCE))
         return (states, key), (states.observation.any(), states.rewards.sum())
 
     steps = 50

@@ -73,6 +73,7 @@ class Loops(NamedTuple):
     resample_rows: Callable[..., Any]
 
 
+@jit.allocates_nothing
 def reset_one(states, i, prototype, seed):
     """New game in states[i]."""
     states[i] = prototype[0]
@@ -186,6 +187,7 @@ def reply_rows(states, players, seeds, actions, legal, seen):
         look(states[i], players[i], legal[i], seen[i])
 
 
+@jit.allocates_nothing
 def reset_rows(states, rows, prototype, seeds):
     """New games in states[rows[k]] from the episodes' seeds[k]; rows int64, seeds uint64."""
     for k in range(rows.shape[0]):

@@ -50,20 +50,15 @@ _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: 
 
 
 @kernel
+@allocates_nothing
 def reset(state, seed):
     """The empty board, or one after some random plies."""
     rng.start(state, seed)
     state["last_action"] = NONE
     state["playable"] = ALL
     state["target"] = CENTER if state["center_first"] else ANYWHERE
-    if state["random_opening_plies"] == 0:
-        return
-    legal = np.empty(81, np.bool_)
-    actions = np.empty(2, np.int64)
     for _ in range(state["random_opening_plies"]):
-        legal_mask(state, np.int64(state["to_move"]), legal)
-        actions[:] = rng.pick(state, legal)
-        step(state, actions)
+        put(state, nth_action(state, rng.below(state, number_of_actions(state))))
         state["ply"] += 1
 
 
@@ -106,34 +101,34 @@ def is_legal(state, player, action):
 @allocates_nothing
 def random_action(state, x):
     """The action that `x` chooses among the legal ones, each equally likely."""
+    return nth_action(state, rng.scale(x, number_of_actions(state)))
+
+
+@kernel
+@allocates_nothing
+def number_of_actions(state):
+    """How many actions are legal."""
+    if state["target"] != ANYWHERE:
+        return _SIZE[empty(state, state["target"])]
+    number = 0
+    for board in range(9):
+        number += _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
+    return number
+
+
+@kernel
+@allocates_nothing
+def nth_action(state, skip):
+    """The legal action after `skip` others."""
     board = np.int64(state["target"])
     if board == ANYWHERE:
-        board, skip = nth_free(state, rng.scale(x, free_cells(state)))
-    else:
-        skip = rng.scale(x, _SIZE[empty(state, board)])
-    return 9 * board + _NTH[empty(state, board), skip]
-
-
-@kernel
-@allocates_nothing
-def free_cells(state):
-    """The number of cells in which a mark may be put at all."""
-    free = 0
-    for board in range(9):
-        free += _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
-    return free
-
-
-@kernel
-@allocates_nothing
-def nth_free(state, skip):
-    """The small board that holds the free cell after `skip` others, and how many of its own come before it."""
-    for board in range(9):
-        here = _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
-        if skip < here:
-            return board, skip
-        skip -= here
-    return 0, 0
+        board = 0
+        here = _SIZE[empty(state, board)] * (state["playable"] & 1)
+        while skip >= here and board < 8:
+            skip -= here
+            board += 1
+            here = _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
+    return 9 * board + np.int64(_NTH[empty(state, board), skip])
 
 
 @kernel
@@ -141,11 +136,18 @@ def nth_free(state, skip):
 def step(state, actions):
     """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
     player = np.int64(state["to_move"])
-    if not is_legal(state, player, actions[player]):
+    if is_legal(state, player, actions[player]):
+        put(state, actions[player])
+    else:
         refuse(state)
-        return
-    board, cell = actions[player] // 9, actions[player] % 9
-    state["last_action"] = actions[player]
+
+
+@kernel
+@allocates_nothing
+def put(state, action):
+    """A legal action of the player to move."""
+    player, board, cell = np.int64(state["to_move"]), action // 9, action % 9
+    state["last_action"] = action
     state["marks"][player, board] |= 1 << cell
     state["to_move"] = 1 - player
     if HAS_LINE[state["marks"][player, board]] and not is_owned(state, board):
