@@ -122,7 +122,7 @@ def nth_action(state, skip):
     """The legal action after `skip` others."""
     board = np.int64(state["target"])
     if board == ANYWHERE:
-        board = 0
+        board = np.int64(0)
         here = _SIZE[empty(state, board)] * (state["playable"] & 1)
         while skip >= here and board < 8:
             skip -= here
