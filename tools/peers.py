@@ -26,6 +26,7 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
+from tools.benchmark import GOALS
 from tools.environments import (
     MANY,
     TICTACTOE,
@@ -42,7 +43,8 @@ from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
 
-SUPER, SPIEL = "super_tic_tac_toe", "ultimate_tic_tac_toe"
+#: The game that OpenSpiel has, too, and its name there.
+SUPER, SPIEL = next((name, goals["open_spiel"]) for name, goals in GOALS["games"].items() if "open_spiel" in goals)
 GAMES_AT_ONCE, SIMULATIONS = 1024, 1000
 
 #: Makes one kind of work ready; gives a function of seconds that tells the rate.
