@@ -123,11 +123,11 @@ class Trained(Agent):
     name = "trained"
     reaches = {}
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, which: str) -> None:
         """Load the agent.
 
         Args:
-            name: id of a game, for the best agent for its options; or GAME/NAME, as `docs/results.md` lists them.
+            which: id of a game, for the best agent for its options; or GAME/NAME, as `docs/results.md` lists them.
 
         Raises:
             ValueError: there is no such agent; the known ones are named.
@@ -137,17 +137,17 @@ class Trained(Agent):
             by_name.setdefault(f"{card.game}/{card.name}", []).append(card)
             if card.best:
                 by_name.setdefault(card.game, []).append(card)
-        if name not in by_name:
-            raise ValueError(unknown("trained agent", name, list(by_name)))
+        if which not in by_name:
+            raise ValueError(unknown("trained agent", which, list(by_name)))
         # Imported here: the loader of agents stands above this module.
         from ttt_envs.agents import load, stranger
 
-        for card in by_name[name]:
+        for card in by_name[which]:
             if stranger(card.agent, own=(FOLDER,)) is not None:
                 raise ValueError(f"the card of {card.game}/{card.name} names more than its folder: {card.agent}")
         #: The agents that may be meant, and what they were made for.
         self.choices = [
-            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[name]
+            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
         ]
         self.equivariant = all(agent.equivariant for _, agent in self.choices)
         self.remembers, self.observes = (
