@@ -77,7 +77,6 @@ CRAFTED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"hand_size": 127}, "`hand_size` is 127, and must be 4"),
         ({"deck": 127}, "`deck`[0] is 127, and must be 6"),
         ({"hand": 127}, "`hand`[0, 0] is 127, and must be from 0 to 4"),
-        ({"event": 1000}, "`event`[0, 0] is 1000, and must be from 0 to 3"),
         ({"team_of": 0}, "`team_of`[1] is 0, and must be 1"),
     ],
     OPERATION: [

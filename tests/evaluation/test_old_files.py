@@ -89,19 +89,19 @@ def test_a_ladder_is_found_and_climbed(newer, written, tmp_path, monkeypatch):
     assert rungs.find(newer).options == toy_coin.make().options
     with pytest.raises(ValueError, match="comes with no ladder; it has one with players=2, tosses=1;"):
         rungs.find(newer.factory(loud=True))
-    given = {"options": {"loud": False}, "games": 8, "quiet": True}
+    given = {"loud": False, "games": 8, "quiet": True}
     assert evaluation.ladder(TOY, "greedy:samples=2", table=table, **given).games == 8
     with pytest.raises(ValueError, match="is one of toy_coin with options"):
-        evaluation.ladder(TOY, "greedy", table=table, options={"loud": True})
+        evaluation.ladder(TOY, "greedy", table=table, loud=True)
 
 
 def test_a_calibration_goes_on(newer, written, tmp_path):
     (tmp_path / "pairs.json").write_bytes((written / "calibration" / "pairs.json").read_bytes())
     given = {"games": 8, "quiet": True, "resume": True, "out": tmp_path}
-    again = evaluation.calibrate(TOY, RUNGS, options={"loud": False}, **given)
+    again = evaluation.calibrate(TOY, RUNGS, loud=False, **given)
     assert again.ladder.pairs == rungs.read(written / "calibration" / "ladder.json").pairs
     with pytest.raises(ValueError, match=r"has games with options .*'loud': False.*, not .*True"):
-        evaluation.calibrate(TOY, RUNGS, options={"loud": True}, **given)
+        evaluation.calibrate(TOY, RUNGS, loud=True, **given)
 
 
 def test_what_was_trained_plays_on(newer, written):
@@ -141,7 +141,7 @@ def test_a_tournament_goes_on(newer, written, tmp_path):
     report = evaluation.tournament(newer, [*RUNGS, "greedy:samples=2"], **own)
     assert report.game.options == newer.options
     with pytest.raises(ValueError, match=r'option is .*"loud": "false".* there and .*"true"'):
-        evaluation.tournament(TOY, [*RUNGS, "greedy:samples=2"], options={"loud": True}, **own)
+        evaluation.tournament(TOY, [*RUNGS, "greedy:samples=2"], loud=True, **own)
 
 
 def test_a_game_that_is_not_registered_has_the_same_rule(newer, written, monkeypatch):

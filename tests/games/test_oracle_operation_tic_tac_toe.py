@@ -371,9 +371,9 @@ def test_hands_that_nobody_can_hold(oracle, hand, words):
 
 
 def test_an_oracle_refuses_a_game_of_the_other_mode():
-    with pytest.raises(ValueError, match="games with mode='round', not Game"):
+    with pytest.raises(ValueError, match="games with mode='round', not operation_tic_tac_toe"):
         RoundOracle(ttt_envs.load(ID))
-    with pytest.raises(ValueError, match="games with mode='match', not Game"):
+    with pytest.raises(ValueError, match="games with mode='match', not operation_tic_tac_toe"):
         MatchOracle(ROUND)
 
 

@@ -80,7 +80,7 @@ def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
     for i in range(games):
         chance = Replay(seeds[i])
         slow = SlowTicTacMatch(chance.below, **options)
-        fields = ("rng", *shown(slow, 0))
+        fields = ("rng", *shown(slow))
         fast = zip(*(states[name][:, i].tolist() for name in fields), legal[:, i], strict=True)
         for ply, (*expected, row) in enumerate(fast):
             found = {"rng": chance.state, **shown(slow)}

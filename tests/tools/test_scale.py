@@ -9,7 +9,7 @@ def test_each_engine_is_measured_and_the_crossing_is_named(monkeypatch, capsys):
     """By a clock on which a game takes a second, half of it with workers, and their start 100 seconds."""
     now, calls = [0.0], []
 
-    def played(game, agents, *, options, games, resamples, quiet, engine=None, workers=None):
+    def played(game, agents, *, games, resamples, quiet, engine=None, workers=None, **options):
         calls.append((game, options, games, engine, workers))
         now[0] += games if engine is None else 100 + games / 2
 

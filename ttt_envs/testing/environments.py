@@ -164,7 +164,8 @@ def check_given_arrays_are_copies(game: Game) -> None:
         legal = set(np.flatnonzero(true["action_mask"]).tolist())
         for given in (true, aec.infos[name], observations[name], infos[name]):
             for array in given.values():
-                array[:] = 1
+                if isinstance(array, np.ndarray):  # an info has numbers, too
+                    array[:] = 1
         view = aec.view(name)
         for what in ("players", "seeds", "masks", "observations"):
             assert not getattr(view, what).flags.writeable, f"{what} of a view can be written to"

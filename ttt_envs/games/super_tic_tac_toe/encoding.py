@@ -30,7 +30,8 @@ _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE = 0, 81, 162, 
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (190,) with the BLOCKS in their order."""
-    me, other = player, 1 - player
+    me = player & 1  # any number is a player, and reads no other record
+    other = 1 - me
     for board in range(9):
         write_set(state["marks"][me, board], 9, out, _OWN + 9 * board)
         write_set(state["marks"][other, board], 9, out, _OPPONENT + 9 * board)
