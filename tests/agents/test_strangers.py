@@ -161,7 +161,7 @@ def test_every_agent_states_what_it_reaches():
             for each in inspect.signature(found, eval_str=True).parameters.values()
             if re.search(r"\b(str|Path|Any|object)\b", str(each.annotation))
         }
-        assert texts - {"name" if name == "trained" else ""} == set(reaches), name
+        assert texts - {"which" if name == "trained" else ""} == set(reaches), name
         stated.add(name)
     assert stated == {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:17])}
 
