@@ -137,7 +137,7 @@ def test_a_function_that_is_greedy_has_greedys_figures():
         def act(self, view):
             return greedy.act(view)
 
-    report = evaluation.llm_eval(Scripted(), sets=DICE, games=4, quiet=True)
+    report = evaluation.llm_eval(Scripted(), sets=DICE, questions=60, games=2, quiet=True)
     by_name = {agent: row for (_, agent), row in report.rows.items()}
     assert dataclasses.replace(by_name["scripted"].questions, agent="greedy") == by_name["greedy"].questions
     assert by_name["scripted"].scores == by_name["greedy"].scores

@@ -134,6 +134,7 @@ def test_the_average_weighs_by_the_players_own_reach():
             assert rows[seen.tobytes()] == pytest.approx(wanted, abs=0.03)
 
 
+@pytest.mark.slow  # trains for seconds
 def test_values_learn_what_the_policy_brings():
     method = escher_of(num_envs=200, buffer=2000, batch=256, learning_rate=1e-2)
     method.policy = lambda observations, masks: np.full(masks.shape, 0.5)

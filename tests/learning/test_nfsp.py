@@ -86,6 +86,7 @@ def test_a_run_is_as_all_runs_are(tmp_path):
     assert int(added) == 4096, "the reservoir is kept: the average is of the whole run"
 
 
+@pytest.mark.slow  # trains for long
 def test_it_comes_near_an_equilibrium(tmp_path):
     torch.manual_seed(0)
     more = {"steps": 80_000, "num_envs": 128, "buffer": 20_000, "reservoir": 80_000, "hidden": (64,)}

@@ -167,15 +167,20 @@ def test_a_run_is_as_all_runs_are(method, tmp_path):
     assert 0 < np.abs(load_network(tmp_path / "y")(eye)["policy"] - two).max() < 1
 
 
+def slow(*values):
+    """Trains for long; what is quick is tried by one method."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("method", "changes"),
     [
         ("mmd", {"learning_rate": 1e-3}),
-        ("mmd", {"learning_rate": 1e-3, "magnet_rate": 0.02, "magnet_final": None}),
-        ("ppg", {"auxiliary_epochs": 2}),
+        slow("mmd", {"learning_rate": 1e-3, "magnet_rate": 0.02, "magnet_final": None}),
+        slow("ppg", {"auxiliary_epochs": 2}),
         ("rnad", {"learning_rate": 5e-3, "target_share": 0.1, "iterations": 5}),
-        ("psro", {"num_envs": 128, "response": 5000, "learning_rate": 1e-2, "imitation_rate": 5e-3}),
-        ("escher", {"num_envs": 64, "batch": 512, "reservoir": 100_000, "updates": 4}),
+        slow("psro", {"num_envs": 128, "response": 5000, "learning_rate": 1e-2, "imitation_rate": 5e-3}),
+        slow("escher", {"num_envs": 64, "batch": 512, "reservoir": 100_000, "updates": 4}),
     ],
 )
 def test_it_comes_near_an_equilibrium(method, changes, tmp_path):

@@ -81,6 +81,7 @@ def test_what_was_trained_otherwise_is_refused(tmp_path):
             write_page(plan_of({**ONE, **changes}), tmp_path)
 
 
+@pytest.mark.slow  # trains for seconds, several times
 def test_a_plan_of_processor_time(tmp_path, monkeypatch):
     given = {name: value for name, value in ONE.items() if name != "steps"}
     given |= {
@@ -183,7 +184,10 @@ def measured(task, agent) -> float:
     return float(task.measures(np.array([found[task.metric]]))[0])
 
 
-LONG = ("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher")
+LONG = (
+    *("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher"),
+    *("big-dice-layouts", "match-medium"),
+)
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="games are walked through compiled")
