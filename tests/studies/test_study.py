@@ -54,6 +54,7 @@ def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
+@pytest.mark.slow  # trains in processes of its own
 def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
     plan = plan_of({**ONE, "steps": 900, "measurements": 3})
     (run,) = plan.runs
