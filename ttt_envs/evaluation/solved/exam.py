@@ -109,7 +109,7 @@ class Exam:
         return found
 
     def remarks(self) -> list[str]:
-        """Who was not asked."""
+        """The agents that were left out of a set, with the reasons."""
         return [f"{name}: {agent} is left out: {why}" for (name, agent), why in self.left_out.items()]
 
     def show(self, console: Console | None = None) -> None:
@@ -216,7 +216,7 @@ def llm_eval(
 
 
 def _lines(each: QuestionSet, loaded: Sequence[Agent]) -> list[tuple[str, Any]]:
-    """Who is asked: names of rows, and agents or texts."""
+    """The agents that are asked: names of rows, and agents or texts."""
     usual = [("random", "random"), ("greedy", "greedy"), ("trained", f"trained:{each.game}")]
     names = [agent.name for agent in loaded]
     return [*(pair for pair in usual if pair[0] not in names), *zip(names, loaded, strict=True)]

@@ -78,9 +78,9 @@ class QuestionSet:
             )
         return drawn
 
-    def questions(self) -> Iterator[dict[str, Any]]:
-        """The questions, each as in a line of the file by `write`."""
-        game, drawn = self.load(), self.draw()
+    def questions(self, drawn: Positions | None = None) -> Iterator[dict[str, Any]]:
+        """The questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
+        game, drawn = self.load(), drawn or self.draw()
         view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
         policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else None
         for k in range(len(drawn)):
@@ -106,15 +106,16 @@ class QuestionSet:
 
     def write(self, path: Path) -> None:
         """Write the questions as JSON lines, the first of which says what they are, whole or not at all."""
+        drawn = self.draw()
         head = {
             "format": FORMAT,
             "set": self.name,
             "version": self.version,
             "title": self.title,
             "least": self.least,
-            "plies": "to the end under best play, -1 where it has no end" if self.draw().remaining else "played",
+            "plies": "to the end under best play, -1 where it has no end" if drawn.remaining else "played",
         }
-        lines = [json.dumps(each, ensure_ascii=False) for each in (head, *self.questions())]
+        lines = [json.dumps(each, ensure_ascii=False) for each in (head, *self.questions(drawn))]
         write_whole(path, "\n".join([*lines, ""]))
 
 
