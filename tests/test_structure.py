@@ -162,7 +162,7 @@ def test_modules_import_each_other_in_no_circle():
 EXTRAS = {
     "torch": {
         "ttt_envs.agents.adapters",
-        "ttt_envs.agents.policy",
+        "ttt_envs.agents.torch_policy",
         "ttt_envs.integrations.rllib",
         "ttt_envs.integrations.sb3",
         "ttt_envs.learning.actors",
@@ -173,7 +173,7 @@ EXTRAS = {
         "ttt_envs.learning.both_sides",
         "ttt_envs.learning.loop",
         "ttt_envs.learning.magnets",
-        "ttt_envs.learning.nets",
+        "ttt_envs.learning.torch_networks",
         "ttt_envs.learning.exploit",
         "ttt_envs.learning.mmd",
         "ttt_envs.learning.escher",

@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of this library hold the truth where they are weakest, by simulation.
+"""Simulate how often the 95 % intervals of this library hold the truth where they are weakest.
 
     python -m tools.coverage
 
@@ -34,7 +34,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Row:
-    """How often the intervals of a setting held the truth, and how wide they were in the mean."""
+    """The share of a setting's intervals that held the truth, and their mean width."""
 
     measure: str
     setting: str

@@ -49,7 +49,7 @@ class Config:
     here: bool = False
     """Leave out those that need an environment of their own."""
     tests: bool = False
-    """In the place of the examples run the tests of frameworks, once in each environment; packages have tests only."""
+    """Run the tests of frameworks in the place of the examples, once an environment; packages have tests only."""
 
 
 def examples() -> dict[str, Path]:

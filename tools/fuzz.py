@@ -27,7 +27,7 @@ class Fuzz:
     """Run the tests with arbitrary input over and over, with ever other seeds, until the time is over."""
 
     minutes: float = 10.0
-    """How long to go on; the last test may take a minute longer."""
+    """Minutes to go on; the last test may take a minute longer."""
     seed: int | None = None
     """Seed of the first pass; each pass has the next one. Without it, one is drawn."""
     without_jit: bool | None = None

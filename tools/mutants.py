@@ -275,7 +275,7 @@ def tell(text: str) -> None:
     print(text, flush=True)
 
 
-def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> int:
+def run(root: Path, settings: Settings, progress: Callable[[str], None] = tell) -> int:
     """Test the mutants of the checkout at `root`, and report; returns the exit status, 0 if all were killed.
 
     Raises ValueError for a wrong list, and InUse if another process tests mutants of this checkout.
@@ -303,7 +303,7 @@ def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> in
             for verdict in pool.map(verdict_on, [each for each in mutants if each not in known]):
                 if verdict is not None:
                     verdicts.append(verdict)
-                    say(f"{len(verdicts):>3}/{len(mutants)}  {verdict}")
+                    progress(f"{len(verdicts):>3}/{len(mutants)}  {verdict}")
         unchecked = [each for each in verdicts if each.killed_by and not each.checked]
         wrong = failing(places, unchecked, settings.seconds * 4)
         for k, each in enumerate(verdicts):
@@ -315,9 +315,9 @@ def run(root: Path, settings: Settings, say: Callable[[str], None] = tell) -> in
                 ledger.add(verdicts[k])
 
     bad = [each for each in verdicts if not each.killed_by]
-    say("\n".join(["", *(str(each) for each in bad)]))
+    progress("\n".join(["", *(str(each) for each in bad)]))
     took, killed, left = time.perf_counter() - started, len(verdicts) - len(bad), len(mutants) - len(verdicts)
-    say(
+    progress(
         f"{killed} of {len(mutants)} mutants killed"
         + (f", {before} of them in earlier runs" if before else "")
         + (f", and {left} not tried" if left else "")

@@ -197,7 +197,7 @@ def from_open_spiel(work: Callable[[Any, float], float]) -> Work:
 
 
 def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callable[[], Work]]]:
-    """What is done, the peer, and what makes our work and the peer's ready."""
+    """A name of the work, the peer, and functions that make our work and the peer's ready."""
     yield (
         "PettingZoo's loop, Super",
         f"PettingZoo, {TICTACTOE}",

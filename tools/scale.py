@@ -1,4 +1,4 @@
-"""From which size on several workers play a tournament faster than one process, on this machine.
+"""Measure from which size on several workers play a tournament faster than one process.
 
     python -m tools.scale tic_tac_dice --option rounds=single --agents random greedy --ray
 

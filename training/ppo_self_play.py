@@ -170,7 +170,7 @@ def main(words: list[str] | None = None) -> None:
     args = Args(**vars(parser.parse_args(words)))
     policy = train(args)
     if args.regret_games:
-        from ttt_envs.agents.policy import PolicyAgent
+        from ttt_envs.agents.torch_policy import PolicyAgent
         from ttt_envs.evaluation.best_play import measure
 
         measured = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)

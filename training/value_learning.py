@@ -151,7 +151,7 @@ def main(words: list[str] | None = None) -> None:
     args = Args(**vars(parser.parse_args(words)))
     net = train(args)
     if args.regret_games:
-        from ttt_envs.agents.policy import PolicyAgent
+        from ttt_envs.agents.torch_policy import PolicyAgent
         from ttt_envs.evaluation.best_play import measure
 
         agent = PolicyAgent(net, temperature=0)  # the best action

@@ -156,7 +156,7 @@ def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
 
 
 def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What the folders of the built-in games declare in a TOML file of that name: game, name of a table, its entries.
+    """Read the TOML files of that name in the folders of the built-in games: game, name of a table, its entries.
 
     In an entry "options" the options of the game are parsed, as on a command line. An entry "game" names another game
     of the same folder.

@@ -9,7 +9,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import matrix_games
 from ttt_envs.agents.matrix_games import KnownValues, equilibria, from_both_seats, solve_matrix
-from ttt_envs.agents.network import Lookahead
+from ttt_envs.agents.network_agents import Lookahead
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
 

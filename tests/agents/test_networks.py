@@ -12,7 +12,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players
-from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import (
     KINDS,
     BadNetworkFile,
@@ -113,11 +113,11 @@ def test_bad_files_are_refused(tmp_path):
 )
 def test_the_same_numbers_as_torch(kind, form):
     torch = pytest.importorskip("torch")
-    from ttt_envs.learning.nets import Net
+    from ttt_envs.learning.torch_networks import TorchNetwork
 
     torch.manual_seed(0)
     info = replace(info_for(GAME, kind, (8, 8, 6)), **form)
-    net = Net(info)
+    net = TorchNetwork(info)
     observations = view_of(GAME).observations
     with torch.inference_mode():
         expected = net(torch.from_numpy(observations.astype(np.float32)))

@@ -8,7 +8,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.agents.mixed import Mixed
-from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.rounds import Rounds

@@ -14,7 +14,7 @@ from counting import Counter
 from ttt_envs.agents.networks import load_network
 from ttt_envs.learning import actors, alphazero, value_learning
 from ttt_envs.learning.actors import InTurn, Threads, WithActors, shares
-from ttt_envs.learning.nets import Net
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,7 +35,7 @@ def learned(script: Any, out: Path, **changes: Any) -> np.ndarray:
 
 
 def test_a_round_is_played_with_the_network_of_the_round_before():
-    net = Net(Counter.info)
+    net = TorchNetwork(Counter.info)
 
     def rounds(crew):
         found = []
@@ -52,7 +52,7 @@ def test_a_round_is_played_with_the_network_of_the_round_before():
 
 
 def test_random_numbers_of_the_learner_are_left_alone():
-    net = Net(Counter.info)
+    net = TorchNetwork(Counter.info)
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -130,7 +130,7 @@ def test_ray_teaches_the_same_as_threads(script, on_ray, tmp_path):
 @pytest.mark.slow
 def test_a_killed_process_costs_nothing_but_time(on_ray, tmp_path):
     """Two are killed in the middle of a round, with what their actors had by then."""
-    config, net = WithActors(game="x", actors=2), Net(Counter.info)
+    config, net = WithActors(game="x", actors=2), TorchNetwork(Counter.info)
 
     def rounds(config):
         with actors.crew_of([Counter(tmp_path), Counter(tmp_path)], config) as crew:
@@ -148,7 +148,7 @@ def test_an_error_of_an_actor_comes_from_the_cluster_too(on_ray, tmp_path):
     (tmp_path / "error").touch()
     config = WithActors(game="x", actors=1, **on_ray)
     with actors.crew_of([Counter(tmp_path)], config) as crew, pytest.raises(ZeroDivisionError, match="as it was told"):
-        crew.round(Net(Counter.info), 0.0)
+        crew.round(TorchNetwork(Counter.info), 0.0)
 
 
 def test_without_actors_the_settings_need_no_ray():

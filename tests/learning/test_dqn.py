@@ -12,7 +12,7 @@ from ttt_envs.agents.networks import NetworkInfo, load_network
 from ttt_envs.learning import dqn
 from ttt_envs.learning.dqn import Config, EpsilonGreedy, Replay, targets, train
 from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.nets import Net
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 GAME = "super_tic_tac_toe"
 TINY: dict[str, Any] = {
@@ -109,12 +109,12 @@ def test_what_came_of_a_decision():
     }
 
 
-def nets(values: list[list[float]]) -> list[Net]:
+def nets(values: list[list[float]]) -> list[TorchNetwork]:
     """Networks of one input, 1, with these values of four actions."""
     info = NetworkInfo(GAME, {}, "q", 1, 4, (), 0)
     found = []
     for each in values:
-        net = Net(info)
+        net = TorchNetwork(info)
         with torch.no_grad():
             net.heads["q"].weight.zero_()
             net.heads["q"].bias[:] = torch.tensor(each)

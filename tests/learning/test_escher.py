@@ -68,7 +68,7 @@ def test_regrets_are_those_of_cfr():
     method = escher_of()
     bias = torch.tensor([0.3, 0.1])
     with torch.no_grad():
-        method.nets["regrets"].heads["q"].bias.copy_(bias)
+        method.networks["regrets"].heads["q"].bias.copy_(bias)
     legal = np.ones((1, 2), np.bool_)
     exact = Exact(lambda state: method.policy(seen_by(state, int(state["to_move"][0])), legal)[0])
     known: dict[bytes, float] = {}
@@ -119,7 +119,7 @@ def test_the_average_weighs_by_the_players_own_reach():
     found, plans = tree.walk(KUHN), [0.0, 0.0]
     for bias in ([0.9, 0.1], [0.05, 0.6]):
         with torch.no_grad():
-            method.nets["regrets"].heads["q"].bias.copy_(torch.tensor(bias))
+            method.networks["regrets"].heads["q"].bias.copy_(torch.tensor(bias))
         method.play()
         policy = np.array(bias) / np.sum(bias)
         for player, mine in enumerate(found.players):

@@ -18,10 +18,10 @@ from small_training import GAME, copy_files, sample_view, tiny
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import FORMAT, BadNetworkFile, Network, NetworkInfo, load_network, save_network
-from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.learning import ppo
-from ttt_envs.learning.nets import Logits, load_net
 from ttt_envs.learning.ppo import train
+from ttt_envs.learning.torch_networks import Logits, load_torch_network
 from ttt_envs.storage.files import write_whole
 from ttt_envs.storage.tensors import read_tensors, write_tensors
 
@@ -196,7 +196,7 @@ def test_the_same_policy_as_in_torch(run: Path, tmp_path: Path) -> None:
     positions = sample_view(200)
     for folder in (run, train(tiny(tmp_path / "x", encoding="planes", activation="tanh", steps=128)).folder):
         info = load_network(folder).info
-        net = load_net(folder / "network.safetensors")
+        net = load_torch_network(folder / "network.safetensors")
         for form in ({}, {"symmetric": True}, {"temperature": 0.5}, {"temperature": 0}):
             by_torch = PolicyAgent(Logits(net), info.encoding, **form)
             by_numpy = agents.load(",".join([f"network:{folder}", *(f"{name}={form[name]}" for name in form)]))

@@ -89,7 +89,7 @@ def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
             Length(game, every=5),
         ],
         tmp_path,
-        say=said.append,
+        progress=said.append,
         log=lambda name, value: logged.append((name, value)),
     )
     for step in range(20):

@@ -7,8 +7,8 @@ import pytest
 import torch
 import toy_kuhn
 
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.psro import PSRO, Config, Population
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import WholeGames
 from ttt_envs.solvers import sequence, tree
 
@@ -27,7 +27,7 @@ def of_three(method: PSRO) -> Population:
     """Three policies that differ much from each other."""
     population = Population(method.info)
     for _ in range(3):
-        net = Net(method.info)
+        net = TorchNetwork(method.info)
         torch.nn.init.normal_(net.heads["policy"].weight, std=2.0)
         population.add(net)
     return population

@@ -14,8 +14,8 @@ from ttt_envs.learning import loop
 from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.loop import Buffer
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.probes import Exploitability
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.value_learning import Config, MatrixGames, train
 from ttt_envs.storage.tensors import read_tensors
 
@@ -194,7 +194,7 @@ def test_an_extended_search_gives_the_targets():
         config = Config(**{**AT_ONCE, **changes}, extend=extend)
         backup, batch = MatrixGames(config, config.load()), ttt_envs.Batch(config.load(), 32, seed=0)
         torch.manual_seed(0)
-        rows, _ = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+        rows, _ = backup.label(TorchNetwork(backup.info), batch, np.random.default_rng(0))
         found.append(rows["values"])
     assert not np.allclose(*found)
 
@@ -213,7 +213,7 @@ def test_both_players_learn_from_their_own_views():
     game = config.load()
     backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 64, seed=0, auto_reset=True)
     torch.manual_seed(0)
-    net, generator = Net(backup.info), np.random.default_rng(0)
+    net, generator = TorchNetwork(backup.info), np.random.default_rng(0)
     for _ in range(6):
         views = [batch.view(player) for player in range(2)]
         rows, actions = backup.label(net, batch, generator)
@@ -232,7 +232,7 @@ def test_exploration_meets_every_action():
     config = Config(**{**AT_ONCE, "num_envs": 512, "exploration": 1.0})
     game = config.load()
     backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 512, seed=0)
-    _, actions = backup.label(Net(backup.info), batch, np.random.default_rng(0))
+    _, actions = backup.label(TorchNetwork(backup.info), batch, np.random.default_rng(0))
     for player in range(2):
         counts = np.array([np.bincount(actions[:, player], minlength=game.num_actions)])
         assert ((counts > 0) == batch.masks(player).any(axis=0)).all()

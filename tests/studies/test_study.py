@@ -92,7 +92,7 @@ def test_a_plan_of_processor_time(tmp_path, monkeypatch):
     plan = plan_of(given)
     assert grid.budgeted(plan_of(ONE), tmp_path) == plan_of(ONE)
     said: list[str] = []
-    found = grid.budgeted(plan, tmp_path, workers=1, say=said.append)
+    found = grid.budgeted(plan, tmp_path, workers=1, progress=said.append)
     steps = {run.label: run.settings["steps"] for run in found.runs}
     assert steps["mmd"] > 2 * steps["mmd-large"] > 2000
     assert len(said) == 2

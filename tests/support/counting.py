@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_envs.agents.networks import NetworkInfo
-from ttt_envs.learning.nets import Net
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 
 class Counter:
@@ -21,7 +21,7 @@ class Counter:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder, self.rounds, self.generator = folder, 0, np.random.default_rng(3)
 
-    def play(self, net: Net, done: float) -> dict[str, np.ndarray]:
+    def play(self, net: TorchNetwork, done: float) -> dict[str, np.ndarray]:
         self.rounds += 1
         drawn = self.generator.random(2)
         for kill in self.folder.glob("kill-*") if self.folder and self.rounds > 1 else ():

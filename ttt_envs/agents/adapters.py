@@ -370,7 +370,7 @@ def from_torch(
         ImportError: torch is not installed; the message has the command that installs it.
     """
     require("train", "torch")
-    from ttt_envs.agents.policy import PolicyAgent
+    from ttt_envs.agents.torch_policy import PolicyAgent
 
     agent = PolicyAgent(module, encoding, temperature, history=history)
     agent.name = name

@@ -214,15 +214,15 @@ class Around(Agent):
 
     @property
     def history(self) -> int:  # type: ignore[override]
-        """What the other agent wants, which may depend on the game."""
+        """Asks the other agent, whose answer may depend on the game."""
         return self.agent.history
 
     def action_values(self, view: View) -> np.ndarray:
-        """Those of the other agent: float64 (n, num_actions)."""
+        """The other agent's values: float64 (n, num_actions)."""
         return self.agent.action_values(view)
 
     def value(self, view: View) -> np.ndarray:
-        """That of the other agent, as it plays: float64 (n,)."""
+        """The other agent's value, as it plays: float64 (n,)."""
         return self.agent.value(view)
 
     def observe(self, view: View) -> None:
@@ -256,7 +256,7 @@ class Around(Agent):
 
 
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
-    """What `answer` says about n positions, (n, ...), of which those of a match are asked about round by round.
+    """Ask `answer` about n positions, those of a match round by round: (n, ...).
 
     The end of a match is further away than an agent looks that knows nothing but the rules: inside a round it would
     choose nearly at random. So it is asked about the round that is being played, as a game by itself, whatever the

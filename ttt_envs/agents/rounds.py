@@ -53,7 +53,7 @@ class Rounds(Around):
         return policy
 
     def action_values(self, view: View) -> np.ndarray:
-        """Those of the other agent, of the round alone: float64 (n, num_actions); NaN between the rounds."""
+        """The other agent's values in the round alone: float64 (n, num_actions); NaN between the rounds."""
         values = np.full(view.masks.shape, np.nan)
         rows, part = view.current_round()
         if len(rows):
@@ -61,7 +61,7 @@ class Rounds(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """That of the other agent, of the round alone: float64 (n,); NaN between the rounds."""
+        """The other agent's value of the round alone: float64 (n,); NaN between the rounds."""
         value = np.full(len(view), np.nan)
         rows, part = view.current_round()
         if len(rows):

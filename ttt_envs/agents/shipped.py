@@ -220,11 +220,11 @@ class Trained(Agent):
         return self.agent_for(view.game).policy(view)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Those of the agent that plays: float64 (n, num_actions)."""
+        """The values of the agent that plays: float64 (n, num_actions)."""
         return self.agent_for(view.game).action_values(view)
 
     def value(self, view: View) -> np.ndarray:
-        """That of the agent that plays: float64 (n,)."""
+        """The value of the agent that plays: float64 (n,)."""
         return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 
 def instead(game_id: str) -> str:
-    """What to ask of agents in a game whose tree is too large."""
+    """The measurement to suggest for agents of a game whose tree is too large."""
     return (
         f"`ttt exploit {game_id} --agent A` trains a best response, a lower bound of what A can lose, and `ttt ladder "
         f"{game_id} --agent A` rates it against fixed opponents"

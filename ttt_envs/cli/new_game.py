@@ -67,7 +67,7 @@ class CheckGame(GameArguments):
 
         game = self.load()
         try:
-            number = len(check_game(game, say=lambda line: print("\n".join(paragraphs(f"- {line}")), flush=True)))
+            number = len(check_game(game, progress=lambda line: print("\n".join(paragraphs(f"- {line}")), flush=True)))
         except AssertionError as error:
             raise ValueError(str(error)) from None
         print(f"{game} passes all {number} checks")

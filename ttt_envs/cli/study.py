@@ -47,8 +47,8 @@ class Study:
 
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
-        plan = grid.budgeted(plan, out, self.workers, say=print)
-        complete = grid.train(plan, out, self.workers, say=print)
+        plan = grid.budgeted(plan, out, self.workers, progress=print)
+        complete = grid.train(plan, out, self.workers, progress=print)
         print(write_page(plan, out, complete))
         print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")
         return DONE if complete else INTERRUPTED

@@ -101,7 +101,7 @@ class OneThread:
             self._left = ()
 
     def after_fork(self) -> None:
-        """In the new process: a thread that was inside is not in it, and neither is its half of the work."""
+        """Begin anew in a forked process: no thread of before is in it, and neither is its half of the work."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -162,7 +162,7 @@ class Shares:
         self._bell.put(None)
 
     def results(self) -> list[Any]:
-        """What the calls have returned; raises what one of them has raised."""
+        """The results of the calls; raises the error that one of them has raised."""
         if self._errors:
             raise self._errors[0]
         return [self._results[number] for number in range(len(self._shares))]
@@ -195,7 +195,7 @@ class Position:
 
 
 class Look(NamedTuple):
-    """What a step of `Batch(look=True)` gives: the same arrays at each call, filled anew, that only the Batch writes.
+    """The result of a step of `Batch(look=True)`: always the same arrays, filled anew, which only the Batch writes.
 
     Attributes:
         observations: int8 (n, observation size), as whoever is to move sees it; in a game in which several may act at
@@ -736,7 +736,7 @@ class Batch:
             self._known.show(rows, self._states[rows])
 
     def _noted(self, rows: np.ndarray, joint: np.ndarray) -> _Noted | None:
-        """What players know once they have played in the games `rows`: that of those which are not over."""
+        """The information that players have after playing in those of the games `rows` which are not over."""
         if self._known is None:
             return None
         going = np.flatnonzero(~self._states["done"][rows])

@@ -229,7 +229,7 @@ class State:
         return () if self.player is None else (self.player,)
 
     def returns(self) -> list[float]:
-        """What each player has been paid so far: in most games 0 until the game is over."""
+        """The rewards of each player so far: in most games 0 until the game is over."""
         returns: list[float] = self._states["rewards"][0].tolist()
         return returns
 
@@ -381,7 +381,7 @@ class RecallingState(State):
         return list(outcomes)
 
     def info_state_key(self, player: int) -> bytes:
-        """As `State.info_state_key`: 16 bytes."""
+        """The player's information set as a key of 16 bytes; see `State.info_state_key`."""
         player = self._player(player)
         return (
             super().info_state_key(player) if self._known.digests is None else self._known.digests[0, player].tobytes()
@@ -444,7 +444,7 @@ def _restored(game: Any, data: bytes) -> State:
 
 
 def start(game: Any, seed: int | None = None, state: Any = None, known: Known | None = None) -> State:
-    """What `Game.start` returns; with `known`, of one game that begins, a RecallingState."""
+    """Begin a game, see `Game.start`; with `known`, of one game that begins, a RecallingState."""
     if known is not None:
         found = _recalling(start(game, seed, state), known)
         found._show()

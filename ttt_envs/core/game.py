@@ -259,7 +259,7 @@ class Game:
         return self.chance != "none"
 
     def check_rewards(self, who: str) -> None:
-        """For what relies on it: raise ValueError, naming `who`, unless rewards come at the end and add up to 0."""
+        """Raise ValueError, naming `who`, unless rewards come at the end and add up to 0."""
         if self.rewards != "end":
             raise ValueError(f"{who} needs a game that pays at its end alone; {self} has rewards={self.rewards!r}")
         if not self.zero_sum:

@@ -78,7 +78,7 @@ class Known:
 
     @property
     def history(self) -> int:
-        """How many decisions of each player are kept."""
+        """The number of decisions of a player that are kept."""
         return int(self.past.shape[2])
 
     def copy(self) -> "Known":
@@ -110,11 +110,11 @@ class Known:
             self.digests[rows] = digests
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """In these positions, structured (k,), the actions int64 (k, players) are played; -1 for who does not act."""
+        """Note the actions int64 (k, players) played in these positions, structured (k,); -1 for who does not act."""
         self.put(rows, *self.after(rows, states, actions))
 
     def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """What `note` makes of the digests and the past of these games, for `put`; nothing is changed."""
+        """The digests and the past that `note` would make of these games, for `put`; nothing is changed."""
         digests, past = None, self.past[rows]
         if self.digests is not None:
             digests = self.digests[rows]
@@ -134,7 +134,7 @@ class Known:
             self.past[rows] = past
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """What a view of these players, int64 (k,), in the games `rows` is made with."""
+        """The arguments of a view of these players, int64 (k,), in the games `rows`."""
         digests = None if self.digests is None else self.digests[rows, players]
         return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
 
@@ -144,7 +144,7 @@ class Known:
 
 
 def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
-    """What a player sees in the states (k,), and the actions int64 (k,) there: int8 (k, one decision of the past)."""
+    """The player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
     out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
     seen = np.empty((len(states), game.observation_size), np.int8)
     game.loops.observe_rows(np.ascontiguousarray(states), np.full(len(states), player), seen)

@@ -24,7 +24,7 @@ _GAME = int(Purpose.GAME)
 
 
 class Told(NamedTuple):
-    """What a step tells, and room for it; each with an entry a game.
+    """Arrays for what a step tells, with an entry a game.
 
     `viewers` is 1, whoever is to move, or the number of players, where several may act at once.
 
@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """Which episodes are played, uint64 (n,) each: numbers of games and of next episodes, and seeds of this one."""
+    """The episodes that are played, uint64 (n,): numbers of games and of next episodes, and seeds of this one."""
 
     games: np.ndarray
     following: np.ndarray
@@ -56,7 +56,7 @@ class Episodes(NamedTuple):
 
 
 class Anew(NamedTuple):
-    """What a game starts from: the key of the run, uint64 (2,), and the prototype, structured (1,)."""
+    """The source of new games: the key of the run, uint64 (2,), and the prototype, structured (1,)."""
 
     key: np.ndarray
     prototype: np.ndarray
@@ -154,7 +154,7 @@ def play_rows(anew, again, states, actions, told, episodes):
 
 @jit.allocates_nothing
 def play_on(state, seed, plies, joint, legal):
-    """At most so many plies at random, as `agents.random` draws with the episode's seed; gives how many are left."""
+    """Play at most so many plies at random, as `agents.random` draws with the episode's seed; gives the plies left."""
     while plies > 0 and not state["done"]:
         mover = np.int64(state["to_move"])
         if mover == SIMULTANEOUS:

@@ -309,7 +309,7 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """What the names mean that stand for a game's kernels in templates.
+    """The meaning of the names that stand for a game's kernels in templates.
 
     These are the names of `Kernels`, of which `step` counts the ply, and four more: `allowed`, see `by_mask`, `drawn`,
     see `drawn_by_mask`, `look` and `reply`.

@@ -66,7 +66,7 @@ class Memory:
                 yield key, View.unchecked(self._game, states[at], by, seeds[at], **self.of(rows[at], by)), at
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """In these games the actions int64 (k, players) are to be played; -1 for players who do not act.
+        """Take note of the actions int64 (k, players) that are to be played; -1 for players who do not act.
 
         `states`, structured (n,), are those of all games, as they stand before.
         """

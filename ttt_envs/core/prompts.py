@@ -192,7 +192,7 @@ def _joined(text: str, begin: int, end: int) -> bool:
 
 @lru_cache(maxsize=32)
 def _no_cell(game: Game) -> re.Pattern[str]:
-    """What looks like the name of a cell in a sentence, and is the player or an article."""
+    """A pattern for letters in a sentence that may name a cell, but mean the player or are an article."""
     verbs = "|".join((*_VERBS, *game.faces.verbs))
     return re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{verbs})\b)|\ba(?=\s+[a-z]{{2,}})")
 

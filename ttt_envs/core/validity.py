@@ -1,4 +1,4 @@
-"""Which records are states: the one place where states and players from outside are checked.
+"""Checks of states and players from outside, all in this one place.
 
 Compiled kernels trust what they are given: they index arrays by counts and cells of a state, without looking. What
 comes from a user, a file or bytes is checked here before.

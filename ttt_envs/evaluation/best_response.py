@@ -117,7 +117,7 @@ def measure(
 
 
 def _by_tree(asked: Asked, tree: Tree, progress: Progress) -> MeasuredExploitability:
-    """As `measure`, by the tree."""
+    """Measure by best responses on the game's tree, see `measure`."""
     tables, done, total = [], 0, max(tree.sets, 1)
     for player in (0, 1):
         parts = [np.zeros((0, tree.game.num_actions))]
@@ -136,7 +136,7 @@ def _by_tree(asked: Asked, tree: Tree, progress: Progress) -> MeasuredExploitabi
 def _by_oracle(
     asked: Asked, game: Game, responder: Responder, starts: np.ndarray, progress: Progress
 ) -> MeasuredExploitability:
-    """As `measure`, by the oracle, in the whole game or as the mean over some starts."""
+    """Measure by the oracle, in the whole game or as the mean over some starts, see `measure`."""
     policy, sampled = asked.policy(game), isinstance(responder, StartResponder)
 
     def half(player: int) -> np.ndarray:

@@ -296,7 +296,7 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
 
 
 def _usual_history(game: Game) -> int:
-    """What a player has forgotten matters only where something is hidden."""
+    """The decisions that a player keeps by default: some where something is hidden, else none."""
     return 8 if game.hidden_information or game.simultaneous else 0
 
 

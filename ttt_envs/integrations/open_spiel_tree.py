@@ -54,7 +54,7 @@ class Graph:
         )
 
     def beginning(self) -> tuple[np.ndarray, Past]:
-        """What the players know before anything was shown: `Node.known` and `Node.past`."""
+        """The players' knowledge before anything was shown: `Node.known` and `Node.past`."""
         return begin(1, self.game.num_players)[0], ((),) * self.game.num_players
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:

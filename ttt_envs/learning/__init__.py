@@ -4,8 +4,8 @@ A method is a module with its settings, `Config`, and `train(config)`. What the 
 common settings and command line, `seeds` trains with several seeds, `loop` has the outer loop, `policy_gradient` and
 `whole_games` that of mmd, rnad, ppg and psro, `reservoir` an even sample of the past, `opponents` who they play
 against, `checkpoint` what a run folder keeps, `logs` and `probes` what is logged and measured on the way, `metrics`
-reads that again, `nets` the networks as torch modules; `curves`, `progress` and `interrupts` the rest. `exploit` is a
-measurement: a learned best response. All need the extra `train`.
+reads that again, `torch_networks` the networks as torch modules; `curves`, `progress` and `interrupts` the rest.
+`exploit` is a measurement: a learned best response. All need the extra `train`.
 """
 
 from typing import TYPE_CHECKING

@@ -21,8 +21,8 @@ from ttt_envs.core.options import choice
 from ttt_envs.evaluation.tournaments.ray_cluster import connected
 from ttt_envs.evaluation.tournaments.workers import check_sources, sources
 from ttt_envs.learning.loop import Rows
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.settings import Settings, Within
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.storage.extras import require
 
 #: Weights by name.
@@ -66,14 +66,14 @@ class SelfPlayActor(Protocol):
     def info(self) -> NetworkInfo:
         """The network that it plays with."""
 
-    def play(self, net: Net, done: float) -> Rows:
+    def play(self, net: TorchNetwork, done: float) -> Rows:
         """Play a round with the network; `done`: share of the training that is over. Returns rows to learn from."""
 
 
 class Crew(Protocol):
     """The actors of a run."""
 
-    def round(self, net: Net, done: float) -> list[Rows]:
+    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
         """The rows of a round, actor after actor, and the beginning of the next one with this network."""
 
 
@@ -83,7 +83,7 @@ class InTurn:
     def __init__(self, actor: SelfPlayActor) -> None:
         self._actor = actor
 
-    def round(self, net: Net, done: float) -> list[Rows]:
+    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
         """The rows of a round with this very network."""
         return [self._actor.play(net, done)]
 
@@ -95,7 +95,7 @@ class Threads:
         self._actors, self._pool = actors, pool
         self._round: list[Future[Rows]] = []
 
-    def round(self, net: Net, done: float) -> list[Rows]:
+    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
         """As `Crew.round`."""
         if not self._round:
             self._begin(net, done)
@@ -103,7 +103,7 @@ class Threads:
         self._begin(net, done)
         return rows
 
-    def _begin(self, net: Net, done: float) -> None:
+    def _begin(self, net: TorchNetwork, done: float) -> None:
         weights = net.tensors()
         self._round = [self._pool.submit(_play, actor, weights, done) for actor in self._actors]
 
@@ -124,7 +124,7 @@ class OnRay:
         self._given = precision, sources()
         self._round: list[Any] = []
 
-    def round(self, net: Net, done: float) -> list[Rows]:
+    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
         """As `Crew.round`; raises OSError for actors that are lost again and again."""
         import ray
         from ray.exceptions import RayError, RayTaskError
@@ -141,7 +141,7 @@ class OnRay:
         self._begin(net, done)
         return [rows for _, rows in results]
 
-    def _begin(self, net: Net, done: float) -> None:
+    def _begin(self, net: TorchNetwork, done: float) -> None:
         import ray
 
         weights = ray.put(net.tensors())
@@ -166,7 +166,7 @@ def crew_of(actors: Sequence[SelfPlayActor], config: WithActors, precision: str 
 
 
 def shares(config: WithActors, start: int, generator: np.random.Generator) -> list[tuple[int, np.random.Generator]]:
-    """For each actor its number of games and its generator; without actors, one with the learner's own `generator`."""
+    """The number of games and the generator of each actor; without actors, one with the learner's own `generator`."""
     if not config.actors:
         return [(config.num_envs, generator)]
     sizes = [len(part) for part in np.array_split(np.arange(config.num_envs), config.actors)]
@@ -175,7 +175,7 @@ def shares(config: WithActors, start: int, generator: np.random.Generator) -> li
 
 def _play(actor: SelfPlayActor, weights: Weights, done: float) -> Rows:
     with torch.device("meta"):  # no weights are drawn: that would use up the learner's random numbers
-        net = Net(actor.info)
+        net = TorchNetwork(actor.info)
     net.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()}, assign=True)
     return actor.play(net, done)
 

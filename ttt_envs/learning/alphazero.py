@@ -43,9 +43,9 @@ from ttt_envs.core.rng import choose_rows
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "alphazero"
 
@@ -190,7 +190,7 @@ class Searcher:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_search": None}  # only memory that is used again
 
-    def play(self, net: Net, done: float) -> Rows:
+    def play(self, net: TorchNetwork, done: float) -> Rows:
         """Search in a position of each game, and play on."""
         games, generator = self.games, self.generator
         config, game, n = games.config, games.game, games.batch.n
@@ -256,7 +256,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     sizes = game.observation_size, game.num_actions, config.hidden
     info = NetworkInfo(game.id, dict(game.options), "policy+value", *sizes, 0)
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
-    net, average = Net(info), Net(info)
+    net, average = TorchNetwork(info), TorchNetwork(info)
     average.load_state_dict(net.state_dict())
     optimizers: Optimizers = {
         "optimizer": torch.optim.AdamW(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)

@@ -47,7 +47,7 @@ class Checked(Protocol):
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
-        """By setting, the game and the agents that may do more than use the library's own data."""
+        """The game and the agents that may do more than use the library's own data, by setting."""
 
 
 Config = TypeVar("Config", bound=Checked)

@@ -34,15 +34,15 @@ from torch.nn import functional
 
 from ttt_envs.agents import Agent, View
 from ttt_envs.agents.base import best_of, uniform
-from ttt_envs.agents.network import NetworkAgent
+from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
-from ttt_envs.learning.nets import Net, load_net
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.optimizers import adam
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import TorchNetwork, load_torch_network
 from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "dqn"
@@ -137,7 +137,7 @@ class Replay:
         return *chosen, returns, discounts, self.observations[last, games], self.masks[last, games]
 
 
-def q_values(net: Net, observations: np.ndarray) -> np.ndarray:
+def q_values(net: TorchNetwork, observations: np.ndarray) -> np.ndarray:
     """float32 (n, num_actions)."""
     with torch.inference_mode():
         return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
@@ -146,7 +146,7 @@ def q_values(net: Net, observations: np.ndarray) -> np.ndarray:
 class EpsilonGreedy(Agent):
     """The learner as it plays now: its best action, or with probability `exploration` a random one."""
 
-    def __init__(self, net: Net, exploration: float = 0.0) -> None:
+    def __init__(self, net: TorchNetwork, exploration: float = 0.0) -> None:
         self.net, self.exploration = net, exploration
 
     def policy(self, view: View) -> np.ndarray:
@@ -159,7 +159,7 @@ class EpsilonGreedy(Agent):
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
 
-def targets(net: Net, target: Net, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
+def targets(net: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
     """Target values of the sampled decisions, float32 (n,); `sampled`: the last four arrays of `Replay.sample`."""
     returns, discounts, observations, masks = sampled
     values = q_values(target, observations)
@@ -185,7 +185,7 @@ class SeatLearner:
     def __init__(self, current: EpsilonGreedy, config: Config) -> None:
         """`config`: the settings that learning depends on; those of the run's course are the caller's."""
         self.current, self.config = current, config
-        self.target = Net(current.net.info)
+        self.target = TorchNetwork(current.net.info)
         self.target.load_state_dict(current.net.state_dict())
         self.optimizers = adam(current.net, config.learning_rate)
         self.parts: checkpoint.Parts = {"net": current.net, "target": self.target, **self.optimizers}
@@ -241,12 +241,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, config.hidden, 0)
-    current = EpsilonGreedy(Net(info), 1.0)
+    current = EpsilonGreedy(TorchNetwork(info), 1.0)
     learning = SeatLearner(current, config)
     start = checkpoint.restore(folder, learning.parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_net(path)))
+    opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_torch_network(path)))
     games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()

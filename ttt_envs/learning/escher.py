@@ -42,15 +42,15 @@ import torch
 from ttt_envs.agents import Agent
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Buffer, Learner, train_rounds
-from ttt_envs.learning.nets import Logits, Net
 from ttt_envs.learning.policy_gradient import masked, two_players
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 
 NAME = "escher"
 
@@ -87,7 +87,7 @@ class Config(Settings):
 
 
 class Rounds(torch.nn.Module):
-    """How many rounds there were; a module, so that it is kept."""
+    """A count of the rounds; a module, so that it is kept."""
 
     count: torch.Tensor
 
@@ -105,16 +105,16 @@ class Escher:
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
         of_values = replace(self.info, kind="value", inputs=2 * size)
-        self.nets = {
-            "average": _even(Net(self.info)),
-            "regrets": _even(Net(replace(self.info, kind="q"))),
-            "values": Net(of_values),
+        self.networks = {
+            "average": _even(TorchNetwork(self.info)),
+            "regrets": _even(TorchNetwork(replace(self.info, kind="q"))),
+            "values": TorchNetwork(of_values),
         }
         self.optimizers = {
-            name: torch.optim.Adam(net.parameters(), lr=config.learning_rate) for name, net in self.nets.items()
+            name: torch.optim.Adam(net.parameters(), lr=config.learning_rate) for name, net in self.networks.items()
         }
-        self.slow_values = Net(of_values)
-        self.slow_values.load_state_dict(self.nets["values"].state_dict())
+        self.slow_values = TorchNetwork(of_values)
+        self.slow_values.load_state_dict(self.networks["values"].state_dict())
         row = (actions,), torch.float32
         self.reservoirs = {
             name: Reservoir(config.reservoir, of_decisions(game, wanted=row, weights=((), torch.float32)))
@@ -122,7 +122,7 @@ class Escher:
         }
         self.rounds, self.numbers = Rounds(), dict[str, float]()
         self.parts: checkpoint.Parts = {
-            **self.nets,
+            **self.networks,
             "slow_values": self.slow_values,
             "rounds": self.rounds,
             **{f"{name}_optimizer": each for name, each in self.optimizers.items()},
@@ -139,7 +139,7 @@ class Escher:
 
         Where no regret is positive, the action of the largest one is taken, as in Deep CFR.
         """
-        regrets = _outputs(self.nets["regrets"], observations, "q")
+        regrets = _outputs(self.networks["regrets"], observations, "q")
         positive = np.where(masks, np.maximum(regrets, 0), 0).astype(np.float64)
         total = positive.sum(axis=1, keepdims=True)
         return np.where(total > 0, positive / np.where(total > 0, total, 1), uniform(best_of(regrets, masks)))
@@ -187,7 +187,7 @@ class Escher:
     def action_values(
         self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """What each legal action is worth to its player, given what others choose at once: float64 (n, num_actions).
+        """The value of each legal action to its player, given what others choose at once: float64 (n, num_actions).
 
         Args:
             states: structured (n,), which are not changed.
@@ -204,7 +204,7 @@ class Escher:
         return values
 
     def worth(self, states: np.ndarray) -> np.ndarray:
-        """What player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
+        """The reward that player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
         rewards = states["rewards"][:, 0].astype(np.float32)
         going = np.flatnonzero(~states["done"])
         if len(going):
@@ -223,19 +223,19 @@ class Escher:
             some = reservoir.sample(n, generator)
             observations, masks, wanted = some["observations"].float(), some["masks"], some["wanted"]
             if name == "regrets":
-                losses = ((self.nets[name](observations)["q"] - wanted).square() * masks).sum(dim=1)
+                losses = ((self.networks[name](observations)["q"] - wanted).square() * masks).sum(dim=1)
             else:
-                losses = -(wanted * masked(self.nets[name](observations)["policy"], masks)).sum(dim=1)
+                losses = -(wanted * masked(self.networks[name](observations)["policy"], masks)).sum(dim=1)
             self._descend(name, (losses * some["weights"]).sum() / some["weights"].sum(), rate)
         rows = self.buffer.sample(n, generator)
-        values = self.nets["values"](torch.from_numpy(rows["seen"].astype(np.float32)))["value"][:, 0]
+        values = self.networks["values"](torch.from_numpy(rows["seen"].astype(np.float32)))["value"][:, 0]
         self._descend("values", (values - torch.from_numpy(rows["targets"])).square().mean(), rate)
         with torch.no_grad():
-            for slow, latest in zip(self.slow_values.parameters(), self.nets["values"].parameters(), strict=True):
+            for slow, latest in zip(self.slow_values.parameters(), self.networks["values"].parameters(), strict=True):
                 slow.lerp_(latest, self.config.target_share)
 
     def _descend(self, name: str, loss: torch.Tensor, rate: float) -> None:
-        net, optimizer = self.nets[name], self.optimizers[name]
+        net, optimizer = self.networks[name], self.optimizers[name]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
@@ -245,7 +245,7 @@ class Escher:
         self.numbers.update({f"train/{name}_loss": float(loss.detach()), "train/learning_rate": rate})
 
 
-def _even(net: Net) -> Net:
+def _even(net: TorchNetwork) -> TorchNetwork:
     """The network with zeros in its head, so that its policy is uniform."""
     for head in net.heads.values():
         for each in head.parameters():
@@ -253,7 +253,7 @@ def _even(net: Net) -> Net:
     return net
 
 
-def _outputs(net: Net, observations: np.ndarray, head: str) -> np.ndarray:
+def _outputs(net: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
     with torch.inference_mode():
         return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))[head].numpy())
 
@@ -268,7 +268,7 @@ def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarr
 
 
 def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
-    """What both players see: int8 (n, 2 * size)."""
+    """The observations of both players, side by side: int8 (n, 2 * size)."""
     seen = np.empty((2, len(states), game.observation_size), np.int8)
     for player in (0, 1):
         game.loops.observe_rows(states, np.full(len(states), player), seen[player])
@@ -292,11 +292,11 @@ def train(config: Config) -> Result:
 
         def agent(steps: int) -> Agent:
             """The average policy, which is measured."""
-            return PolicyAgent(Logits(method.nets["average"]))
+            return PolicyAgent(Logits(method.networks["average"]))
 
         def write(path: Path, steps: int) -> None:
             """The average policy."""
-            save_network(path, replace(method.info, steps=steps), method.nets["average"].tensors())
+            save_network(path, replace(method.info, steps=steps), method.networks["average"].tensors())
 
         learner = Learner(
             one_round=lambda steps: method.round(1 - steps / config.steps),

@@ -14,11 +14,11 @@ from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.logs import Log
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.probes import Probes, due
 from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import Result
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.storage.files import reason_of
 
 #: In the log: the processor time of this process in training by then, without saving and measurements; a resumed run
@@ -60,7 +60,7 @@ def permutations_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def gradient_step(
-    loss: torch.Tensor, net: Net, average: Net, optimizers: Optimizers, *, rate: float, share: float
+    loss: torch.Tensor, net: TorchNetwork, average: TorchNetwork, optimizers: Optimizers, *, rate: float, share: float
 ) -> dict[str, float]:
     """Descend from `loss` by `optimizers` at learning rate `rate`, and move `average` towards `net` by `share`.
 
@@ -128,7 +128,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         folder,
         resume=config.resume,
         unit=unit,
-        say=bar.say,
+        progress=bar.say,
         log=log.record,
         check=interrupts.check,
     )

@@ -29,14 +29,14 @@ import torch
 
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.learning import checkpoint, dqn
 from ttt_envs.learning.dqn import EpsilonGreedy, SeatLearner
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.nets import Logits, Net
 from ttt_envs.learning.policy_gradient import masked, two_players
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "nfsp"
@@ -116,7 +116,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.manual_seed(config.seed)
     size, actions = game.observation_size, game.num_actions
     info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
-    average, best = Net(info), EpsilonGreedy(Net(replace(info, kind="q")))
+    average, best = TorchNetwork(info), EpsilonGreedy(TorchNetwork(replace(info, kind="q")))
     responding, reservoir = (
         SeatLearner(best, config.of_best_response()),
         Reservoir(config.reservoir, of_decisions(game, actions=((), torch.int64))),

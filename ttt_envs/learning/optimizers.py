@@ -4,18 +4,18 @@ from collections.abc import Callable
 
 import torch
 
-from ttt_envs.learning.nets import Net
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 #: Optimisers by the names of their parts of a checkpoint.
 Optimizers = dict[str, torch.optim.Optimizer]
 
 
-def adam(net: Net, rate: float) -> Optimizers:
+def adam(net: TorchNetwork, rate: float) -> Optimizers:
     """Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015."""
     return {"optimizer": torch.optim.Adam(net.parameters(), lr=rate)}
 
 
-def muon(net: Net, rate: float) -> Optimizers:
+def muon(net: TorchNetwork, rate: float) -> Optimizers:
     """Muon for the matrices of hidden layers, and Adam for the heads and for what is no matrix.
 
     Muon's steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers in neural networks",
@@ -32,4 +32,4 @@ def muon(net: Net, rate: float) -> Optimizers:
 
 
 #: Optimiser by its name.
-OPTIMIZERS: dict[str, Callable[[Net, float], Optimizers]] = {"adam": adam, "muon": muon}
+OPTIMIZERS: dict[str, Callable[[TorchNetwork, float], Optimizers]] = {"adam": adam, "muon": muon}

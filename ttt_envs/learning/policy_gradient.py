@@ -17,13 +17,13 @@ import torch
 
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.nets import ACTIVATIONS, Logits, Net
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, TorchNetwork
 from ttt_envs.learning.whole_games import Rollout, WholeGames
 
 # The logit of an illegal action; finite, so that 0 times it is 0.
@@ -113,7 +113,7 @@ class PolicyGradient(Generic[Settled]):
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy+value", size, actions, config.hidden, 0)
         self.info = replace(self.info, separate=self.separate, activation=config.activation)
-        self.net = orthogonal(Net(self.info))
+        self.net = orthogonal(TorchNetwork(self.info))
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=config.learning_rate, eps=1e-5)
         self.numbers: dict[str, float] = {}
 
@@ -123,7 +123,7 @@ class PolicyGradient(Generic[Settled]):
         return {"net": self.net, "optimizer": self.optimizer}
 
     @property
-    def playing(self) -> Net:
+    def playing(self) -> TorchNetwork:
         """The network that is measured and kept."""
         return self.net
 
@@ -192,7 +192,7 @@ class PolicyGradient(Generic[Settled]):
         self.numbers["train/learning_rate"] = rate
 
 
-def orthogonal(net: Net) -> Net:
+def orthogonal(net: TorchNetwork) -> TorchNetwork:
     """The network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of 0."""
     for name, each in net.named_modules():
         if isinstance(each, torch.nn.Linear):

@@ -42,10 +42,10 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from ttt_envs.agents import Agent
-from ttt_envs.agents.network import NetworkAgent
+from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.policy import PolicyAgent
 from ttt_envs.agents.random import RandomAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold
@@ -54,9 +54,9 @@ from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.magnets import MagnetPolicy
-from ttt_envs.learning.nets import ACTIVATIONS, Logits, load_net
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
+from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, load_torch_network
 from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
 NAME = "ppo"
@@ -229,7 +229,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 
 def read_snapshot(path: Path) -> PolicyAgent:
     """A snapshot as an opponent."""
-    net = load_net(path)
+    net = load_torch_network(path)
     return PolicyAgent(Logits(net), net.info.encoding)
 
 
@@ -280,7 +280,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     model.set_logger(Logger(None, [numbers]))
 
     def go_on(*_: Any) -> bool:
-        """In the middle of a rollout: the policy is still as it was saved."""
+        """Check for an interrupt in the middle of a rollout: the policy is still as it was saved."""
         interrupts.check()
         return True
 

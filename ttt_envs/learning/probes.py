@@ -2,7 +2,7 @@
 
     from ttt_envs.learning.probes import Probes, Score
 
-    probes = Probes([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", say=print)
+    probes = Probes([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", progress=print)
     for step in range(10_000):
         ...  # learn
         probes.measure(agent, step)  # those that are due; curve.csv and curve.png are brought up to date
@@ -101,7 +101,7 @@ class Probes:
         *,
         resume: bool = False,
         unit: str = "decisions",
-        say: Callable[[str], None] | None = None,
+        progress: Callable[[str], None] | None = None,
         log: Callable[[str, float], None] | None = None,
         check: Check | None = None,
     ) -> None:
@@ -112,13 +112,13 @@ class Probes:
             folder: run folder.
             resume: go on with the curves in the folder, instead of replacing them.
             unit: what a step of the learner is called.
-            say: gets each measurement as a line of text.
+            progress: gets each measurement as a line of text.
             log: gets each measurement as numbers, by name.
             check: raises if a long measurement is to be given up. The next call of `measure` makes up for it.
         """
         self.probes = list(probes)
         self.folder, self.unit = Path(folder), unit
-        self._say, self._log = say or (lambda text: None), log or (lambda name, value: None)
+        self._progress, self._log = progress or (lambda text: None), log or (lambda name, value: None)
         self._check = check or (lambda: None)
         names = [self._stem(probe) for probe in self.probes]
         if len(set(names)) < len(names):
@@ -143,7 +143,7 @@ class Probes:
             self._write(probe)
             for name, value in probe.scalars(rows).items():
                 self._log(name, value)
-            self._say(f"{steps:>11,} {self.unit}   {probe.text(rows)}")
+            self._progress(f"{steps:>11,} {self.unit}   {probe.text(rows)}")
 
     def _write(self, probe: Probe) -> None:
         """Bring the probe's files up to date."""

@@ -40,11 +40,10 @@ import torch
 from ttt_envs.agents import Agent
 from ttt_envs.agents.matrix_games import solve_matrix
 from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.policy import PolicyAgent
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.nets import Logits, Net
 from ttt_envs.learning.policy_gradient import (
     PolicyGradient,
     Sample,
@@ -56,6 +55,7 @@ from ttt_envs.learning.policy_gradient import (
     two_players,
 )
 from ttt_envs.learning.settings import Result, Steps, Within
+from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
 NAME = "psro"
@@ -117,17 +117,17 @@ class Population(torch.nn.Module):
         return len(self.members)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **named: Any) -> Any:
-        """As of any module, for any number of members."""
+        """Load the weights of any number of members."""
         number = len(state_dict["payoffs"])
         if number > len(state_dict):
             raise ValueError(f"a population of {number} policies cannot have {len(state_dict)} tensors")
-        self.members = torch.nn.ModuleList(Net(self.info) for _ in range(number))
+        self.members = torch.nn.ModuleList(TorchNetwork(self.info) for _ in range(number))
         self.payoffs = torch.zeros((number, number), dtype=torch.float64)
         return super().load_state_dict(state_dict, *args, **named)
 
-    def add(self, net: Net) -> None:
+    def add(self, net: TorchNetwork) -> None:
         """Add a copy of a network's policy; its payoffs are 0 at first."""
-        member, tensors = Net(self.info), net.state_dict()
+        member, tensors = TorchNetwork(self.info), net.state_dict()
         member.load_state_dict({name: tensors[name] for name in member.state_dict()})
         self.members.append(member.requires_grad_(False))
         payoffs = torch.zeros((len(self), len(self)), dtype=torch.float64)
@@ -135,13 +135,13 @@ class Population(torch.nn.Module):
         self.payoffs = payoffs
 
     def strategies(self) -> np.ndarray:
-        """How often each player draws each policy in the equilibrium of the meta game: float64 (2, members)."""
+        """The probability of each player's policies in the equilibrium of the meta game: float64 (2, members)."""
         both = np.empty((2, len(self)))
         solve_matrix(self.payoffs.numpy(), _ITERATIONS, both[0], both[1])
         return both
 
     def log_probs(self, observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-        """Those of all policies: float32 (members, n, num_actions)."""
+        """The probabilities of all policies: float32 (members, n, num_actions)."""
         with torch.inference_mode():
             return torch.stack([masked(member(observations)["policy"], masks) for member in self.members])
 
@@ -170,7 +170,7 @@ class Population(torch.nn.Module):
         reach = torch.from_numpy(weights).softmax(dim=1).nan_to_num(0.0).float()
         return torch.einsum("dk,kda->da", reach, log_probs.exp()), reach
 
-    def act(self, assigned: np.ndarray, learner: Net) -> Act:
+    def act(self, assigned: np.ndarray, learner: TorchNetwork) -> Act:
         """As `whole_games.Act`: `assigned` int (games, 2) says by number which policy has which seat."""
 
         def act(
@@ -210,7 +210,7 @@ class PSRO:
         self.config, self.game, self.generator = config, game, generator
         self.response = Response(config, game)
         self.info = replace(self.response.info, kind="policy")
-        self.population, self.average = Population(self.info), orthogonal(Net(self.info))
+        self.population, self.average = Population(self.info), orthogonal(TorchNetwork(self.info))
         self.optimizer = torch.optim.Adam(self.average.parameters(), lr=config.imitation_rate)
         self.parts: checkpoint.Parts = {
             **{f"response_{name}": part for name, part in self.response.parts.items()},
@@ -268,7 +268,7 @@ class PSRO:
         self._enter()
         # A new response begins from new weights: one that goes on from the former has made up its mind.
         self.population.learned.zero_()
-        self.response.net.load_state_dict(orthogonal(Net(self.response.info)).state_dict())
+        self.response.net.load_state_dict(orthogonal(TorchNetwork(self.response.info)).state_dict())
         for optimizer in (part for part in self.response.parts.values() if isinstance(part, torch.optim.Optimizer)):
             optimizer.state.clear()
         self._imitate(done)

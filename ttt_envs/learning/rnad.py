@@ -33,9 +33,9 @@ import torch
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.policy_gradient import PolicyGradient, masked
 from ttt_envs.learning.settings import Result, Share, Within
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Rollout
 
 NAME = "rnad"
@@ -78,7 +78,7 @@ class RNaD(PolicyGradient[Config]):
         return {**super().parts, "target": self.target, "regular": self.regular, "former": self.former}
 
     @property
-    def playing(self) -> Net:
+    def playing(self) -> TorchNetwork:
         """The slow average."""
         return self.target
 

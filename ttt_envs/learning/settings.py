@@ -109,7 +109,7 @@ class Settings:
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
     log: Annotated[Callable[[int, dict[str, float]], None] | None, tyro.conf.Suppress] = None
-    """In Python, a function of the steps and of numbers by name, called with all that is logged."""
+    """A function of the steps and of numbers by name, called with all that is logged; in Python only."""
     quiet: bool = False
     """Print nothing."""
 
@@ -138,7 +138,7 @@ class Settings:
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
-        """By setting, the game and the agents that may do more than use the library's own data."""
+        """The game and the agents that may do more than use the library's own data, by setting."""
         named = {
             name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
             for name, kind in get_type_hints(type(self), include_extras=True).items()

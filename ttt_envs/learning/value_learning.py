@@ -41,7 +41,7 @@ from torch.nn import functional
 from ttt_envs.agents import Agent
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
-from ttt_envs.agents.network import Lookahead, NetworkAgent
+from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
@@ -49,9 +49,9 @@ from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
-from ttt_envs.learning.nets import Net
 from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "value_learning"
 
@@ -125,7 +125,7 @@ class ActionValues:
         self.updates = config.updates or 1
         self.info = _info(config, game, "q")
 
-    def label(self, average: Net, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+    def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         """The positions that the games have come to as rows to learn from, and the actions to play."""
         view, n = batch.view(), batch.n
         masks, observations = view.masks, view.observations
@@ -140,7 +140,7 @@ class ActionValues:
         actions = np.where(generator.random(n) < self.exploration, at_random, best)
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
-    def loss(self, net: Net, rows: Rows, permutation: Permutation) -> torch.Tensor:
+    def loss(self, net: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """The loss of a network on rows that are turned by a symmetry."""
         features, actions = permutation
         target = torch.from_numpy(rows["values"][:, actions])
@@ -163,7 +163,7 @@ class MatrixGames:
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
-    def label(self, average: Net, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
+    def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         """As `ActionValues.label`; the actions are those of both players."""
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
@@ -189,7 +189,7 @@ class MatrixGames:
         }
         return rows, actions
 
-    def loss(self, net: Net, rows: Rows, permutation: Permutation) -> torch.Tensor:
+    def loss(self, net: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
         features, actions = permutation
         outputs = net(as_input(rows["observations"][:, features]))
@@ -214,7 +214,7 @@ class Labeller:
         """As `actors.SelfPlayActor.info`."""
         return self.backup.info
 
-    def play(self, net: Net, done: float) -> Rows:
+    def play(self, net: TorchNetwork, done: float) -> Rows:
         """Label a position of each game, and play on."""
         rows, actions = self.backup.label(net, self.batch, self.generator)
         self.batch.step(actions)
@@ -231,7 +231,7 @@ def as_input(observations: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(observations.astype(np.float32))
 
 
-def evaluate(net: Net, observations: np.ndarray, head: str) -> np.ndarray:
+def evaluate(net: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
     """One head of a network for observations int8 (n, size)."""
     with torch.inference_mode():
         return np.asarray(net(as_input(observations))[head].numpy())
@@ -256,7 +256,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     torch.set_float32_matmul_precision(config.precision)
     torch.manual_seed(config.seed)
-    net, average = Net(backup.info), Net(backup.info)
+    net, average = TorchNetwork(backup.info), TorchNetwork(backup.info)
     average.load_state_dict(net.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](net, config.learning_rate)
     parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}

@@ -57,7 +57,7 @@ class Rollout:
         return advantages[:-1]
 
     def of_others(self, numbers: np.ndarray) -> np.ndarray:
-        """For each decision the sum of the numbers float32 (d,) of the others' decisions up to the player's next one.
+        """Sum the numbers float32 (d,) of the others' decisions after each decision, up to the player's next one.
 
         What others choose at once with the player counts as after it.
         """

@@ -210,7 +210,7 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     return run
 
 
-def budgeted(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = lambda text: None) -> Plan:
+def budgeted(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], None] = lambda text: None) -> Plan:
     """The plan with the steps that its processor time makes; of a plan that gives steps, itself.
 
     Arguments and errors are those of `train`; ValueError also if the folder's steps are for another processor time. An
@@ -238,7 +238,7 @@ def budgeted(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None]
                     name = waiting[future]
                     steps[name] = max(future.result(), plan.given["measurements"])
                     write_whole(path, json.dumps({"seconds": plan.seconds, "steps": steps}, indent=2) + "\n")
-                    say(f"{name}: {steps[name]:,} steps in {plan.seconds:g} s of processor time")
+                    progress(f"{name}: {steps[name]:,} steps in {plan.seconds:g} s of processor time")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -270,14 +270,14 @@ def _pilot(run: Run, folder: Path, seconds: float) -> int:
     return int(round(number, 1 - int(math.log10(number))))
 
 
-def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = lambda text: None) -> bool:
+def train(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], None] = lambda text: None) -> bool:
     """Train what is not finished yet; False if it was interrupted, and the same call goes on.
 
     Args:
         plan: the grid, see `budgeted`.
         out: the study's folder, which is locked meanwhile.
         workers: processes; 0: one a processor.
-        say: gets a line for each run that is finished.
+        progress: gets a line for each run that is finished.
 
     Raises:
         InUse: another process is writing the folder.
@@ -288,7 +288,7 @@ def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = 
         left = [run for run in plan.runs if not run.finished(out)]
         done = len(plan.runs) - len(left)
         if done:
-            say(f"{done} of {len(plan.runs)} runs are finished")
+            progress(f"{done} of {len(plan.runs)} runs are finished")
         with _pool(workers) as pool:
             waiting = {pool.submit(_train, run, out): run for run in left}
             try:
@@ -297,7 +297,7 @@ def train(plan: Plan, out: Path, workers: int = 0, say: Callable[[str], None] = 
                     if not future.result():
                         raise KeyboardInterrupt
                     done += 1
-                    say(f"{done} of {len(plan.runs)}: {run.task.name}, {run.label}, seed {run.seed}")
+                    progress(f"{done} of {len(plan.runs)}: {run.task.name}, {run.label}, seed {run.seed}")
             except KeyboardInterrupt:
                 pool.shutdown(cancel_futures=True)
                 return False

@@ -31,7 +31,7 @@ Curve = tuple[np.ndarray, np.ndarray, np.ndarray, float]
 
 
 def curves_of(plan: Plan, out: Path) -> dict[str, dict[str, list[Curve]]]:
-    """By method and task the curves of the runs that are finished."""
+    """The curves of the runs that are finished, by method and task."""
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
     for run, folder in grid.folders(plan, out):
         points = np.array(read_metrics(folder)[run.task.metric], np.float64)

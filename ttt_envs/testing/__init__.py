@@ -26,12 +26,12 @@ CHECKS: dict[str, Callable[[Game], None]] = {
 }
 
 
-def check_game(game: Game, *, say: Callable[[str], None] | None = None) -> list[str]:
+def check_game(game: Game, *, progress: Callable[[str], None] | None = None) -> list[str]:
     """Run every check of `CHECKS`, and return their names.
 
     Args:
         game: the game, with the options that are to be checked.
-        say: called with a line for each check that the game passes, such as `print`.
+        progress: called with a line for each check that the game passes, such as `print`.
 
     Raises:
         AssertionError: the game fails a check, which is named; an exception within the game's own functions counts as
@@ -47,6 +47,6 @@ def check_game(game: Game, *, say: Callable[[str], None] | None = None) -> list[
             said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
             first = (check.__doc__ or "").splitlines()[0]
             raise AssertionError(f"{game} fails the check {name!r} ({first}) {said}") from error
-        if say is not None:
-            say(f"{name.replace('_', ' ')}: {(check.__doc__ or '').splitlines()[0]}")
+        if progress is not None:
+            progress(f"{name.replace('_', ' ')}: {(check.__doc__ or '').splitlines()[0]}")
     return list(CHECKS)

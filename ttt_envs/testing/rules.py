@@ -118,7 +118,7 @@ def check_rewards(game: Game) -> None:
 
 
 def check_round_rewards(game: Game) -> None:
-    """What the rounds of a match have paid is 0 at the start, alike for players of a team, and changes with rounds."""
+    """The pay of a match's rounds is 0 at the start, alike for players of a team, and changes with rounds."""
     if game.extras.round_rewards is None:
         return
     states = random_play(game).states

@@ -110,7 +110,7 @@ class ProcessAgent(Agent):
         raise NotImplementedError
 
     def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int | Fault]:
-        """For each row the action of an answer, legal or not; or a fault of the agent that its process has survived.
+        """The action that the agent answers in each row, legal or not; or a fault that its process has survived.
 
         Raises Broken for a wrong answer.
         """

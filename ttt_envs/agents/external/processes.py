@@ -45,7 +45,7 @@ class Broken(RuntimeError):
     """
 
     def __init__(self, reason: str, stderr: str = "") -> None:
-        """As the attributes."""
+        """Sets the attributes."""
         super().__init__(reason)
         self.reason, self.stderr = reason, stderr
 

@@ -156,7 +156,7 @@ class CalibrationReport(Report):
         ]
 
     def tables(self) -> list[Table]:
-        """As those of the ladder."""
+        """The remarks of the ladder."""
         return self.ladder.tables()
 
     def remarks(self) -> list[str]:

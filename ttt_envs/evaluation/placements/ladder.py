@@ -317,7 +317,7 @@ def _sums(pair: Pair) -> tuple[float, float]:
 
 
 def _deviations(chance: np.ndarray, wins: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """How far differences of two rungs are from what ratings say, and the variance that chance gives them.
+    """The deviation of differences of two rungs from what ratings say, and the variance that chance gives them.
 
     Both float64 (rungs, rungs), in natural units; nan where a pairing did not play, or is too lopsided to tell.
     """

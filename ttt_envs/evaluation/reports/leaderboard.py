@@ -185,7 +185,7 @@ class Leaderboard(Rows):
     title = "Leaderboard"
 
     def tables(self) -> Iterator[tuple[str, list[tuple[Table, Whiskers]]]]:
-        """For each game with options: its heading, and its tables with their charts."""
+        """The heading of each game with its options, and its tables with their charts."""
         for (game_id, options), by_verb in sorted(self.results.items()):
             heading = f"{_title_of(game_id)}{f' ({options})' if options else ''}"
             yield heading, [_table(KINDS[verb], by_verb[verb]) for verb in KINDS if verb in by_verb]

@@ -124,7 +124,7 @@ class Report(Rows):
 
     @property
     def first(self) -> int | None:
-        """How many of its tables are shown where not all are asked for; None: all."""
+        """The number of tables that are shown where not all are asked for; None: all."""
         return None
 
     def facts(self) -> list[str]:
@@ -133,7 +133,7 @@ class Report(Rows):
 
     @cached_property
     def chosen(self) -> dict[str, str]:
-        """What a text such as trained:GAME stands for with the game's options: the shipped agent's full name."""
+        """The full name of the shipped agent that a text such as trained:GAME stands for with the game's options."""
         named = [*self.settings.get("agents", ()), self.settings.get("agent", ""), self.settings.get("opponent", "")]
         texts = [each for each in named if isinstance(each, str) and each not in self.made]
         return {text: name for text in texts if (name := full_name(text, self.game)) is not None}

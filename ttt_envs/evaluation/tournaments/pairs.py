@@ -1,4 +1,4 @@
-"""Who plays whom in a tournament: every two agents, or fewer pairs where there are many agents.
+"""The pairs of a tournament: every two agents, or fewer pairs where there are many agents.
 
 - all: every two agents, which is the default.
 - sampled, a number n: each agent is drawn against about n others. Agent number i is drawn against n/2 of those before
@@ -32,7 +32,7 @@ _WORDS = "a number of opponents such as 8, 'swiss' or 'swiss:6', or pairs such a
 
 @dataclass(frozen=True)
 class Pairs:
-    """Who plays whom.
+    """A rule that chooses the pairs of a tournament.
 
     Attributes:
         kind: see the module.
@@ -74,7 +74,7 @@ class Pairs:
 
 
 def pairs_of(given: Any, names: Sequence[str]) -> Pairs:
-    """Who plays whom, of the argument `pairs` of a tournament.
+    """The pairs that the argument `pairs` of a tournament asks for.
 
     Args:
         given: None or nothing for all; a number; "swiss" or "swiss:rounds"; a sequence of pairs of names or numbers; or

@@ -139,7 +139,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def circles(self) -> Circles:
-        """How transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
+        """A summary of how transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
         if len(self.agents) > _MATRIX:  # of so many some seem to beat each other in circles by chance
             nothing = np.full(len(self.agents), np.nan)
             return Circles([], nothing, nothing, nothing)
@@ -173,7 +173,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def counts(self) -> list[dict[str, float]]:
-        """For each agent what it has used, such as tokens; see `Agent.counts`."""
+        """The use of each agent, such as tokens, added up; see `Agent.counts`."""
         found: list[list[Mapping[str, float]]] = [[] for _ in self.agents]
         for p in self.pairings:
             for agent, counts in zip((p.first, p.second), p.games.counts, strict=True):

@@ -155,7 +155,7 @@ def tournament(
         given_up: dict[Pair, str] = {}
 
         def points(pairs: Sequence[Pair]) -> np.ndarray:
-            """What each agent has won in these pairs, the share of the comparisons in each."""
+            """The points of each agent: the sum over these pairs of its share of the comparisons."""
             found, by_pair = np.zeros(len(names)), _by_pair(store.parts)
             for pairing in (_pairing(game, by_pair.get(pair, []), pair, units) for pair in pairs):
                 won, lost = pairing.won.sum(), pairing.lost.sum()

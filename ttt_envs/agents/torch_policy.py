@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.carried import Carried
-from ttt_envs.agents.network import softmax_rows
+from ttt_envs.agents.network_agents import softmax_rows
 from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # so that agents can be listed and described without the extr
 
 
 class PolicyAgent(Agent):
-    """Plays by a policy network in torch. A network file is played by `network.NetworkAgent`, without torch."""
+    """Plays by a policy network in torch. A network file is played by `network_agents.NetworkAgent`, without torch."""
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class NetworkAgent(Agent):
         return probabilities / len(self.networks)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Those of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
+        """The values of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
@@ -121,7 +121,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """That of a network of kind policy+value, and of kind q by `action_values`: float64 (n,); else NaN."""
+        """The value of a network of kind policy+value, or of kind q by `action_values`: float64 (n,); else NaN."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
@@ -258,7 +258,7 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """By `action_values`; where players choose at once, the value of the equilibrium: float64 (n,)."""
+        """The best of `action_values`; where players choose at once, the value of the equilibrium: float64 (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values

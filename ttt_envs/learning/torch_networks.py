@@ -12,7 +12,7 @@ from ttt_envs.storage.tensors import read_tensors
 ACTIVATIONS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
 
 
-class Net(torch.nn.Module):
+class TorchNetwork(torch.nn.Module):
     """The network that `info` describes, with new weights; its tensors have the names of `info.shapes()`."""
 
     def __init__(self, info: NetworkInfo) -> None:
@@ -42,7 +42,7 @@ class Net(torch.nn.Module):
         return outputs
 
     def through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
-        """Through a stack of hidden layers: float32 (n, inputs) -> (n, the last size)."""
+        """Apply a stack of hidden layers: float32 (n, inputs) -> (n, the last size)."""
         assert isinstance(layers, torch.nn.ModuleList)
         for layer in layers:
             y: torch.Tensor = self.activate(layer(x))
@@ -55,9 +55,9 @@ class Net(torch.nn.Module):
 
 
 class Logits(torch.nn.Module):
-    """The policy head of a network alone, as `ttt_envs.agents.policy.PolicyAgent` takes it."""
+    """The policy head of a network alone, as `ttt_envs.agents.torch_policy.PolicyAgent` takes it."""
 
-    def __init__(self, net: Net) -> None:
+    def __init__(self, net: TorchNetwork) -> None:
         super().__init__()
         self.net = net
 
@@ -67,13 +67,13 @@ class Logits(torch.nn.Module):
         return logits
 
 
-def load_net(path: Path) -> Net:
+def load_torch_network(path: Path) -> TorchNetwork:
     """A network file as a module; raises as `load_network`.
 
     Beside training, torch plays better than NumPy: its threads are limited to one, while those of NumPy's matrix
     products get in each other's way as soon as something else runs.
     """
-    net = Net(load_network(path).info)
+    net = TorchNetwork(load_network(path).info)
     _, tensors = read_tensors(path, FORMAT)
     net.load_state_dict({name: torch.from_numpy(tensors[name]) for name in net.state_dict()})
     return net
