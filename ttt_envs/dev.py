@@ -3,10 +3,11 @@
 For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`, `before`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
 `Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
-`best_of` for policies, `stream_seeds` and `Stream` for random numbers.
+`best_of` for policies, `stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
 """
 
 from ttt_envs.agents.base import Agent, best_of, uniform
+from ttt_envs.agents.search.ismcts import ISMCTS
 from ttt_envs.core import rng
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.faces import Faces
@@ -21,6 +22,7 @@ from ttt_envs.core.symmetry import Symmetry, rotate_header
 from ttt_envs.core.view import View
 
 __all__ = [
+    "ISMCTS",
     "SIMULTANEOUS",
     "Agent",
     "Block",

@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,6 +210,52 @@ def test_kuhn_the_jack_never_calls_and_the_king_always(said: str) -> None:
     assert (means(agent, kuhn("king", said)) == [-0.5, 1]).all()
     # The queen beats the jack and loses to the king, and either is as likely in a world.
     assert np.abs(means(ISMCTS(simulations=4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
+
+
+class Told(ISMCTS):
+    """Believes that the other player, number 0, holds each of these cards as often; `change` spoils the worlds."""
+
+    def __init__(self, *cards: int, change: Callable[[np.ndarray], Any] = np.asarray) -> None:
+        super().__init__(simulations=400)
+        self.cards, self.change = cards, change
+
+    def possible_worlds(self, view: View) -> Any:
+        worlds = np.repeat(view.sample_worlds()[:, None], len(self.cards), axis=1)
+        worlds["card"][:, :, 0] = self.cards
+        return self.change(worlds)
+
+
+def out_of_turn(worlds: np.ndarray) -> np.ndarray:
+    worlds["to_move"] = 7
+    return worlds
+
+
+def test_worlds_of_ones_own_are_searched_as_they_are() -> None:
+    """A queen that faces a bet loses to a king, and wins against a jack, which is three times as likely in the end."""
+    view = kuhn("queen", "bet", n=3)
+    assert (Told(toy_kuhn.JACK).action_values(view) == [-0.5, 1]).all()
+    assert (Told(toy_kuhn.KING).action_values(view) == [-0.5, -1]).all()
+    often = Told(toy_kuhn.JACK, toy_kuhn.KING, toy_kuhn.JACK, toy_kuhn.JACK)
+    often.simulations = 4000
+    assert np.abs(often.action_values(view) - [-0.5, 0.5]).max() < 0.1
+    drawn_anew = Told(toy_kuhn.JACK, change=lambda worlds: None)
+    assert (drawn_anew.action_values(view) == ISMCTS(400).action_values(view)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda worlds: worlds[:, 0], r"possible_worlds must give states \(3, k\), not \(3,\)"),
+        (lambda worlds: worlds[:1], r"\(3, k\), not \(1, 1\)"),
+        (lambda worlds: worlds[:, :0], r"\(3, k\), not \(3, 0\)"),
+        (list, r"\(3, k\), not list"),
+        (lambda worlds: worlds["card"], "state"),
+        (out_of_turn, "`to_move`"),
+    ],
+)
+def test_worlds_that_are_none_are_refused(change: Callable[[np.ndarray], Any], named: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=named):
+        Told(toy_kuhn.JACK, change=change).act(kuhn("queen", "bet", n=3))
 
 
 def test_kuhn_the_jack_does_not_bet_into_players_who_know_it() -> None:

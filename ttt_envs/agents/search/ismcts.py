@@ -38,6 +38,7 @@ from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
+from ttt_envs.core.view import View
 
 #: `available`: how often the action was legal when its position was visited, since the visit that added it.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
@@ -91,10 +92,17 @@ def arrive(state, tree, index, node, seen):
     return mcts.find(index, tree[0]["visits"] + 1, rng.mix(digest ^ word))
 
 
+@jit.kernel
+def as_given(state, player, seed):
+    """In the place of a game's `resample`: worlds of somebody's own are searched as they are."""
+
+
 @cache
-def kernel_for(kernels: Kernels) -> Callable[..., Any]:
-    """`mcts.simulate` for one game's rules, with positions as here."""
-    bound = kernels_of(kernels)
+def kernel_for(kernels: Kernels, given: bool = False) -> Callable[..., Any]:
+    """`mcts.simulate` for one game's rules, with positions as here, from worlds drawn anew or from those given."""
+    bound = dict(kernels_of(kernels))
+    if given:
+        bound["resample"] = as_given
     return jit.specialise(
         mcts.simulate,
         **bound,
@@ -135,6 +143,27 @@ class ISMCTS(mcts.MCTS):
             playout_plies: plies after which a playout ends as a draw; None plays on to the end.
         """
         super().__init__(simulations, seconds, exploration, threads, playout_plies)
+
+    def possible_worlds(self, view: View) -> np.ndarray | None:
+        """What the position may be for a player who knows more than they see now: states, structured (n, k).
+
+        By default None: each simulation draws its own world from all that fit what is seen now. A subclass with a
+        memory gives worlds of its own, such as `view.sample_worlds` with the hands that it believes others to hold.
+        Each simulation draws one of the k worlds of its position, and chance to come anew.
+        """
+        return None
+
+    def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
+        """Those of `possible_worlds`, checked; TypeError or ValueError for others than states (n, k)."""
+        worlds = self.possible_worlds(view)
+        if worlds is None:
+            return super()._worlds(view)
+        if not isinstance(worlds, np.ndarray) or worlds.ndim != 2 or len(worlds) != len(view) or not worlds.size:
+            raise ValueError(
+                f"agent {self.name}: possible_worlds must give states ({len(view)}, k), not "
+                f"{getattr(worlds, 'shape', type(worlds).__name__)}"
+            )
+        return view.game.check_states(worlds.ravel()).reshape(worlds.shape), kernel_for(view.game.kernels, given=True)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.kernels)

@@ -180,7 +180,7 @@ def simulate(root, seed, tree, index, scratch):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
     Args:
-        root: states (1,), not finished.
+        root: states (k,), not finished; each simulation begins in one of them, drawn at random.
         seed: uint64; the draws of simulation s depend on it and on s.
         tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move, as its value the
             exploration constant, and as its action the most plies of a playout.
@@ -193,8 +193,9 @@ def simulate(root, seed, tree, index, scratch):
     joint = np.zeros(state["rewards"].shape[0], np.int64)
     exploration = tree[0]["value"]
     for simulation in range(tree[0]["visits"], tree.shape[0] - 1):
-        world[0] = root[0]
-        resample(state, player, rng.fold(seed, 2 * simulation))
+        own = rng.fold(seed, 2 * simulation)
+        world[0] = root[rng.scale(own, root.shape[0])]
+        resample(state, player, own)
         rng.start(state, rng.fold(seed, 2 * simulation + 1))
         node, place, grown = 0, 0, False
         while not (grown or state["done"]):
@@ -343,21 +344,20 @@ class MCTS(Agent):
         choices = view.masks.sum(axis=1)
         results[choices == 1] = view.masks[choices == 1, None]
         rows = np.flatnonzero(choices > 1)
-        worlds = view.sample_worlds()
+        worlds, kernel = self._worlds(view)
         seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
-        kernel = self._kernel(game)
         sides = np.ones(game.num_players)
         for team in game.teams:
             sides[list(team)] = len(team)
 
         def work(some: np.ndarray) -> None:
-            world = worlds[:1].copy()
+            world = worlds[0, :1].copy()
             tree, index, memory = self._memory(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
             scratch = Scratch(world, memory, np.empty(game.num_actions, np.bool_), sides)
             for i in some:
                 tree[:], index[:] = 0, 0
                 self._plant(tree, view.players[i])
-                run = partial(kernel, worlds[i : i + 1], seeds[i])
+                run = partial(kernel, worlds[i], seeds[i])
                 if self.seconds is None:
                     run(tree, index, scratch)
                 else:
@@ -372,6 +372,10 @@ class MCTS(Agent):
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
         results.flags.writeable = False  # it is given again
         return results
+
+    def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
+        """What is searched, structured (n, k), and by which kernel."""
+        return view.sample_worlds()[:, None], self._kernel(view.game)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         """`simulate`, compiled for a game."""
