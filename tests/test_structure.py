@@ -204,7 +204,7 @@ EXTRAS = {
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
     "imageio_ffmpeg": {"ttt_envs.drawing"},
-    "pyarrow": {"ttt_envs.evaluation.records.dataset"},
+    "pyarrow": {"ttt_envs.evaluation.records.dataset", "ttt_envs.evaluation.solved.dataset"},
     "minari": {"ttt_envs.evaluation.records.dataset"},
     "starlette": {"ttt_envs.web"},
     "anywidget": {"ttt_envs.web.notebook"},

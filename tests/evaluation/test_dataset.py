@@ -112,7 +112,7 @@ def test_the_card_describes_the_file(made: Path, dice: Game) -> None:
 def test_the_page_describes_the_columns(made: Path) -> None:
     import pyarrow.parquet as pq
 
-    page = (Path(__file__).parents[2] / "docs" / "dataset.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "dataset.md").read_text().split("## Solved positions")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", page, re.M)
     kinds = {"float": "float32", "double": "float64"}
     found = []
@@ -142,7 +142,7 @@ def test_the_command(
     records.write("a.jsonl", recorded(dice, 6, ("random", "greedy")))
     records.write("b.jsonl.gz", recorded(dice, 4, ("random",)))
     words = ["dataset", "a.jsonl", "b.jsonl.gz"]
-    assert cli.main([*words, "--out", "d.parquet", "--no-values"]) == 0
+    assert cli.main([*words, "--out", "d.parquet", "--values", "none"]) == 0
     found = pd.read_parquet("d.parquet")
     assert found["game"].unique().tolist() == list(range(10))
     assert found["regret"].isna().all()
@@ -163,6 +163,20 @@ def test_the_command(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl.gz", "d.md", "d.parquet"]
 
 
+def test_a_search_estimates_where_nothing_is_proved(tmp_path: Path) -> None:
+    games = recorded(ttt_envs.load("super_tic_tac_toe"), 2, ("random", "greedy"))
+    summary = dataset.write_parquet(tmp_path / "d.parquet", games, values="search", simulations=30)
+    found = pd.read_parquet(tmp_path / "d.parquet")
+    values, estimated = np.stack(found["action_values"].dropna()), np.stack(found["estimated"])
+    assert summary.estimated == estimated.any(axis=1).sum() > len(found) / 2
+    assert np.nanmax(np.abs(values)) <= 1
+    assert not found["regret"].isna().all()
+    assert (found["regret"].dropna() >= 0).all()
+    assert "some values are a search's estimates" in (tmp_path / "d.md").read_text()
+    with pytest.raises(ValueError, match="values='best' must be one of"):
+        dataset.write_parquet(tmp_path / "e.parquet", games, values="best")
+
+
 def test_minari_has_an_episode_a_player(dice: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
@@ -178,6 +192,11 @@ def test_minari_has_an_episode_a_player(dice: Game, tmp_path: Path, monkeypatch:
     assert episode.terminations.tolist() == [False] * (len(played) - 1) + [True]
     assert episode.observations["observation"].shape == (len(played) + 1, dice.observation_size)
     assert not episode.observations["action_mask"][-1].any()
+    env = found.recover_environment(opponent="greedy").unwrapped
+    assert env.game == dice
+    assert env.observation_space == found.observation_space
+    env.reset(seed=0)
+    assert env.opponent_names == {0: "greedy"}
     assert episode.observations["action_mask"][:-1][np.arange(len(played)), episode.actions].all()
     with pytest.raises(ValueError, match="Minari has a data set 'dice/test-v0' already"):
         dataset.write_minari("dice/test-v0", games)

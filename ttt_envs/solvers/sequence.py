@@ -26,6 +26,7 @@ __all__ = [
     "Exploitability",
     "InformationSets",
     "Tree",
+    "action_values",
     "best_response",
     "exploitability",
     "payoffs",
@@ -196,6 +197,30 @@ def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.
     values, policy = payoffs(mine, plan), np.empty(mine.sequences)
     respond(mine.sets, values, policy)
     return float(values[0]), policy
+
+
+def action_values(tree: Tree, player: int, policy: Sequence[np.ndarray], reach: np.ndarray) -> np.ndarray:
+    """The reward that `player` expects after each action in each of their information sets.
+
+    The other player follows `policy`, the player plays best from then on.
+
+    Args:
+        tree: the game.
+        player: whose information sets.
+        policy: of both players.
+        reach: float64 (information sets,), as `tree.reaches` gives it for the player.
+
+    Returns:
+        float64 (information sets, num_actions): nan where illegal, and in sets to which the other player never leads.
+    """
+    mine = tree.players[player]
+    values = payoffs(mine, plan_of(tree.players[1 - player], policy[1 - player]))
+    respond(mine.sets, values, np.empty(mine.sequences))
+    out = np.full((len(mine.sets), tree.game.num_actions), np.nan)
+    rows = np.repeat(np.arange(len(mine.sets)), mine.sets["count"])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out[rows, mine.actions[1:]] = values[1:] / np.where(reach > 0, reach, np.nan)[rows]
+    return out
 
 
 @dataclass(frozen=True)

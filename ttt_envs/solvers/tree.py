@@ -27,9 +27,9 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree
+from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree, plan_of
 
-__all__ = ["LIMIT", "TooLarge", "walk"]
+__all__ = ["LIMIT", "TooLarge", "reaches", "walk"]
 
 #: Positions of the largest tree that is walked unless another limit is given.
 LIMIT = 10_000_000
@@ -122,6 +122,40 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
         TooLarge: more positions than `limit`; a ValueError, raised before they are made. Where random games show far
             more, it is raised at once.
     """
+    return _walk(game, limit, progress, lambda here, masks, firsts: None)
+
+
+def reaches(tree: Tree, policy: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """How likely chance and the other player lead to each information set, by a policy of both players.
+
+    The tree is walked through once more.
+
+    Returns:
+        For each player float64 (information sets,): the sum over the positions of a set of the probability that chance
+        and the other player play as leads there, whatever the player does themselves.
+    """
+    plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
+    found = [np.zeros(mine.sequences) for mine in tree.players]
+
+    def visit(here: _Ply, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> None:
+        for player in (0, 1):
+            rows = np.flatnonzero(masks[player].any(axis=1))
+            likely = here.chance[rows] * plans[1 - player][here.sequence[rows, 1 - player]]
+            found[player] += np.bincount(firsts[player][rows], likely, len(found[player]))
+
+    _walk(tree.game, tree.positions, lambda ply, positions: None, visit)
+    first, second = (each[mine.sets["first"]] for each, mine in zip(found, tree.players, strict=True))
+    return first, second
+
+
+def _walk(
+    game: Game,
+    limit: int,
+    progress: Callable[[int, int], None],
+    visit: Callable[["_Ply", np.ndarray, Sequence[np.ndarray]], None],
+) -> Tree:
+    """`walk`; `visit` is shown the positions of each ply, their masks (2, n, num_actions), and the first sequences of
+    both players' information sets, int32 (n,) each."""
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game} has {game.num_players}")
     game.check_rewards("a solver of trees")
@@ -147,6 +181,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
         if not masks.any(axis=(0, 2)).all():
             raise ValueError(f"{game} is not finished in a position where nobody has a legal action")
         firsts = [each.enter(ply, here, player, masks[player]) for player, each in enumerate(players)]
+        visit(here, masks, firsts)
         following = []
         for first in range(0, len(here), CHUNK):
             some = slice(first, first + CHUNK)

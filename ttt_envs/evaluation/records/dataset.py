@@ -9,10 +9,13 @@ The same on the command line: `ttt dataset games.jsonl --out data.parquet`. `doc
 `write_minari` makes a Minari data set of the same games. Both need the extra `data`.
 """
 
+import copy
+import json
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,19 +23,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.records import GameRecord
 from ttt_envs.evaluation.records.decisions import Decisions, decisions_of, in_groups, oracle_for
 from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.registry import gymnasium_id, load
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole, writing_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from gymnasium.envs.registration import EnvSpec
 
 #: The version of the columns, which the file's metadata has as `ttt-envs dataset`.
-VERSION = 1
+VERSION = 2
+
+#: What the values of actions are taken from.
+VALUES = ("oracle", "search", "none")
+
+#: Simulations of the search for a decision.
+SIMULATIONS = 400
 
 # Rows of a row group, about.
 _ROWS = 8192
@@ -52,8 +63,10 @@ COLUMNS = {
     "last": "whether it is the player's last decision in the game",
     "failed": "whether the game ended by an agent's error or illegal action, and not by the rules",
     "action_values": "expected reward after each action, if all play best from there; nan where illegal or not known; "
-    "null where the oracle does not cover the position",
-    "regret": "value of the best action less that of the chosen one; null where it is not known",
+    "null where no value is known",
+    "estimated": "1 for each action whose value is a search's estimate, and not the oracle's",
+    "regret": "value of the best action less that of the chosen one; of an estimated action, that of the search's own "
+    "choice less its own; null where it is not known",
 }
 
 
@@ -66,6 +79,7 @@ class Summary:
         games: number of games.
         decisions: number of rows.
         covered: number of decisions in positions that the oracle covers.
+        estimated: number of decisions in which a value is a search's estimate.
         failed: number of games that ended by a failure.
         agents: number of games of each agent, a game counted once a seat.
         libraries: the versions of the library that played the games.
@@ -75,6 +89,7 @@ class Summary:
     games: int = 0
     decisions: int = 0
     covered: int = 0
+    estimated: int = 0
     failed: int = 0
     agents: Counter[str] = field(default_factory=Counter)
     libraries: set[str] = field(default_factory=set)
@@ -85,6 +100,7 @@ class Summary:
         self.games += len(games)
         self.decisions += len(decisions)
         self.covered += int(decisions.covered.sum())
+        self.estimated += int(decisions.estimated.any(axis=1).sum())
         for each in games:
             self.failed += bool(each.record.failures)
             self.agents.update(each.record.agents)
@@ -96,7 +112,8 @@ def write_parquet(
     records: Iterable[GameRecord],
     *,
     game: Game | None = None,
-    values: bool = True,
+    values: str = "oracle",
+    simulations: int = SIMULATIONS,
     progress: Callable[[int], None] = lambda games: None,
 ) -> Summary:
     """Write the decisions of recorded games to a Parquet file, and a card that describes it to a .md file beside it.
@@ -107,7 +124,10 @@ def write_parquet(
         path: the file.
         records: games of one kind with one set of options.
         game: the game, if it is not registered.
-        values: with the oracle's values and the regret, where the game has an oracle and no hidden information.
+        values: "oracle" adds the oracle's values and the regret, where the game has an oracle and nothing is hidden;
+            "search" also estimates the values that the oracle does not know, by the tree search that plays the game;
+            "none" adds nothing.
+        simulations: of that search, for each decision.
         progress: callback for the number of games that are done.
 
     Raises:
@@ -115,26 +135,67 @@ def write_parquet(
         ImportError: the extra `data` is not installed.
         OSError: a file cannot be written.
     """
-    require("data", "pyarrow")
-    import pyarrow.parquet as pq
-
-    path, summary, writer = Path(path), Summary(), None
-    with writing_whole(path) as file:
-        try:
-            for games in in_groups(replay(records, game=game), _ROWS):
-                decisions = decisions_of(games, oracle_for(games[0].game) if values else None)
-                table = _table(games, decisions, summary.games)
-                writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
-                writer.write_table(table)
-                summary.add(games, decisions)
-                progress(summary.games)
-        finally:
-            if writer is not None:
-                writer.close()
+    choice("values", values, VALUES)
+    within(1, 10**6, simulations=simulations)
+    path, summary = Path(path), Summary()
+    with writing_tables(path) as write:
+        for games in in_groups(replay(records, game=game), _ROWS):
+            oracle = None if values == "none" else oracle_for(games[0].game)
+            decisions = decisions_of(games, oracle, simulations if values == "search" else 0)
+            write(_table(games, decisions, summary.games))
+            summary.add(games, decisions)
+            progress(summary.games)
         if summary.game is None:
             raise ValueError("there are no games to make a data set of")
     write_whole(path.with_suffix(".md"), card(path.name, summary))
     return summary
+
+
+@contextmanager
+def writing_tables(path: Path) -> Iterator[Callable[["pa.Table"], None]]:
+    """A context with a function that writes tables, all of one schema, one after the other, to a file that is whole.
+
+    Raises ImportError without the extra `data`, and as `writing_whole`.
+    """
+    require("data", "pyarrow")
+    import pyarrow.parquet as pq
+
+    writers: list[Any] = []
+    with writing_whole(path) as file:
+
+        def write(table: "pa.Table") -> None:
+            if not writers:
+                writers.append(pq.ParquetWriter(file, table.schema, compression="zstd"))
+            writers[0].write_table(table)
+
+        try:
+            yield write
+        finally:
+            for writer in writers:
+                writer.close()
+
+
+def vectors(values: np.ndarray, kind: Any, known: np.ndarray | None = None) -> Any:
+    """Rows (n, k) as a column of lists of a fixed length; rows that are not `known`, bool (n,), are null."""
+    import pyarrow as pa
+
+    unknown = None if known is None else pa.array(~known)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), kind), values.shape[1], mask=unknown)
+
+
+def table_of(
+    game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str], facts: Mapping[str, str]
+) -> "pa.Table":
+    """Columns as a table, with the meaning of each, and as metadata the facts of the file and of its game."""
+    import pyarrow as pa
+
+    fields = [pa.field(name, column.type, metadata={"meaning": meanings[name]}) for name, column in columns.items()]
+    made = " ".join([game.id, *(f"{name}={as_text(value)}" for name, value in game.options.items())])
+    told = {**facts, "game": made, "library": __version__}
+    if game.has_planes:
+        index = np.where(game.plane_index < game.observation_size, game.plane_index, -1)
+        told["planes"] = json.dumps({"shape": list(index.shape), "index": index.ravel().tolist()})
+    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=told))
 
 
 def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table":
@@ -147,11 +208,7 @@ def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table
     agent = np.array([[names.index(each) for each in record.agents] for record in records])
     failed = np.array([bool(record.failures) for record in records])
     number = np.array([record.number for record in records])
-
-    def vectors(values: np.ndarray, kind: Any, known: np.ndarray | None = None) -> Any:
-        unknown = None if known is None else pa.array(~known)
-        return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), kind), values.shape[1], mask=unknown)
-
+    known = decisions.covered | ~np.isnan(decisions.values).all(axis=1)
     columns = {
         "game": pa.array(first + decisions.played, pa.int64()),
         "record": pa.array(number[decisions.played], pa.int64()),
@@ -165,13 +222,11 @@ def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table
         "return": pa.array(decisions.result, pa.float32()),
         "last": pa.array(decisions.last),
         "failed": pa.array(failed[decisions.played]),
-        "action_values": vectors(decisions.values.astype(np.float32), pa.float32(), decisions.covered),
+        "action_values": vectors(decisions.values.astype(np.float32), pa.float32(), known),
+        "estimated": vectors(decisions.estimated.astype(np.int8), pa.int8()),
         "regret": pa.array(decisions.regret, pa.float32(), from_pandas=True),
     }
-    fields = [pa.field(name, column.type, metadata={"meaning": COLUMNS[name]}) for name, column in columns.items()]
-    made = " ".join([game.id, *(f"{name}={as_text(value)}" for name, value in game.options.items())])
-    facts = {"ttt-envs dataset": str(VERSION), "game": made, "library": __version__}
-    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=facts))
+    return table_of(game, columns, COLUMNS, {"ttt-envs dataset": str(VERSION)})
 
 
 def card(name: str, summary: Summary) -> str:
@@ -179,47 +234,57 @@ def card(name: str, summary: Summary) -> str:
     game = summary.game
     assert game is not None
     options = ", ".join(f"`{option}={value}`" for option, value in game.options.items())
-    start, blocks = 0, []
-    for block in game.observation_layout:
-        places = f"{start}" if block.size == 1 else f"{start}–{start + block.size - 1}"
-        blocks.append(f"| {places} | {block.name} | {list(block.shape)} | {block.meaning} |")
-        start += block.size
-    covered = summary.covered / max(summary.decisions, 1)
+    covered, estimated = (part / max(summary.decisions, 1) for part in (summary.covered, summary.estimated))
     return "\n".join(
         [
             f"# {name}: decisions in {game.title}",
             "",
             f"{summary.decisions} decisions of {summary.games} games of `{game.id}`. Options: {options or 'none'}. "
             f"{summary.failed} games ended by an agent's failure. The oracle covers {100 * covered:.1f} % of the "
-            "positions.",
+            f"positions; in {100 * estimated:.1f} % some values are a search's estimates.",
             "",
             f"Played by ttt-envs {', '.join(sorted(summary.libraries))}; made by ttt-envs {__version__}. "
             f"Version {VERSION} of the columns.",
             "",
-            "## Columns",
-            "",
-            "| column | meaning |",
-            "|:--|:--|",
-            *(f"| `{column}` | {meaning} |" for column, meaning in COLUMNS.items()),
-            "",
+            *columns_table(COLUMNS, "##"),
             "## Agents",
             "",
             "| agent | seats |",
             "|:--|--:|",
             *(f"| {_cell(agent)} | {seats} |" for agent, seats in sorted(summary.agents.items())),
             "",
-            "## Observation",
-            "",
-            "| features | block | shape | meaning of a 1 |",
-            "|:--|:--|:--|:--|",
-            *blocks,
-            "",
-            "## Actions",
-            "",
-            ", ".join(f"{k}: {_cell(action)}" for k, action in enumerate(game.action_names)) + ".",
-            "",
+            *features_of(game, "##"),
         ]
     )
+
+
+def columns_table(meanings: Mapping[str, str], heading: str) -> list[str]:
+    """The columns with their meanings, as lines of Markdown."""
+    rows = (f"| `{column}` | {meaning} |" for column, meaning in meanings.items())
+    return [f"{heading} Columns", "", "| column | meaning |", "|:--|:--|", *rows, ""]
+
+
+def features_of(game: Game, heading: str) -> list[str]:
+    """The features of an observation and the actions, as lines of Markdown."""
+    start, blocks = 0, []
+    for block in game.observation_layout:
+        places = f"{start}" if block.size == 1 else f"{start}–{start + block.size - 1}"
+        blocks.append(f"| {places} | {block.name} | {list(block.shape)} | {block.meaning} |")
+        start += block.size
+    planes = f"As planes its shape is {list(game.plane_index.shape)}: see `planes` in the file's metadata."
+    return [
+        f"{heading} Observation",
+        "",
+        "| features | block | shape | meaning of a 1 |",
+        "|:--|:--|:--|:--|",
+        *blocks,
+        "",
+        *([planes, ""] if game.has_planes else []),
+        f"{heading} Actions",
+        "",
+        ", ".join(f"{k}: {_cell(action)}" for k, action in enumerate(game.action_names)) + ".",
+        "",
+    ]
 
 
 def _cell(text: str) -> str:
@@ -238,7 +303,9 @@ def write_minari(
 
     Minari knows one agent only: an episode has the decisions of one player, who sees the others as part of the world,
     and after the last decision the end of the game as the last observation, with no legal action. All games are held in
-    memory. The data set lies in Minari's own folder, which the environment variable MINARI_DATASETS_PATH names.
+    memory. Minari's `recover_environment` gives the environment that `make_single` makes of a registered game with
+    these options; the other players are random in it, unless `opponent=` says otherwise. The data set lies in Minari's
+    own folder, which the environment variable MINARI_DATASETS_PATH names.
 
     Args:
         dataset_id: name and version as Minari wants them, such as "martian/random-v0".
@@ -271,11 +338,12 @@ def write_minari(
         raise ValueError("there are no games to make a data set of")
     try:
         with warnings.catch_warnings():
-            # It misses authors and an environment, which these games do not have.
+            # It misses authors, which these games do not have.
             warnings.filterwarnings("ignore", category=UserWarning, module="minari")
             create_dataset_from_buffers(
                 dataset_id,
                 episodes,
+                env=_environment_of(of_game),
                 observation_space=Encoder(of_game, "flat").shown_space(of_game.num_actions),
                 action_space=gymnasium.spaces.Discrete(of_game.num_actions),
                 description=f"Decisions of single players in {of_game!r}, one episode a player and game.",
@@ -286,6 +354,21 @@ def write_minari(
         shutil.rmtree(get_dataset_path(dataset_id), ignore_errors=True)  # which was not there before
         raise
     return len(episodes)
+
+
+def _environment_of(game: Game) -> "EnvSpec | None":
+    """The specification of the game's environment for one player; None for a game that is not registered."""
+    import gymnasium
+
+    try:
+        known = load(game.id, **game.chosen)
+    except ValueError:
+        return None
+    if known != game:
+        return None
+    spec = copy.deepcopy(gymnasium.spec(gymnasium_id(game.id)))
+    spec.kwargs.update(game.chosen)
+    return spec
 
 
 def _episodes(games: list[Replayed], first: int) -> list[Any]:

@@ -10,8 +10,11 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.arena.play import game_seeds
 from ttt_envs.evaluation.judging import judge, oracle_of
 from ttt_envs.evaluation.records.replaying import Replayed
+from ttt_envs.evaluation.thoughts import weigh_all
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,10 @@ class Decisions:
         action: int64 (n,), what they chose.
         result: float32 (n,), their reward at the end of the game.
         last: bool (n,), whether it was their last decision in the game.
-        values: float64 (n, num_actions), the oracle's values of the actions, nan where illegal or not known.
-        regret: float64 (n,), nan where it is not known; see `ttt_envs.evaluation.best_play`.
+        values: float64 (n, num_actions), the values of the actions, nan where illegal or not known.
+        estimated: bool (n, num_actions), whether a value is a search's estimate and not the oracle's.
+        regret: float64 (n,), nan where it is not known; see `ttt_envs.evaluation.best_play`. The regret of an estimated
+            action is that against the search's own choice.
         covered: bool (n,), whether the oracle answers for the position.
     """
 
@@ -41,6 +46,7 @@ class Decisions:
     result: np.ndarray
     last: np.ndarray
     values: np.ndarray
+    estimated: np.ndarray
     regret: np.ndarray
     covered: np.ndarray
 
@@ -48,8 +54,15 @@ class Decisions:
         return len(self.action)
 
 
-def decisions_of(games: Sequence[Replayed], oracle: Oracle | None = None) -> Decisions:
-    """The decisions of replayed games, at least one and all of one Game; without an oracle no values are known."""
+def decisions_of(games: Sequence[Replayed], oracle: Oracle | None = None, simulations: int = 0) -> Decisions:
+    """The decisions of replayed games, at least one and all of one Game.
+
+    Args:
+        games: the games.
+        oracle: values the actions; without one their values are not known.
+        simulations: values that the oracle does not know are estimated by the tree search that plays the game, with so
+            many simulations a decision, from what the player knows; 0 leaves them unknown.
+    """
     game = games[0].game
     joint = np.concatenate([each.actions for each in games])
     row, player = np.nonzero(joint >= 0)
@@ -68,6 +81,12 @@ def decisions_of(games: Sequence[Replayed], oracle: Oracle | None = None) -> Dec
     covered, regret, values = np.zeros(n, np.bool_), np.full(n, np.nan), np.full((n, game.num_actions), np.nan)
     if oracle is not None:
         covered, regret, _, values = judge(game, oracle, states, player, action)
+    estimated = np.zeros(values.shape, np.bool_)
+    if simulations:
+        rows = np.flatnonzero((np.isnan(values) & mask).any(axis=1))
+        view = View(game, states[rows], player[rows], game_seeds(0, n)[rows])
+        for k, weighed in zip(rows, weigh_all(view, simulations), strict=True):
+            values[k], estimated[k], regret[k] = weighed.values, weighed.estimated, weighed.lost[action[k]]
     rewards = np.stack([each.states[-1]["rewards"] for each in games])
     return Decisions(
         played=played,
@@ -79,6 +98,7 @@ def decisions_of(games: Sequence[Replayed], oracle: Oracle | None = None) -> Dec
         result=rewards[played, player],
         last=last,
         values=values,
+        estimated=estimated,
         regret=regret,
         covered=covered,
     )

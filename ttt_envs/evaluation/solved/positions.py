@@ -22,6 +22,7 @@ asked. The positions are independent, and so is the interval of their share (95 
 `ttt_envs.evaluation.reports.intervals`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,7 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
     parts, left = [], number
     for again in range(_ROUNDS):
         starts = Batch(game, max(2 * left, 64), seed=seed + again)
-        states, lengths = _random_play(starts) if drawer is None else drawer.draw_positions(starts.states, seed + again)
+        states, lengths = _from_games(starts) if drawer is None else drawer.draw_positions(starts.states, seed + again)
         players = _deciding(game, states, seed + again)
         masks = np.empty((len(states), game.num_actions), np.bool_)
         game.loops.mask_rows(states, players, masks)
@@ -138,17 +139,40 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
     )
 
 
-def _random_play(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of random play and the plies played, evenly by these: for each number a game that lasts so long."""
-    agent, kept = load("random"), []
+def sample_positions(game: Game, number: int, seed: int, by: Sequence[str] = ("random",)) -> Positions:
+    """Draw positions of games between agents, evenly by the plies played, whether their best play is known or not.
+
+    Each seat of each game has one of the agents `by`, texts for `agents.load`. The values of actions are nan.
+    """
+    batch = Batch(game, number, seed=seed)
+    states, lengths = _from_games(batch, [load(each) for each in by])
+    values = np.full((number, game.num_actions), np.nan)
+    return Positions(states, _deciding(game, states, seed), lengths, values, False)
+
+
+def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of games and the plies played, evenly by these: for each number a game that lasts so long.
+
+    The seats of each game have agents of `by`, drawn by the first seed; all play at random without any.
+    """
+    agents, kept = by or [load("random")], []
+    rng = np.random.default_rng(int(batch.episode_seeds[0]))
+    seats = (
+        rng.integers(len(agents), size=(batch.n, batch.game.num_players))
+        if by
+        else np.zeros((batch.n, batch.game.num_players), np.int64)
+    )
     while len(going := np.flatnonzero(~batch.states["done"])):
         kept.append(batch.states[going])
         joint = np.full((batch.n, batch.game.num_players), -1)
         rows, players = acting_players(batch.game, batch.states, going)
-        view = View.unchecked(batch.game, batch.states[rows], players, batch.episode_seeds[rows])
-        joint[rows, players] = agent.act(view)
+        for number, agent in enumerate(agents):
+            mine = seats[rows, players] == number
+            if mine.any():
+                here, who = rows[mine], players[mine]
+                view = View.unchecked(batch.game, batch.states[here], who, batch.episode_seeds[here])
+                joint[here, who] = agent.act(view)
         batch.step_rows(going, joint[going])
-    rng = np.random.default_rng(int(batch.episode_seeds[0]))
     plies = rng.integers(0, len(kept), len(batch.states))
     return np.concatenate([kept[ply][[rng.integers(len(kept[ply]))]] for ply in plies]), plies
 
