@@ -179,6 +179,23 @@ def test_best_responses_are_those_of_brute_force(kuhn, seed):
         assert sequence.exploitability(kuhn, both).expected * (1 - 2 * player) == pytest.approx(value)
 
 
+def test_values_of_an_information_set(kuhn):
+    policy = random_policy(kuhn, 5)
+    bets = as_written(kuhn, policy)[0]
+    mine, reach = kuhn.players[1], tree.reaches(kuhn, policy)[1]
+    values = sequence.action_values(kuhn, 1, policy, reach)
+    assert ((0 < reach) & (reach < 1 / 3)).all()
+    for k, state in enumerate(mine.states):
+        said = [each for each in state["said"] if each != toy_kuhn.NONE]
+        if said == [toy_kuhn.BET]:
+            card = int(state["card"][1])
+            likely = {other: bets[other, ""] / 6 for other in range(3) if other != card}
+            called = sum(weight * (1 if card > other else -1) for other, weight in likely.items())
+            assert reach[k] == pytest.approx(sum(likely.values()))
+            assert values[k, toy_kuhn.BET] == pytest.approx(called / sum(likely.values()))
+            assert values[k, toy_kuhn.PASS] == pytest.approx(-0.5)
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="many games")
 def test_what_is_expected_is_what_random_games_pay():
     game = ttt_envs.load("tic_tac_match", **SMALL)
