@@ -184,7 +184,7 @@ def test_values_of_an_information_set(kuhn):
     bets = as_written(kuhn, policy)[0]
     mine, reach = kuhn.players[1], tree.reaches(kuhn, policy)[1]
     values = sequence.action_values(kuhn, 1, policy, reach)
-    assert ((0 < reach) & (reach < 1 / 3)).all()
+    assert ((reach > 0) & (reach < 1 / 3)).all()
     for k, state in enumerate(mine.states):
         said = [each for each in state["said"] if each != toy_kuhn.NONE]
         if said == [toy_kuhn.BET]:
