@@ -1,10 +1,12 @@
 """Masks are read and written many entries at once: with the same results as an entry after the other."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.words import words, write_set
+from ttt_envs.core.words import many, mark_above, mark_equal, where_equal, write_set
 
 
 def plainly(mask: np.ndarray, x: int) -> int:
@@ -20,12 +22,12 @@ def masks_of(size: int, generator: np.random.Generator) -> np.ndarray:
     return np.concatenate([np.zeros((1, size), np.bool_), np.ones((1, size), np.bool_), alone, *drawn])
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 63, 64, 65, 81, 300])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 27, 31, 32, 33, 63, 64, 65, 81, 96, 127, 300])
 def test_the_same_draws_as_one_entry_after_the_other(size: int) -> None:
     generator = np.random.default_rng(size)
     masks = masks_of(size, generator)
-    gaps = np.repeat(masks, 2, axis=1)[:, ::2]  # the same with gaps, which has no words
-    shifted = np.concatenate([np.ones((len(masks), 3), np.bool_), masks], axis=1)[:, 3:]  # words at odd addresses
+    gaps = np.repeat(masks, 2, axis=1)[:, ::2]  # the same with gaps, which is read entry by entry
+    shifted = np.concatenate([np.ones((len(masks), 3), np.bool_), masks], axis=1)[:, 3:]  # read at odd addresses
     for k in range(len(masks)):
         for x in (0, 2**64 - 1, *generator.integers(2**64, size=6, dtype=np.uint64)):
             wanted = plainly(masks[k], int(x))
@@ -45,16 +47,16 @@ def test_rows_and_generators_draw_the_same() -> None:
 
 
 @jit.kernel
-def how_many(mask):  # type: ignore[no-untyped-def]
-    """`words`, which only a kernel can ask."""
-    return words(mask)
+def in_many(mask):  # type: ignore[no-untyped-def]
+    """`many`, which only a kernel can ask."""
+    return many(mask)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="plain Python reads no words")
-def test_gaps_have_no_words() -> None:
+@pytest.mark.skipif(jit.DISABLED, reason="plain Python reads entry by entry")
+def test_gaps_are_read_entry_by_entry() -> None:
     mask = np.ones(40, np.bool_)
-    assert how_many(mask[::2]) == 0
-    assert how_many(mask) in (0, 5)  # 0 on machines whose first byte is the highest
+    assert not in_many(mask[::2])
+    assert in_many(mask) == (sys.byteorder == "little")
 
 
 @jit.kernel
@@ -78,3 +80,25 @@ def test_a_set_is_written_as_its_members() -> None:
                 again = np.ones(70 * step, kind)[::step]
                 write_set(members, count, again, 3)  # from Python no number is a constant
                 assert again.tolist() == expected.tolist()
+
+
+@jit.kernel
+def compare(numbers, value, out):  # type: ignore[no-untyped-def]
+    """The three comparisons, which only a kernel can ask for."""
+    mark_equal(numbers, value, out[0], 2)
+    mark_above(numbers, value, out[1], 2)
+    return where_equal(numbers, value)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 11, 16, 25, 36, 64])
+def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
+    generator = np.random.default_rng(size)
+    for step in (1, 2):  # with step 2, the arrays have gaps
+        for _ in range(20):
+            numbers = generator.integers(-3, 3, 2 * size).astype(np.int8)[:: 3 - step][:size]
+            value = int(generator.integers(-3, 3))
+            out = np.full((2, (size + 4) * step), 7, np.int8)[:, ::step]
+            members = int(compare(numbers, value, out))
+            assert [k for k in range(64) if members >> k & 1] == np.flatnonzero(numbers == value).tolist()
+            for row, wanted in zip(out, (numbers == value, numbers > value), strict=True):
+                assert row.tolist() == [7, 7, *wanted.astype(int).tolist(), 7, 7]

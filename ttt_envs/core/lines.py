@@ -1,8 +1,12 @@
 """Lines of cells on a rectangular board, cells numbered row-major."""
 
+# mypy: disable-error-code="no-untyped-def"
+
 from collections.abc import Sequence
 
 import numpy as np
+
+from ttt_envs.core.jit import allocates_nothing, kernel
 
 _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "middle", "right")
 
@@ -40,3 +44,36 @@ def lines_through(rows: int, columns: int, length: int) -> np.ndarray:
     ]
     most = max(len(each) for each in through)
     return np.array([each + [each[-1]] * (most - len(each)) for each in through], np.int8)
+
+
+# The largest square whose cells are the bits of an int64.
+_LARGEST = 8
+
+
+def _starts() -> np.ndarray:
+    """int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a set."""
+    starts = np.zeros((_LARGEST + 1, _LARGEST + 1, 4), np.int64)
+    for size in range(2, _LARGEST + 1):
+        for length in range(2, size + 1):
+            for first, second, *_ in lines(size, size, length).tolist():
+                starts[size, length, (1, size - 1, size, size + 1).index(second - first)] |= 1 << first
+    return starts
+
+
+_STARTS = _starts()
+
+
+@kernel
+@allocates_nothing
+def has_row(cells, size, length):
+    """Whether `length` cells of a set, 2 or more, lie in a row on a square of `size` by `size`, 3 to 8.
+
+    A set of cells is a number of which bit k says whether cell k is in it.
+    """
+    found = np.int64(0)
+    for way in range(4):
+        step, line = np.int64(1 if way == 0 else size + way - 2), cells
+        for k in range(1, length):
+            line &= cells >> k * step  # what is left has k more behind it, or beyond the edge
+        found |= line & _STARTS[size, length, way]
+    return found != 0

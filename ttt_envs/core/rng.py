@@ -24,7 +24,7 @@ import numpy as np
 
 from ttt_envs.core import jit
 from ttt_envs.core.siphash import siphash
-from ttt_envs.core.words import lowest_bit, word, words
+from ttt_envs.core.words import many, nth, read_set, set_size
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -125,56 +125,36 @@ def choose(mask, x):  # type: ignore[no-untyped-def]
     return entry(mask, scale(x, count(mask)))
 
 
-# Eight truth values are one word, each a byte of it that is 0 or 1. A product with _BYTES holds sums from the lowest
-# byte on: in byte k, how many of the first k + 1 are true; in the highest, how many of all.
-_BYTES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-_HIGHEST, _IN_BYTES = np.uint64(56), np.uint64(3)
-
-# A shorter mask is read an entry after the other. Words that were just written byte by byte have to be waited for.
-_FEW = 32
-
-
-@jit.wrapping_kernel
+@jit.kernel
 @jit.inlined
 @jit.allocates_nothing
 def count(mask):  # type: ignore[no-untyped-def]
     """Number of True entries of `mask` (bool, 1-d)."""
     total = np.int64(0)
-    if mask.shape[0] < _FEW:
-        for i in range(mask.shape[0]):
-            total += mask[i]
+    if many(mask):
+        for at in range(0, mask.shape[0], 64):
+            total += np.int64(set_size(read_set(mask, at)))
         return total
-    at = 0
-    for _ in range(words(mask)):
-        total += np.int64((word(mask, at) * _BYTES) >> _HIGHEST)
-        at += 8
-    for i in range(at, mask.shape[0]):
+    for i in range(mask.shape[0]):
         total += mask[i]
     return total
 
 
-@jit.wrapping_kernel
+@jit.kernel
 @jit.inlined
 @jit.allocates_nothing
 def entry(mask, skip):  # type: ignore[no-untyped-def]
     """Index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
-    if mask.shape[0] < _FEW:
-        for i in range(mask.shape[0]):
-            skip -= mask[i]  # no branch on what is random
-            if skip < 0:
-                return i
+    if many(mask):
+        for at in range(0, mask.shape[0], 64):
+            members = read_set(mask, at)
+            here = np.int64(set_size(members))
+            if skip < here:
+                return at + nth(members, skip)
+            skip -= here
         return -1
-    at = 0
-    for _ in range(words(mask)):
-        sums = word(mask, at) * _BYTES
-        here = np.int64(sums >> _HIGHEST)
-        if skip < here:  # the first byte whose sum is above `skip`: its top bit is set by what lifts skip + 1 to 128
-            above = (sums + np.uint64(127 - skip) * _BYTES) & _TOPS
-            return at + np.int64(lowest_bit(above) >> _IN_BYTES)
-        skip -= here
-        at += 8
-    for i in range(at, mask.shape[0]):
-        skip -= mask[i]
+    for i in range(mask.shape[0]):
+        skip -= mask[i]  # no branch on what is random
         if skip < 0:
             return i
     return -1

@@ -2,7 +2,9 @@
 
 Compiled code has no such access by itself: these are intrinsics of Numba, each a few instructions. Where they do not
 apply, single entries are read and written: with the JIT off, on machines whose first byte is the highest, and for
-arrays with gaps. Then there are no words, `words` says 0, and a caller's loop does all of the reading.
+arrays with gaps. `many` tells of a mask whether they do; a caller's loop then does all of the reading.
+
+A set is a uint64 of which bit k says whether k is in it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,37 +15,96 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import for_range, unpack_tuple
+from numba.core.cgutils import alloca_once_value, for_range, unpack_tuple
 from numba.extending import intrinsic
 
 from ttt_envs.core import jit
 
 _LITTLE_ENDIAN = sys.byteorder == "little"
+_BIT, _BYTE, _WORD, _INT = map(ir.IntType, (1, 8, 32, 64))
+
+_NO_MEMBERS, _1, _2, _3, _4, _7, _8, _127, _255 = map(np.uint64, (0, 1, 2, 3, 4, 7, 8, 127, 255))
+_PAIRS, _FOURS, _HALVES = (np.uint64(int(pattern * 8, 16)) for pattern in ("55", "33", "0f"))
+
+# A product with _BYTES holds sums from the lowest byte on: in byte k, that of the first k + 1.
+_BYTES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+# In byte k bit k alone; and what, added to it, sets the top bit.
+_BIT_K, _TO_TOP = np.uint64(0x8040201008040201), np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
-def _words(typingctx, mask):
-    """The number of whole words in a bool array (n,)."""
-    whole = _LITTLE_ENDIAN and mask.layout == "C"
+def _at_once(*arrays):
+    """Whether many entries of such arrays of bytes are read or written at once."""
+    return _LITTLE_ENDIAN and all(array.layout == "C" for array in arrays)
+
+
+def _length(context, builder, kind, array):
+    """The number of entries of an array (n,)."""
+    return builder.extract_value(context.make_array(kind)(context, builder, array).shape, 0)
+
+
+def _vector(context, builder, array, at, count):
+    """A pointer to `count` entries at once, from `at` on, of an array (n,) of bytes: its type and its value."""
+    kind, value = array
+    made = context.make_array(kind)(context, builder, value)
+    stride = ir.Constant(_INT, 1) if kind.layout == "C" else unpack_tuple(builder, made.strides)[0]
+    place = builder.gep(builder.bitcast(made.data, ir.PointerType(_BYTE)), [builder.mul(at, stride)])
+    return builder.bitcast(place, ir.PointerType(ir.VectorType(_BYTE, count)))
+
+
+def _parts(builder, size, widths, do):
+    """Call `do(first, count)` until all `size` entries are done, as many at once as the `widths` allow.
+
+    The last part may begin among what is done already. If the size is known, LLVM leaves no question of all this.
+    """
+    if not widths:
+        with for_range(builder, size) as loop:
+            do(loop.index, 1)
+        return
+    count, *fewer = widths
+    many = ir.Constant(size.type, count)
+    with builder.if_else(builder.icmp_signed(">=", size, many)) as (then, otherwise):
+        with then:
+            with for_range(builder, builder.udiv(size, many)) as loop:
+                do(builder.mul(loop.index, many), count)
+            with builder.if_then(builder.icmp_unsigned("!=", builder.urem(size, many), ir.Constant(size.type, 0))):
+                do(builder.sub(size, many), count)
+        with otherwise:
+            _parts(builder, size, fewer, do)
+
+
+def _taken(builder, entries, relation, value):
+    """Of a vector of bytes: which entries are so related to a byte."""
+    kind = entries.type
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0))
+    order = ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count)
+    return builder.icmp_signed(relation, entries, builder.shuffle_vector(one, one, order))
+
+
+def _many(typingctx, mask):
+    """Whether the entries of a bool array (n,) can be read eight at a time."""
+    whole = _at_once(mask)
 
     def generate(context, builder, signature, args):
         if not whole:
-            return context.get_constant(types.intp, 0)
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        size = builder.extract_value(array.shape, 0)
-        return builder.lshr(size, ir.Constant(size.type, 3))
+            return context.get_constant(types.boolean, False)
+        size = _length(context, builder, mask, args[0])
+        return builder.icmp_signed(">=", size, ir.Constant(size.type, 8))
 
-    return types.intp(mask), generate
+    return types.boolean(mask), generate
 
 
-def _word(typingctx, mask, at):
-    """The eight entries from `at` on as a uint64, the first one its lowest byte; there must be that many."""
+def _read_part(typingctx, mask, at, size):
+    """The `size` entries from `at` on as a set; 8 or 32, a constant. There must be that many."""
+    count = size.literal_value
 
     def generate(context, builder, signature, args):
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        place = builder.gep(array.data, [context.cast(builder, args[1], signature.args[1], types.intp)])
-        return builder.load(builder.bitcast(place, ir.PointerType(ir.IntType(64))), align=1)
+        at = context.cast(builder, args[1], signature.args[1], types.int64)
+        entries = builder.load(_vector(context, builder, (signature.args[0], args[0]), at, count), align=1)
+        taken = builder.icmp_unsigned("!=", entries, ir.Constant(entries.type, None))
+        return builder.zext(builder.bitcast(taken, ir.IntType(count)), _INT)
 
-    return types.uint64(mask, at), generate
+    return types.uint64(mask, at, size), generate
 
 
 def _lowest_bit(typingctx, x):
@@ -55,59 +116,161 @@ def _lowest_bit(typingctx, x):
     return types.uint64(types.uint64), generate
 
 
-def _put(typingctx, members, count, out, at):
-    """See `write_set`. A constant `count` is written in pieces of 32, 16, ... entries, another one entry by entry."""
-    at_once = _LITTLE_ENDIAN and out.layout == "C" and isinstance(count, types.IntegerLiteral)
-    byte, bits = ir.IntType(8), ir.IntType(64)
+def _size(typingctx, x):
+    """The number of members of a set."""
 
     def generate(context, builder, signature, args):
-        array = context.make_array(signature.args[2])(context, builder, args[2])
-        data = builder.bitcast(array.data, ir.PointerType(byte))
-        stride = ir.Constant(bits, 1) if at_once else unpack_tuple(builder, array.strides)[0]
+        return builder.ctpop(args[0])
 
-        def store(first, size):
-            """Write `size` entries from `first` on, of as many bits."""
+    return types.uint64(types.uint64), generate
+
+
+def _put(typingctx, members, count, out, at):
+    """See `write_set`."""
+    widths = (32, 16, 8) if _at_once(out) else ()
+
+    def generate(context, builder, signature, args):
+        def put(first, size):
             part = builder.trunc(builder.lshr(args[0], first), ir.IntType(size))
-            place = builder.gep(data, [builder.mul(builder.add(args[3], first), stride)])
-            many = ir.VectorType(byte, size)
-            entries = builder.zext(builder.bitcast(part, ir.VectorType(ir.IntType(1), size)), many)
-            builder.store(entries, builder.bitcast(place, ir.PointerType(many)), align=1)
+            entries = builder.zext(builder.bitcast(part, ir.VectorType(_BIT, size)), ir.VectorType(_BYTE, size))
+            place = _vector(context, builder, (signature.args[2], args[2]), builder.add(args[3], first), size)
+            builder.store(entries, place, align=1)
 
-        if at_once:
-            wanted, done = count.literal_value, 0
-            while done < wanted:
-                size = min(32, 1 << ((wanted - done).bit_length() - 1))
-                store(ir.Constant(bits, done), size)
-                done += size
-        else:
-            with for_range(builder, context.cast(builder, args[1], signature.args[1], types.int64)) as loop:
-                store(loop.index, 1)
+        _parts(builder, context.cast(builder, args[1], signature.args[1], types.int64), widths, put)
         return context.get_dummy_value()
 
     return types.void(types.uint64, count, out, types.int64), generate
 
 
-def _none(mask: Any, at: int = 0) -> int:
-    """A replacement without the JIT, where there are no words."""
-    return 0
+def _where(relation):
+    """An intrinsic: the set of entries of int8 (n,) that are so related to a number."""
+
+    def where(typingctx, numbers, value):
+        widths = (32, 16, 8) if _at_once(numbers) else ()
+
+        def generate(context, builder, signature, args):
+            byte = builder.trunc(args[1], _BYTE)
+            members = alloca_once_value(builder, ir.Constant(_INT, 0))
+
+            def add(first, size):
+                entries = builder.load(_vector(context, builder, (numbers, args[0]), first, size), align=1)
+                taken = builder.bitcast(_taken(builder, entries, relation, byte), ir.IntType(size))
+                here = builder.shl(builder.zext(taken, _INT), first)
+                builder.store(builder.or_(builder.load(members), here), members)
+
+            _parts(builder, _length(context, builder, numbers, args[0]), widths, add)
+            return builder.load(members)
+
+        return types.int64(numbers, types.int64), generate
+
+    return where
 
 
-def _put_each(members: Any, count: int, out: np.ndarray, at: int) -> None:
-    """Likewise."""
+def _mark(relation):
+    """An intrinsic: write for each entry of int8 (n,) whether it is so related to a number."""
+
+    def mark(typingctx, numbers, value, out, at):
+        widths = (32, 16, 8) if _at_once(numbers, out) else ()
+
+        def generate(context, builder, signature, args):
+            byte = builder.trunc(args[1], _BYTE)
+
+            def put(first, size):
+                entries = builder.load(_vector(context, builder, (numbers, args[0]), first, size), align=1)
+                taken = builder.zext(_taken(builder, entries, relation, byte), entries.type)
+                builder.store(taken, _vector(context, builder, (out, args[2]), builder.add(args[3], first), size), 1)
+
+            _parts(builder, _length(context, builder, numbers, args[0]), widths, put)
+            return context.get_dummy_value()
+
+        return types.void(numbers, types.int64, out, types.int64), generate
+
+    return mark
+
+
+def _intrinsic(function: Any, plainly: Any) -> Any:
+    """`plainly` does the same without the JIT."""
+    if jit.DISABLED:
+        return plainly
+    compiled: Any = intrinsic(prefer_literal=True)(function)
+    compiled.py_func = plainly  # as kernels have it
+    return compiled
+
+
+def _put_plainly(members: Any, count: int, out: np.ndarray, at: int) -> None:
     for k in range(count):
         out[at + k] = int(members) >> k & 1
 
 
-def _intrinsic(function: Any, without: Any = _none) -> Any:
-    if jit.DISABLED:
-        return without
-    compiled: Any = intrinsic(prefer_literal=True)(function)
-    compiled.py_func = without  # as kernels have it
-    return compiled
+def _as_set(taken: np.ndarray) -> Any:
+    return np.uint64(sum(1 << int(k) for k in np.flatnonzero(taken))).astype(np.int64)
 
 
-words, word, lowest_bit = map(_intrinsic, (_words, _word, _lowest_bit))
-_write = _intrinsic(_put, _put_each)
+def _mark_plainly(taken: np.ndarray, out: np.ndarray, at: int) -> None:
+    out[at : at + len(taken)] = taken
+
+
+many = _intrinsic(_many, lambda mask: False)
+_read = _intrinsic(_read_part, None)
+_write = _intrinsic(_put, _put_plainly)
+lowest_bit = _intrinsic(_lowest_bit, lambda x: np.uint64((int(x) & -int(x)).bit_length() - 1))
+set_size = _intrinsic(_size, lambda x: int(x).bit_count())
+
+#: (numbers int8 (n,), value): the set of entries, 64 at most, that are equal to the value.
+where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers == value))
+
+#: (numbers int8 (n,), value, out, at): write from `at` on, into int8 or bool (m,), whether each number is the value.
+mark_equal = _intrinsic(_mark("=="), lambda numbers, value, out, at: _mark_plainly(numbers == value, out, at))
+
+#: The same for numbers that are greater than the value.
+mark_above = _intrinsic(_mark(">"), lambda numbers, value, out, at: _mark_plainly(numbers > value, out, at))
+
+
+@jit.wrapping_kernel
+@jit.inlined
+@jit.allocates_nothing
+def read_set(mask, at):
+    """The entries from `at` on, 64 at most, as a set, of a mask bool (n,) that can be read `many` at a time.
+
+    The last part is read with entries before it, which are shifted out.
+    """
+    end, members, done = min(mask.shape[0], at + 64), _NO_MEMBERS, at
+    while done + 32 <= end:
+        members |= _read(mask, done, 32) << np.uint64(done - at)
+        done += 32
+    if done < end and end >= 32:
+        return members | _read(mask, end - 32, 32) >> np.uint64(32 - end + done) << np.uint64(done - at)
+    while done + 8 <= end:
+        members |= _read(mask, done, 8) << np.uint64(done - at)
+        done += 8
+    if done < end:
+        members |= _read(mask, end - 8, 8) >> np.uint64(8 - end + done) << np.uint64(done - at)
+    return members
+
+
+@jit.wrapping_kernel
+@jit.inlined
+@jit.allocates_nothing
+def nth(members, skip):
+    """The member of a set after `skip` others; there must be so many. No branch goes by what is random."""
+    members, left = np.uint64(members), np.uint64(skip)
+    sums = members - (members >> _1 & _PAIRS)
+    sums = (sums & _FOURS) + (sums >> _2 & _FOURS)
+    sums = ((sums + (sums >> _4)) & _HALVES) * _BYTES  # in byte k: how many members the bytes up to it have
+    first = lowest_bit(_above(sums, left)) & ~_7
+    byte = members >> first & _255
+    left -= (sums << _8) >> first & _255
+    # Each bit of it in a byte of its own.
+    sums = (((byte * _BYTES & _BIT_K) + _TO_TOP) >> _7 & _BYTES) * _BYTES
+    return np.int64(first + (lowest_bit(_above(sums, left)) >> _3))
+
+
+@jit.wrapping_kernel
+@jit.inlined
+@jit.allocates_nothing
+def _above(sums, left):
+    """The top bits of the bytes of `sums`, 64 at most each, that are greater than `left`, which is less than 64."""
+    return (sums + (_127 - left) * _BYTES) & _TOPS
 
 
 @jit.kernel

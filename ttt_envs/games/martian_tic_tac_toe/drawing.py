@@ -174,7 +174,7 @@ def _cell(state: Any, cell: int) -> str:
     if sizes:
         parts.append(rect(Box(box.x + 4, box.y + 4, box.width - 8, box.height - 8), OPEN))
         if box.width >= _LEAST_FOR_TEXT:
-            words = " ".join(str(kind) for kind in range(1, SIZES + 1) if sizes >> kind & 1)
+            words = " ".join(str(kind) for kind in range(1, SIZES + 1) if sizes >> (kind - 1) & 1)
             parts.append(text(words, box.x + 11, box.y + 23, LABEL, INK))
     if piece != EMPTY:
         x, low = box.x + box.width / 2, box.y + _BASE * box.height
@@ -226,7 +226,7 @@ def _stashes(state: Any) -> str:
     for player in range(len(state["stash"])):
         for kind in range(SIZES):
             box = stash_box(state, player, kind)
-            chosen = player == mover and usable >> (kind + 1) & 1
+            chosen = player == mover and usable >> kind & 1
             parts.append(rect(box, OPEN if chosen else PANEL))
             low = box.y + box.height - 5
             parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 48))

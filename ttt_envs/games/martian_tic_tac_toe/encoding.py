@@ -6,7 +6,8 @@ import numpy as np
 
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, is_first_turn, owner_of, size_of
+from ttt_envs.core.words import mark_equal, write_set
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, is_first_turn
 
 # Parts of the longest game that the observation tells apart.
 STAGES = 16
@@ -35,23 +36,21 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
-    out[:] = 0
     cells, players, pieces = state["piece"].shape[0], state["stash"].shape[0], np.int64(state["pieces"])
-    for cell in range(cells):
-        piece = np.int64(state["piece"][cell])
-        turns = (owner_of(max(piece, 1)) - player) % players
-        out[(SIZES * turns + size_of(max(piece, 1)) - 1) * cells + cell] = piece != EMPTY
-    at = players * SIZES * cells
+    at, place, stashes = np.int64(0), np.int64(0), np.int64(0)
     for turns in range(players):
         owner = (player + turns) % players
         for size in range(SIZES):
-            for count in range(pieces):
-                out[at + count] = state["stash"][owner, size] > count
-            at += pieces
+            mark_equal(state["piece"], SIZES * owner + size + 1, out, at)
+            at += cells
+            stashes |= ((np.int64(1) << state["stash"][owner, size]) - 1) << place
+            place += pieces
+    write_set(stashes, place, out, at)
+    at += place
+    now, stage = np.int64(0), min(np.int64(state["ply"]) * STAGES // state["max_plies"], STAGES - 1)
     if not state["done"]:
-        out[at + (state["to_move"] - player) % players] = 1
-        out[at + players] = is_first_turn(state)
-    at += players + 1
-    out[at + min(np.int64(state["ply"]) * STAGES // state["max_plies"], STAGES - 1)] = 1
+        now = np.int64(1) << (state["to_move"] - player) % players | np.int64(is_first_turn(state)) << players
+    now |= np.int64(1) << (players + 1 + stage)
     if state["repetition_limit"] > 0:
-        out[at + STAGES + state["occurred"] - 1] = 1
+        now |= np.int64(1) << (players + STAGES + state["occurred"])
+    write_set(now, players + 1 + STAGES + state["repetition_limit"], out, at)

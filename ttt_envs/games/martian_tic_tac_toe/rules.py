@@ -19,8 +19,10 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.lines import has_row
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.core.words import nth, set_size, where_equal, write_set
 
 EMPTY = 0
 NONE = -1
@@ -29,27 +31,30 @@ SMALL, SIZES = 1, 3
 #: The most that the option max_plies can be.
 MOST_PLIES = 65535
 
-# What a piece may be put in the place of, as sets of sizes: [same_size_swap, see `relation`]. Into an empty cell goes a
-# small one; for the mover's own piece a smaller one, or one a size larger; for an opponent's, one a size larger.
-_ALLOWED = np.array(
-    [[0b0010, 0b0100, 0b1010, 0b0110, 0b0100, 0b1000, 0], [0b0010, 0b0110, 0b1110, 0b1110, 0b0100, 0b1000, 0]]
-)
+# What a piece may be put in the place of, as sets of sizes, bit s - 1 for size s: [same_size_swap, see `relation`].
+# Into an empty cell goes a small one; for the mover's own piece a smaller one, or one a size larger; for an opponent's,
+# one a size larger.
+_ALLOWED = np.array([[0b001, 0b010, 0b101, 0b011, 0b010, 0b100, 0], [0b001, 0b011, 0b111, 0b111, 0b010, 0b100, 0]])
 
 #: The most players of a game.
 MOST_PLAYERS = 4
 
 
 def _by_piece() -> np.ndarray:
-    """The same by the piece itself, with no division on the way: int8 [same_size_swap, player, piece]."""
+    """The same by the piece itself, with no division on the way: int64 [rule, player, piece].
+
+    The rules are those of `same_size_swap`, and that of a player's first turn, which takes an empty cell.
+    """
     sizes, owners = np.arange(SIZES * MOST_PLAYERS) % SIZES + 1, np.arange(SIZES * MOST_PLAYERS) // SIZES
-    related = sizes + SIZES * (owners != np.arange(MOST_PLAYERS)[:, None])
-    return np.ascontiguousarray(_ALLOWED[:, np.insert(related, 0, 0, axis=1)], np.int8)
+    related = np.insert(sizes + SIZES * (owners != np.arange(MOST_PLAYERS)[:, None]), 0, 0, axis=1)
+    return np.stack([*_ALLOWED[:, related], np.where(related == 0, _ALLOWED[0, 0], 0)])
 
 
 _ALLOWED_ON = _by_piece()
+_FIRST_TURN = np.int64(2)
 
-# Steps of (row, column) along a line; the other way is the opposite.
-_WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
+# The actions of so many cells are looked at together, as a set.
+_TOGETHER = 16
 
 
 def usual_plies(size: int) -> int:
@@ -108,14 +113,10 @@ def reset(state, seed):
 @allocates_nothing
 def legal_mask(state, player, out):
     """The legal moves with the pieces in the mover's stash."""
-    if player != state["to_move"]:
-        out[:] = False
-        return
-    in_hand = sizes_in_stash(state, player)
-    for cell in range(state["piece"].shape[0]):
-        sizes = in_hand & sizes_allowed(state, player, cell)
-        for size in range(1, SIZES + 1):
-            out[SIZES * cell + size - 1] = sizes >> size & 1
+    for first in range(0, state["piece"].shape[0], _TOGETHER):
+        cells = min(state["piece"].shape[0] - first, _TOGETHER)
+        moves = moves_into(state, player, first) if player == state["to_move"] else np.int64(0)
+        write_set(moves, SIZES * cells, out, SIZES * first)
 
 
 @kernel
@@ -125,44 +126,55 @@ def is_legal(state, player, action):
     if player != state["to_move"] or state["done"] or not 0 <= action < SIZES * state["piece"].shape[0]:
         return False
     cell, size = action // SIZES, action % SIZES + 1
-    return state["stash"][player, size - 1] > 0 and sizes_allowed(state, player, cell) >> size & 1 == 1
+    return (sizes_in_stash(state, player) & sizes_allowed(state, player, cell)) >> (size - 1) & 1 == 1
 
 
 @kernel
 @allocates_nothing
 def random_action(state, x):
     """The action that `x` chooses among the legal ones, each equally likely."""
-    player, free = np.int64(state["to_move"]), 0
-    in_hand = sizes_in_stash(state, player)
-    for cell in range(state["piece"].shape[0]):
-        sizes = in_hand & sizes_allowed(state, player, cell)
-        free += (sizes >> 1 & 1) + (sizes >> 2 & 1) + (sizes >> 3 & 1)
+    player, free = np.int64(state["to_move"]), np.int64(0)
+    for first in range(0, state["piece"].shape[0], _TOGETHER):
+        free += np.int64(set_size(moves_into(state, player, first)))
     skip = rng.scale(x, free)
-    for cell in range(state["piece"].shape[0]):
-        sizes = in_hand & sizes_allowed(state, player, cell)
-        for size in range(1, SIZES + 1):
-            skip -= sizes >> size & 1
-            if skip < 0:
-                return SIZES * cell + size - 1
+    for first in range(0, state["piece"].shape[0], _TOGETHER):
+        moves = moves_into(state, player, first)
+        here = np.int64(set_size(moves))
+        if skip < here:
+            return SIZES * first + nth(moves, skip)
+        skip -= here
     return -1
 
 
 @kernel
+def moves_into(state, player, first):
+    """The legal actions of the player to move in the _TOGETHER cells from `first` on, as a set; the first is bit 0."""
+    moves, in_hand, rule = np.int64(0), sizes_in_stash(state, player), rule_of(state)
+    for cell in range(first, min(first + _TOGETHER, state["piece"].shape[0])):
+        piece = np.uint8(state["piece"][cell])  # a signed index is looked at for a negative one
+        moves |= (in_hand & _ALLOWED_ON[rule, player, piece]) << SIZES * (cell - first)
+    return moves
+
+
+@kernel
 def sizes_in_stash(state, player):
-    """The sizes of which the player has a piece left, as a set: bit s stands for size s."""
-    sizes = 0
-    for size in range(1, SIZES + 1):
-        sizes |= (state["stash"][player, size - 1] > 0) << size
+    """The sizes of which the player has a piece left, as a set: bit s - 1 stands for size s."""
+    sizes = np.int64(0)
+    for size in range(SIZES):
+        sizes |= np.int64(state["stash"][player, size] > 0) << size
     return sizes
 
 
 @kernel
 def sizes_allowed(state, player, cell):
     """The sizes that the player may put into the cell if it is their turn and they have them, as such a set."""
-    piece = state["piece"][cell]
-    if is_first_turn(state) and piece != EMPTY:
-        return 0
-    return np.int64(_ALLOWED_ON[np.int64(state["same_size_swap"]), player, piece])
+    return _ALLOWED_ON[rule_of(state), player, state["piece"][cell]]
+
+
+@kernel
+def rule_of(state):
+    """Which rule of _ALLOWED_ON tells what the player to move may replace."""
+    return _FIRST_TURN if is_first_turn(state) else np.int64(state["same_size_swap"])
 
 
 @kernel
@@ -223,32 +235,19 @@ def next_player(state):
 @kernel
 def can_move(state, player):
     """Whether the player, if it were their turn, would have a legal move."""
-    in_hand = sizes_in_stash(state, player)
-    for cell in range(state["piece"].shape[0]):
-        if in_hand & sizes_allowed(state, player, cell):
+    for first in range(0, state["piece"].shape[0], _TOGETHER):
+        if moves_into(state, player, first) != 0:
             return True
     return False
 
 
 @kernel
 def completes_line(state, cell):
-    """Whether the piece in `cell` is one of `line` equal ones in a row."""
-    piece, at = state["piece"][cell], (cell // state["size"], cell % state["size"])
-    for way in _WAYS:
-        if 1 + run(state, piece, at, way) + run(state, piece, at, (-way[0], -way[1])) >= state["line"]:
-            return True
-    return False
+    """Whether the piece just put into `cell` is one of `line` equal ones in a row.
 
-
-@kernel
-def run(state, piece, at, way):
-    """The number of like pieces that follow the cell (row, column) without a gap, each `way` (rows, columns) on."""
-    size, count = state["size"], 0
-    row, column = at[0] + way[0], at[1] + way[1]
-    while 0 <= row < size and 0 <= column < size and state["piece"][row * size + column] == piece:
-        count += 1
-        row, column = row + way[0], column + way[1]
-    return count
+    There are no more of them, so that none is a row without it.
+    """
+    return has_row(where_equal(state["piece"], state["piece"][cell]), state["size"], state["line"])
 
 
 @kernel
@@ -266,7 +265,8 @@ def remember(state, cell, replaced, player):
         forget_oldest(state)
     state["log"][state["logged"]] = entry(state, cell, replaced, player)
     state["logged"] += 1
-    state["occurred"] = occurrences(state)
+    if has_stood(state, cell):  # else nothing like this has occurred
+        state["occurred"] = occurrences(state)
 
 
 @kernel
@@ -288,6 +288,16 @@ def occurrences(state):
         differ = differ | bit if was != state["piece"][where] else differ & ~bit
         times += differ == 0 and mover == state["to_move"]
     return times
+
+
+@kernel
+def has_stood(state, cell):
+    """Whether the piece that stands in the cell has stood there before, by the log."""
+    lowest = entry(state, cell, state["piece"][cell], 0)  # whoever replaced it
+    found, players = False, state["stash"].shape[0]
+    for k in range(state["logged"]):
+        found |= 0 <= np.int64(state["log"][k]) - lowest < players
+    return found
 
 
 @kernel

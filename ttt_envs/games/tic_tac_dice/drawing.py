@@ -26,7 +26,7 @@ from ttt_envs.drawing.frame import (
 )
 from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.theme import COLOURS
-from ttt_envs.games.tic_tac_dice.rules import EMPTY, NONE, allowed_ranks, doubles, is_claimable
+from ttt_envs.games.tic_tac_dice.rules import EMPTY, NONE, claimable, doubles
 from ttt_envs.games.tic_tac_dice.text import (
     ENDS,
     action_names,
@@ -143,7 +143,7 @@ def _points(state: Any, player: int) -> str:
 
 def _card(state: Any, cell: int, ended: bool) -> str:
     box, rank, owner = card_box(cell, int(state["size"])), int(state["rank"][cell]), int(state["owner"][cell])
-    open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
+    open_here = not ended and claimable(state) >> cell & 1
     x, y = box.x + box.width / 2, box.y + box.height / 2
     name = action_names(int(state["size"]))[cell]
     edge, thick = (INK, 4.0) if cell == state["last_claim"] != NONE else (SOFT, 1.5)  # the card claimed last is framed

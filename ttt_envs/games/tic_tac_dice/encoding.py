@@ -6,7 +6,8 @@ import numpy as np
 
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.games.tic_tac_dice.rules import RANKS, allowed_ranks, doubles, is_claimable
+from ttt_envs.core.words import mark_equal, write_set
+from ttt_envs.games.tic_tac_dice.rules import RANKS, claimable, doubles
 
 
 def blocks(size: int, target: int) -> tuple[Block, ...]:
@@ -36,25 +37,22 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
-    out[:] = 0
     if not 0 <= player < 2:
+        out[:] = 0
         return
-    cells = state["rank"].shape[0]
-    own = RANKS * cells
-    dice = own + 3 * cells
-    ranks = allowed_ranks(state)
-    for cell in range(cells):
-        out[(np.int64(state["rank"][cell]) - 1) * cells + cell] = 1
-        out[own + cell] = state["owner"][cell] == player + 1
-        out[own + cells + cell] = state["owner"][cell] == 2 - player
-        out[own + 2 * cells + cell] = is_claimable(state, cell, ranks)
-    if not state["done"]:
-        low, high = np.int64(state["dice"][0]), np.int64(state["dice"][1])
-        out[dice + low - 1] = 1
-        out[dice + 6 + high - 1] = 1
-        out[dice + 12] = doubles(state)
-        out[dice + 13] = state["to_move"] == player
-    points, target = dice + 14, np.int64(state["target"])
+    cells, at = state["rank"].shape[0], 0
+    for rank in range(1, RANKS + 1):
+        mark_equal(state["rank"], rank, out, at)
+        at += cells
+    mark_equal(state["owner"], player + 1, out, at)
+    mark_equal(state["owner"], 2 - player, out, at + cells)
+    write_set(claimable(state), cells, out, at + 2 * cells)
+    at += 3 * cells
+    low, high = np.int64(state["dice"][0]), np.int64(state["dice"][1])
+    now = np.int64(1) << (low - 1) | np.int64(1) << (high + 5)
+    now |= np.int64(doubles(state)) << 12 | np.int64(state["to_move"] == player) << 13
+    write_set(now if not state["done"] else np.int64(0), 14, out, at)
+    points, target = at + 14, np.int64(state["target"])
     for k in range(target):
         out[points + k] = state["points"][player] > k
         out[points + target + k] = state["points"][1 - player] > k

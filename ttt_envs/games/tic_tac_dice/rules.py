@@ -3,6 +3,8 @@
 A square of cards lies face up, cells numbered row-major. Two dice say which cards may be claimed; action `cell` claims
 the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", BestFreeNewGames.com.
 
+A set of cells is a number whose bit k says whether k is in it.
+
 What is decided (a claim, in `step`) and what is drawn (`deal`, `roll`) are apart: a solver sets `dice` as it likes.
 """
 
@@ -12,8 +14,10 @@ import numpy as np
 
 from ttt_envs.core import rng
 from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.lines import has_row
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.core.words import nth, set_size, where_equal, write_set
 
 EMPTY = 0
 NONE = -1
@@ -78,9 +82,8 @@ def reset(state, seed):
 @allocates_nothing
 def legal_mask(state, player, out):
     """The cards that the dice allow."""
-    ranks = allowed_ranks(state) if player == state["to_move"] else 0
-    for cell in range(out.shape[0]):
-        out[cell] = is_claimable(state, cell, ranks)
+    cells = claimable(state) if player == state["to_move"] else np.int64(0)
+    write_set(cells, state["rank"].shape[0], out, 0)
 
 
 @kernel
@@ -89,7 +92,7 @@ def is_legal(state, player, action):
     """Whether the player may claim the card in this cell now."""
     if player != state["to_move"] or state["done"] or not 0 <= action < state["rank"].shape[0]:
         return False
-    return is_claimable(state, action, allowed_ranks(state))
+    return claimable(state) >> action & 1 == 1
 
 
 @kernel
@@ -103,10 +106,10 @@ def step(state, actions):
     state["owner"][actions[player]] = player + 1
     state["last_claim"] = actions[player]
     unclaimed = unclaimed_ranks(state)
-    if has_row(state, player + 1):
+    if has_row(markers(state, player + 1), state["size"], state["win_length"]):
         end_round(state, player, ROW_POINTS)
     elif unclaimed == 0:
-        ahead = markers(state, 1) - markers(state, 2)
+        ahead = np.int64(set_size(markers(state, 1))) - np.int64(set_size(markers(state, 2)))
         end_round(state, 0 if ahead > 0 else 1, COUNT_POINTS if ahead != 0 else 0)
     else:
         if not doubles(state):
@@ -192,30 +195,19 @@ def ranks_of(one, two):
 
 
 @kernel
-def allowed_ranks(state):
-    """The ranks that the dice on the table allow to claim, as such a set."""
-    return ranks_of(state["dice"][0], state["dice"][1])
-
-
-@kernel
 @allocates_nothing
 def random_action(state, x):
     """The card that `x` chooses among those that may be claimed now, each equally likely."""
-    cells, ranks, free = state["rank"].shape[0], allowed_ranks(state), 0
-    for cell in range(cells):
-        free += is_claimable(state, cell, ranks)
-    skip = rng.scale(x, free)
-    for cell in range(cells):
-        skip -= is_claimable(state, cell, ranks)
-        if skip < 0:
-            return cell
-    return -1
+    cells = claimable(state)
+    return nth(cells, rng.scale(x, set_size(cells))) if cells != 0 else -1
 
 
 @kernel
-def is_claimable(state, cell, ranks):
-    """Whether the card is unclaimed and of one of these ranks."""
-    return state["owner"][cell] == EMPTY and ranks >> state["rank"][cell] & 1 == 1
+def claimable(state):
+    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
+    one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
+    rank = state["rank"]
+    return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
 
 
 @kernel
@@ -223,8 +215,7 @@ def unclaimed_ranks(state):
     """The ranks of the unclaimed cards, as a set: bit k stands for rank k."""
     ranks = np.int64(0)
     for cell in range(state["rank"].shape[0]):
-        if state["owner"][cell] == EMPTY:
-            ranks |= np.int64(1) << state["rank"][cell]
+        ranks |= np.int64(state["owner"][cell] == EMPTY) << state["rank"][cell]  # no branch on what is random
     return ranks
 
 
@@ -236,29 +227,8 @@ def doubles(state):
 
 @kernel
 def markers(state, mark):
-    """The number of cards that carry this mark, player + 1."""
-    count = 0
-    for cell in range(state["owner"].shape[0]):
-        count += state["owner"][cell] == mark
-    return count
-
-
-@kernel
-def has_row(state, mark):
-    """Whether `win_length` markers of a player (player + 1) lie in a row."""
-    # A bit a cell, and an empty column on the right, so that no line goes on at the other edge.
-    size, cell, board = np.int64(state["size"]), 0, np.int64(0)
-    for row in range(size):
-        for column in range(size):
-            board |= np.int64(state["owner"][cell] == mark) << (row * (size + 1) + column)
-            cell += 1
-    for along in (1, size, size + 1, size + 2):
-        line = board
-        for _ in range(state["win_length"] - 1):
-            line &= line >> along  # what is left has one more behind it
-        if line:
-            return True
-    return False
+    """The cells whose cards carry this mark, player + 1 or EMPTY, as a set."""
+    return where_equal(state["owner"], mark)
 
 
 @kernel

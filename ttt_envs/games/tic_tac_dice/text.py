@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.lines import has_row, where
 from ttt_envs.core.lines import lines as rows_of
-from ttt_envs.core.lines import where
 from ttt_envs.games.tic_tac_dice.rules import (
     CARDS_OF_A_RANK,
     COUNT_POINTS,
@@ -15,9 +15,8 @@ from ttt_envs.games.tic_tac_dice.rules import (
     NONE,
     RANKS,
     ROW_POINTS,
-    allowed_ranks,
-    has_row,
-    is_claimable,
+    claimable,
+    markers,
     most_rounds,
     step,
 )
@@ -60,7 +59,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     names = action_names(size)
     cells = []
     for cell in range(size * size):
-        open_here = not ended and is_claimable(state, cell, allowed_ranks(state))
+        open_here = not ended and claimable(state) >> cell & 1
         mark = "*" if open_here else MARKS[state["owner"][cell]]
         cells.append(f"{names[cell]} {state['rank'][cell]}{mark}")
     lines += ["   ".join(cells[size * row : size * row + size]).rstrip() for row in range(size)]
@@ -228,7 +227,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     if state["drawn"] > MOST_DRAWN_ROUNDS or (state["drawn"] and (size * size % 2 or not target)):
         raise ValueError(f"drawn rounds {state['drawn']} do not fit this game")
 
-    rows = [player for player in (0, 1) if has_row(state, player + 1)]
+    rows = [player for player in (0, 1) if has_row(markers(state, player + 1), state["size"], state["win_length"])]
     starred = [cell for cell, (_, _, mark) in enumerate(cells) if mark == "*"]
     if lines[0].startswith("over:"):
         reward = _reward(state, rows)
@@ -257,7 +256,7 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     if (low == high) != bool(turn[4]):
         raise ValueError("'then rolls again' stands after doubles, and only there")
     state["to_move"], state["dice"] = "XO".index(turn[1]), (low, high)
-    allowed = [cell for cell in range(size * size) if is_claimable(state, cell, allowed_ranks(state))]
+    allowed = [cell for cell in range(size * size) if claimable(state) >> cell & 1]
     if not allowed:
         raise ValueError(f"dice {low} {high} allow no card to be claimed, so this is nobody's turn")
     if starred and starred != allowed:

@@ -13,7 +13,7 @@ from ttt_envs.games.tic_tac_dice.rules import EMPTY
 def claims(state, has_row, payoffs, values, out):
     """The value to player 0 after each claim, float64 (cells,): nan where it is not allowed."""
     cells = out.shape[0]
-    player, ranks = np.int64(state["to_move"]), rules.allowed_ranks(state)
+    player, open_cells = np.int64(state["to_move"]), rules.claimable(state)
     board, place, own, empty, count = np.int64(0), 1, 0, 0, 0
     for cell in range(cells):
         owner = np.int64(state["owner"][cell])
@@ -25,7 +25,7 @@ def claims(state, has_row, payoffs, values, out):
     place = 1
     roller = player if rules.doubles(state) else 1 - player
     for cell in range(cells):
-        if state["done"] or not rules.is_claimable(state, cell, ranks):
+        if state["done"] or not open_cells >> cell & 1:
             out[cell] = np.nan
         elif has_row[own | 1 << cell]:
             out[cell] = payoffs[4 * player]
