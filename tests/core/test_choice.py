@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.words import many, mark_above, mark_equal, where_equal, write_set
+from ttt_envs.core.words import many, mark_above, mark_equal, where_equal, write_count, write_set
 
 
 def plainly(mask: np.ndarray, x: int) -> int:
@@ -102,3 +102,11 @@ def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
             assert [k for k in range(64) if members >> k & 1] == np.flatnonzero(numbers == value).tolist()
             for row, wanted in zip(out, (numbers == value, numbers > value), strict=True):
                 assert row.tolist() == [7, 7, *wanted.astype(int).tolist(), 7, 7]
+
+
+@pytest.mark.parametrize("most", [1, 7, 8, 62, 63, 99])
+def test_a_count_is_written_as_so_many_entries(most: int) -> None:
+    for number in {0, 1, most // 2, most - 1, most, most + 5}:
+        out = np.full(most + 4, 7, np.int8)
+        write_count(number, most, out, 2)
+        assert out.tolist() == [7, 7, *(int(number > k) for k in range(most)), 7, 7]

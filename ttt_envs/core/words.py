@@ -284,3 +284,13 @@ def write_set(members, count, out, at):
     it, which takes longer than the writing.
     """
     _write(members, count, out, at)
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def write_count(number, most, out, at):
+    """Write `most` entries of an int8 or bool array (n,) from `at` on: whether the number is greater than 0, 1, ..."""
+    for first in range(0, most, 62):
+        here: Any = min(max(np.int64(number) - first, 0), 62)
+        write_set((np.int64(1) << here) - 1, min(np.int64(most) - first, 62), out, at + first)

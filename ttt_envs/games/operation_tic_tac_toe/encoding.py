@@ -11,6 +11,7 @@ import numpy as np
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.words import mark_equal, write_count, write_set
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     IN_HAND,
     NOWHERE,
@@ -22,7 +23,6 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     is_overtime,
     kind_of,
     occupation,
-    write_set,
 )
 
 # So many rounds before the last possible one are told apart.
@@ -81,53 +81,49 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
-    out[:] = 0
     if not 0 <= player < 2:
+        out[:] = 0
         return
     occupied = occupation(state)
     if player == 1:  # own pieces first
         occupied = occupied >> (2 * ROOMS) | occupied << (2 * ROOMS)
     write_set(occupied, 4 * ROOMS, out, 0)
-    if state["pending"] != NOWHERE:
-        out[_PENDING + state["pending"]] = 1
-        out[_PENDING + ROOMS + kind_of(state["board"][state["pending"]]) - 1] = 1
-    out[_TURN] = state["placer"] == player
-    out[_TURN + 1] = not state["done"] and (state["to_move"] == player or state["to_move"] == SIMULTANEOUS)
-    out[_TURN + 2] = state["hacker_on"][player]
-    out[_TURN + 3] = state["hacker_on"][1 - player]
-    for specialist in range(SPECIALISTS):
-        out[_IN_HAND + specialist] = state["standing"][player, specialist] == IN_HAND
-        out[_IN_HAND + SPECIALISTS + specialist] = state["standing"][1 - player, specialist] == IN_HAND
-    at = _MATCH
+    write_set(seen_of_turn(state, player), _IN_HAND - _PENDING, out, _PENDING)
+    own, other = state["standing"][player], state["standing"][1 - player]
+    mark_equal(own, IN_HAND, out, _IN_HAND)
+    mark_equal(other, IN_HAND, out, _IN_HAND + SPECIALISTS)
+    at = np.int64(_MATCH)
     if state["is_match"]:
-        observe_match(state, player, out)
-        at = _MATCH_END
-    at = thermometer(state["idle"], state["max_idle_turns"], out, at)
+        mark_equal(own, UNUSED, out, _UNUSED)
+        mark_equal(other, UNUSED, out, _UNUSED + SPECIALISTS)
+        mark_equal(own, OFFERED, out, _OFFERED)
+        mark_equal(other, OFFERED, out, _OFFERED + SPECIALISTS)
+        write_set(seen_of_match(state, player), _MATCH_END - _PHASE, out, _PHASE)
+        at = np.int64(_MATCH_END)
+    write_count(state["idle"], state["max_idle_turns"], out, at)
     if state["is_match"]:
-        at = thermometer(state["wins"][player], state["rounds_to_win"], out, at)
-        at = thermometer(state["wins"][1 - player], state["rounds_to_win"], out, at)
+        at += np.int64(state["max_idle_turns"])
+        write_count(state["wins"][player], state["rounds_to_win"], out, at)
+        write_count(state["wins"][1 - player], state["rounds_to_win"], out, at + np.int64(state["rounds_to_win"]))
 
 
 @kernel
-def observe_match(state, player, out):
-    """The blocks from "unused" to "last rounds"."""
-    for specialist in range(SPECIALISTS):
-        own, other = state["standing"][player, specialist], state["standing"][1 - player, specialist]
-        out[_UNUSED + specialist] = own == UNUSED
-        out[_UNUSED + SPECIALISTS + specialist] = other == UNUSED
-        out[_OFFERED + specialist] = own == OFFERED
-        out[_OFFERED + SPECIALISTS + specialist] = other == OFFERED
-    out[_PHASE + np.int64(state["phase"])] = 1
-    out[_ROUND] = state["first"] == player
-    out[_ROUND + 1] = is_overtime(state)
-    left = np.int64(state["max_rounds"]) - state["round"]
-    for k in range(LAST_ROUNDS):
-        out[_ROUND + 2 + k] = left <= k
+def seen_of_turn(state, player):
+    """The blocks from "pending room" to "hacker on", as a set of features; the first is bit 0."""
+    seen, pending = np.int64(0), np.int64(state["pending"])
+    if pending != NOWHERE:
+        seen = np.int64(1) << pending | np.int64(1) << (ROOMS + kind_of(state["board"][pending]) - 1)
+    acts = not state["done"] and (state["to_move"] == player or state["to_move"] == SIMULTANEOUS)
+    turn = np.int64(state["placer"] == player) | np.int64(acts) << 1
+    turn |= np.int64(state["hacker_on"][player]) << 2 | np.int64(state["hacker_on"][1 - player]) << 3
+    return seen | turn << (_TURN - _PENDING)
 
 
 @kernel
-def thermometer(count, most, out, at):
-    """Set the first `count` of `most` entries from `at` on to 1; returns where they end."""
-    for k in range(count):
-        out[at + k] = 1
-    return at + np.int64(most)
+def seen_of_match(state, player):
+    """The blocks from "phase" to "last rounds", likewise."""
+    left = min(np.int64(state["max_rounds"]) - state["round"], LAST_ROUNDS)
+    seen = np.int64(1) << np.int64(state["phase"])
+    seen |= np.int64(state["first"] == player) << (_ROUND - _PHASE)
+    seen |= np.int64(is_overtime(state)) << (_ROUND - _PHASE + 1)
+    return seen | ((1 << LAST_ROUNDS) - (np.int64(1) << left)) << (_ROUND - _PHASE + 2)

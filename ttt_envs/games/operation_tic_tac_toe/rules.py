@@ -14,10 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, each_constant, kernel
+from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
+from ttt_envs.core.words import mark_equal, where_equal, write_set
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
@@ -27,6 +28,7 @@ KIND_NAMES = ("spy", "sniper", "ninja", "assassin", "courier", "mole", "pusher",
 KINDS = len(KIND_NAMES)
 SPY, SNIPER, NINJA, ASSASSIN, COURIER, MOLE, PUSHER, GRAPPLER, HACKER = range(KINDS)
 SPECIALISTS = KINDS - 1  # numbered kind - 1
+TOGETHER = 7  # so many kinds are written in one go: a bit for each of their rooms is no more than a set holds
 EMPTY = 0
 
 #: The standing of a specialist: USED is also one that is not in this game.
@@ -218,14 +220,14 @@ def legal_mask(state, player, out):
 @kernel
 def mask_placements(state, player, out):
     """Placements: a spy into an empty room, a specialist in hand into a room that it may enter; or else a pass."""
-    occupied = occupation(state)
-    possible = rooms_to_enter(occupied, player, SPY)
-    write_set(possible, ROOMS, out, PLACE)
-    for kind in range(SPY + 1, KINDS):
-        if state["standing"][player, kind - 1] == IN_HAND:
-            rooms = rooms_to_enter(occupied, player, kind)
-            write_set(rooms, ROOMS, out, PLACE + ROOMS * kind)
-            possible |= rooms
+    occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
+    in_hand, possible = in_hand << 1 | 1, np.int64(0)  # of spies there are enough
+    for first in range(SPY, KINDS, TOGETHER):
+        kinds, rooms = min(KINDS - first, TOGETHER), np.int64(0)
+        for k in range(kinds):  # no branch on what is random
+            rooms |= rooms_to_enter(occupied, player, first + k) * (in_hand >> (first + k) & 1) << ROOMS * k
+        write_set(rooms, ROOMS * kinds, out, PLACE + ROOMS * first)
+        possible |= rooms
     out[PASS] = state["allow_pass"] or possible == 0
     out[OFFER_DRAW] = state["draw_offers"]
 
@@ -234,11 +236,9 @@ def mask_placements(state, player, out):
 def mask_predictions(state, player, out):
     """The prediction of any room, occupied ones too; of two rooms with the hacker on."""
     if state["hacker_on"][player]:
-        for pair in range(len(PAIRS)):
-            out[PREDICT_TWO + pair] = True
+        write_set((np.int64(1) << len(PAIRS)) - 1, len(PAIRS), out, PREDICT_TWO)
     else:
-        for room in range(ROOMS):
-            out[PREDICT + room] = True
+        write_set(ALL_ROOMS, ROOMS, out, PREDICT)
     out[PASS] = state["allow_pass"]
     out[OFFER_DRAW] = state["draw_offers"]
 
@@ -250,8 +250,7 @@ def mask_picks(state, player, out):
         for pair in range(len(SPECIALIST_PAIRS)):
             out[CHOOSE_TWO + pair] = True
     else:
-        for specialist in range(SPECIALISTS):
-            out[CHOOSE + specialist] = state["standing"][player, specialist] == OFFERED
+        mark_equal(state["standing"][player], OFFERED, out, CHOOSE)
 
 
 @kernel
@@ -730,15 +729,6 @@ def pieces(occupied, player):
 def empty_rooms(occupied):
     """The set of empty rooms."""
     return ~(pieces(occupied, 0) | pieces(occupied, 1)) & ALL_ROOMS
-
-
-@kernel
-@each_constant  # a loop from 0 on takes half as long to observe as one from anywhere
-def write_set(members, count, out, at):
-    """Write `count` entries of `out` from `at` on: whether 0, 1, ... are in the set."""
-    # Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.
-    for k in range(count):
-        out[at + k] = members >> k & 1
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.words import mark_equal, write_set
+from ttt_envs.core.words import mark_equal, write_count, write_set
 from ttt_envs.games.tic_tac_dice.rules import RANKS, claimable, doubles
 
 
@@ -53,6 +53,6 @@ def observe(state, player, out):
     now |= np.int64(doubles(state)) << 12 | np.int64(state["to_move"] == player) << 13
     write_set(now if not state["done"] else np.int64(0), 14, out, at)
     points, target = at + 14, np.int64(state["target"])
-    for k in range(target):
-        out[points + k] = state["points"][player] > k
-        out[points + target + k] = state["points"][1 - player] > k
+    if target > 0:
+        write_count(state["points"][player], target, out, points)
+        write_count(state["points"][1 - player], target, out, points + target)

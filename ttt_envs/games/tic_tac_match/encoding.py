@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ttt_envs.core.blocks import Block
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.jit import allocates_nothing, inlined, kernel
+from ttt_envs.core.words import mark_above, write_set
 from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
     GAPS,
-    NOTHING,
+    TOGETHER,
     count,
     fitting,
     flip_of,
@@ -50,59 +51,66 @@ def blocks(players: int, deck: Sequence[int], hand_size: int) -> tuple[Block, ..
 @allocates_nothing
 def observe(state, player, out):
     """Fill `out` int8 (observation size,) with the blocks in their order."""
-    out[:] = 0
     if not 0 <= player < state["identity"].shape[0]:
+        out[:] = 0
         return
-    players, symbols = state["identity"].shape[0], flip_of(state)
-    hand_size, most, left = np.int64(state["hand_size"]), np.int64(0), state["max_turns"] - state["turn"]
+    symbols, hand_size, most = flip_of(state), np.int64(state["hand_size"]), np.int64(0)
     for kind in range(state["deck"].shape[0]):
         most = max(most, np.int64(state["deck"][kind]))
-    for cell in range(CELLS):
-        if state["top"][cell] != NOTHING:
-            out[CELLS * np.int64(state["top"][cell]) + cell] = 1
-    show_lines(state, player, out, CELLS * symbols)
+    show_board(state, player, out)
     at = np.int64(3 * CELLS * symbols)
     at = show_counts(state["hand"][player], hand_size, out, at)
     at = show_counts(state["discard"], most, out, at)
     at = show_counts(state["covered"], most, out, at)
-    for k in range(players):
-        each = (player + k) % players
-        out[at + 2 * k + state["identity"][each]] = 1
-        show_number(count(state["hand"][each]), hand_size, out, at + 2 * players + k * hand_size)
-    at += players * (2 + hand_size)
-    if not state["done"]:
-        out[at + (state["to_move"] - player) % players] = 1
-    at += players
-    show_number(state["pending"], 2, out, at)
-    show_number(left, COUNTDOWN, out, at + 2)
+    show_players(state, player, out, at)
 
 
 @kernel
-def show_lines(state, player, out, at):
-    """Mark the cards that would complete a line: first for the observer's side, then for the other one."""
+def show_board(state, player, out):
+    """The top cards; and those that would complete a line, first for the observer's side, then for the other one."""
     board, own, symbols = read_board(state), state["identity"][player], flip_of(state)
-    for kind in range(symbols):
-        cells = GAPS[of_kind(board, kind)] & fitting(board, kind)
-        if cells != 0:
-            row = at + CELLS * (kind + symbols * (kind % 2 != own))
-            for cell in range(CELLS):
-                out[row + cell] = cells >> cell & 1
+    for first in range(0, symbols, TOGETHER):
+        kinds, tops, ours, theirs = min(symbols - first, TOGETHER), np.int64(0), np.int64(0), np.int64(0)
+        for k in range(kinds):  # no branch on what is random
+            cells = of_kind(board, first + k)
+            completing = GAPS[cells] & fitting(board, first + k)
+            mine = np.int64((first + k) % 2 == own)
+            tops |= cells << CELLS * k
+            ours |= completing * mine << CELLS * k
+            theirs |= completing * (1 - mine) << CELLS * k
+        write_set(tops, CELLS * kinds, out, CELLS * first)
+        write_set(ours, CELLS * kinds, out, CELLS * (symbols + first))
+        write_set(theirs, CELLS * kinds, out, CELLS * (2 * symbols + first))
 
 
 @kernel
+@inlined
 def show_counts(cards, most, out, at):
     """Write from `at` on whether there are more than c cards of each kind, c from 0 to most-1; gives the end."""
-    kinds = cards.shape[0]
     for c in range(most):
-        for kind in range(kinds):
-            # Unsigned: else each index is looked at for a negative one, which doubles the time.
-            out[np.uint64(at + kind)] = np.int64(cards[kind]) - c > 0
-        at += kinds
+        mark_above(cards, c, out, at)
+        at += cards.shape[0]
     return at
 
 
 @kernel
-def show_number(number, most, out, at):
-    """Write from `at` on whether the number is greater than c, for c from 0 to most-1."""
-    for c in range(most):
-        out[np.uint64(at + c)] = number > c
+def show_players(state, player, out, at):
+    """The blocks from the identities on, as one set of features."""
+    players, hand_size, shown = state["identity"].shape[0], np.int64(state["hand_size"]), np.int64(0)
+    for k in range(players):
+        each = (player + k) % players
+        shown |= np.int64(1) << (2 * k + state["identity"][each])
+        shown |= up_to(count(state["hand"][each]), hand_size) << (2 * players + k * hand_size)
+    end = players * (2 + hand_size)
+    if not state["done"]:
+        shown |= np.int64(1) << (end + (state["to_move"] - player) % players)
+    end += players
+    shown |= up_to(state["pending"], 2) << end
+    shown |= up_to(state["max_turns"] - state["turn"], COUNTDOWN) << (end + 2)
+    write_set(shown, end + 2 + COUNTDOWN, out, at)
+
+
+@kernel
+def up_to(number, most):
+    """The set of the numbers from 0 on that are less than `number`, and less than `most`."""
+    return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1

@@ -16,16 +16,18 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
+from ttt_envs.core.words import where_equal, write_set
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
+TOGETHER = 7  # so many kinds are written in one go: a bit for each of their cells is no more than a set holds
 
 # Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
 ALL_CELLS = 2**CELLS - 1
@@ -95,6 +97,7 @@ def flip_of(state):
 
 
 @kernel
+@inlined
 def count(cards):
     """The number of cards; `cards` are counts of kinds."""
     total = 0
@@ -260,23 +263,22 @@ def end_game(state, symbol):
 @allocates_nothing
 def legal_mask(state, player, out):
     """Every card in the hand that may be played now, everywhere it may be played."""
-    out[:] = False
     if player != state["to_move"]:
+        out[:] = False
         return
     hand, flip, players = state["hand"][player], flip_of(state), state["identity"].shape[0]
-    board = read_board(state)
-    for kind in range(flip):
-        if hand[kind] > 0:
-            cells = fitting(board, kind)
-            for cell in range(CELLS):
-                out[CELLS * kind + cell] = cells >> cell & 1 != 0
+    board, free = read_board(state), state["pending"] == 0
+    for first in range(0, flip, TOGETHER):
+        kinds, cells = min(flip - first, TOGETHER), np.int64(0)
+        for k in range(kinds):  # no branch on what is random
+            cells |= fitting(board, first + k) * (hand[first + k] > 0) << CELLS * k
+        write_set(cells, CELLS * kinds, out, CELLS * first)
     at = CELLS * flip
     out[at] = hand[flip] > 0
-    if state["pending"] == 0:
-        for ahead in range(1, players):
-            out[at + ahead] = hand[flip + 1] > 0
-        out[at + players] = hand[flip + 2] > 0 and can_begin_double(board, hand)
-    elif state["pending"] == 2:
+    for ahead in range(1, players):
+        out[at + ahead] = free & (hand[flip + 1] > 0)
+    out[at + players] = free and hand[flip + 2] > 0 and can_begin_double(board, hand)
+    if state["pending"] == 2:
         for action in range(at + 1):
             out[action] = out[action] and can_go_on(board, hand, action)
 
@@ -353,12 +355,9 @@ def can_go_on(board, hand, action):
 def read_board(state):
     """The top cards: the X's and the O's, each as a number with bit 9*colour + cell."""
     xs, os = np.int64(0), np.int64(0)
-    for cell in range(CELLS):
-        top = np.int64(state["top"][cell])
-        colour = 0 if top == NOTHING else top >> 1
-        card = np.int64(top != NOTHING) << (CELLS * colour + cell)  # no branch on what is random
-        xs |= card * (1 - (top & 1))
-        os |= card * (top & 1)
+    for colour in range(flip_of(state) // 2):
+        xs |= where_equal(state["top"], 2 * colour) << CELLS * colour
+        os |= where_equal(state["top"], 2 * colour + 1) << CELLS * colour
     return xs, os
 
 
