@@ -178,7 +178,10 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
         (["tournament", SUPER, "--agent", "random"], "unknown option '--agent'; did you mean '--agents'?"),
         (["describe", "tic_tac"], "fits tic_tac_dice and tic_tac_super_dice and tic_tac_match"),
         (["describe", "supr"], "did you mean 'super_tic_tac_toe'?"),
-        (["describe", "martian", "--option", "players=3"], "option players=3 must be 2; size=5 allows up to 4"),
+        (
+            ["describe", "martian", "--option", "players=4"],
+            "option players=4 must be from 2 to 3; size=5 allows up to 4",
+        ),
         (
             ["play", SUPER, "--agents", "random", "random", "--out", "x.bmp"],
             "a picture is an .svg or a .png, not x.bmp",

@@ -149,9 +149,9 @@ def test_a_player_without_a_move_is_not_to_move(load):
     [
         ({"size": 2}, ValueError, "size=2 must be from 3 to 8"),
         ({"size": 9}, ValueError, "size=9 must be from 3 to 8"),
-        ({"players": 1}, ValueError, "players=1 must be 2"),
-        ({"players": 3}, ValueError, "players=3 must be 2"),
-        ({"players": 3, "size": 4}, ValueError, "players=3 must be 2"),
+        ({"players": 1}, ValueError, "players=1 must be from 2 to 3"),
+        ({"players": 4}, ValueError, "players=4 must be from 2 to 3"),
+        ({"players": 4, "size": 4}, ValueError, "players=4 must be from 2 to 3"),
         ({"players": 1, "size": 5}, ValueError, "players=1 must be from 2 to 4"),
         ({"players": 5, "size": 8}, ValueError, "players=5 must be from 2 to 4"),
         ({"repetition_limit": 1}, ValueError, "repetition_limit=1 must be from 2 to 9"),

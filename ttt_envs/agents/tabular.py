@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents import load
+from ttt_envs.agents.base import Agent, Around
 from ttt_envs.agents.network_agents import softmax_rows
 from ttt_envs.agents.networks import misfit
 from ttt_envs.core.game import Game
@@ -106,24 +107,28 @@ def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
     return table, facts
 
 
-class TabularAgent(Agent):
-    """Plays a table of action values, as `ttt_envs.learning.tabular` learns them; at random where it has no entry."""
+class TabularAgent(Around):
+    """Plays a table of action values, as `ttt_envs.learning.tabular` learns it; as another agent where it has none."""
 
     name = "tabular"
-    reaches = {"path": "file"}
+    reaches = {"path": "file", "otherwise": "agent"}
 
-    def __init__(self, path: str | Path | ActionTable, temperature: float = 0.0) -> None:
+    def __init__(
+        self, path: str | Path | ActionTable, temperature: float = 0.0, otherwise: str | Agent = "random"
+    ) -> None:
         """Load the table.
 
         Args:
             path: a run folder, or a table file (.safetensors).
             temperature: divides the values before a softmax; 0 plays the best action.
+            otherwise: the agent that plays where the table has no entry.
 
         Raises:
             FileNotFoundError: there is no such path.
             BadTensorFile: the file is damaged, or no table.
-            ValueError: a negative temperature.
+            ValueError: a negative temperature; `otherwise` is a person.
         """
+        super().__init__(load(otherwise))
         within(0.0, 1e6, temperature=temperature)
         self.path, self.temperature = path, temperature
         self.facts: dict[str, Any] = {}
@@ -135,7 +140,7 @@ class TabularAgent(Agent):
 
     def check(self, game: Game) -> None:
         """Raise BadTensorFile unless the table was learned in this game; other options are warned of."""
-        super().check(game)
+        self.agent.check(game)
         facts = self.facts
         if not facts:  # a table that is still learned
             return
@@ -154,8 +159,12 @@ class TabularAgent(Agent):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
-        values = np.nan_to_num(self.action_values(view), nan=0.0)
-        return softmax_rows(values, view.masks, self.temperature)
+        values = self.action_values(view)
+        missing = np.isnan(values).all(axis=1) & view.masks.any(axis=1)
+        found = softmax_rows(np.nan_to_num(values, nan=0.0), view.masks, self.temperature)
+        if missing.any():
+            found[missing] = self.agent.policy(view.take(missing))
+        return found
 
     def action_values(self, view: View) -> np.ndarray:
         """The table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
@@ -165,3 +174,7 @@ class TabularAgent(Agent):
         values, known = np.full(view.masks.shape, np.nan), rows >= 0
         values[known] = self.table.values[rows[known]]
         return np.where(view.masks, values, np.nan)
+
+    def value(self, view: View) -> np.ndarray:
+        """The mean of the table's values by `policy`: float64 (n,); NaN where it has none."""
+        return Agent.value(self, view)

@@ -12,7 +12,8 @@
 - **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
   a draw, by `max_plies`, or because nobody can move once all pieces stand on the board. Random play there hardly ever
   wins.
-- **Oracle**: the 3x3 game of two players is solved completely: see `solver`.
+- **Oracle**: the 3x3 game of two players is solved completely: see `solver`. Of the one with three players it is known
+  what each can force alone against the two others: see `solver.coalition`.
 """
 
 from collections.abc import Mapping
@@ -40,8 +41,8 @@ env, raw_env, parallel_env = environments(ID)
 #: The least `max_plies` on the 3x3 board: the longest win under best play is that long.
 LEAST_PLIES = 152
 
-#: The least `size` of a board for more than two players.
-MORE_PLAYERS = 5
+#: The least `size` of a board for four players.
+FOUR_PLAYERS = 5
 
 
 def make(
@@ -57,7 +58,7 @@ def make(
     Args:
         size: 3 to 8: rows and columns of the board. Each player has as many pieces of each size, at most 5,
             and as many in a row win.
-        players: 2; on boards from size 5 on also 3 or 4.
+        players: 2 or 3; on boards from size 5 on also 4. The rule text has more than two on larger boards only.
         repetition_limit: 2 to 9: the game is a draw when a position occurs for that time; None: never for
             that reason. The board is compared with those of the last 300 moves, on larger boards 25 a cell.
         max_plies: the game is a draw after that many moves, 152 or more on the 3x3 board; None: 300 on the
@@ -69,8 +70,8 @@ def make(
         TypeError: an option of a wrong type.
     """
     size = whole("size", size, 3, 8)
-    most = 4 if size >= MORE_PLAYERS else 2
-    players = whole("players", players, 2, most, unless="" if most == 4 else f"size={MORE_PLAYERS} allows up to 4")
+    most = 4 if size >= FOUR_PLAYERS else 3
+    players = whole("players", players, 2, most, unless="" if most == 4 else f"size={FOUR_PLAYERS} allows up to 4")
     if repetition_limit is not None:
         repetition_limit = whole("repetition_limit", repetition_limit, 2, 9)
     if max_plies is None:

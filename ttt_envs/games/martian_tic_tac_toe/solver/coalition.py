@@ -1,0 +1,467 @@
+"""The result that one player can force against all others together, by retrograde analysis.
+
+The others are a coalition: they share what they do, and wish the one player, the hero, as little as possible. A win of
+any of them is a loss of the hero's. So the hero forces a win, or the coalition forces one, or the game is drawn by
+endless play. As in `retrograde`, positions are gone through in the order of their distance to the end, from the end
+backward.
+
+A board is a number: a cell is empty (0) or holds a piece of the hero (1 to 3), of the player behind them in turn order
+(4 to 6), and so on. The phase of a position is the number of players from the hero to the one who is to move. Only
+boards that are the least of their eight mirror images are kept, so that a move may lead to an image of a board that is
+kept. Moves between boards are therefore counted in units of different images: a board with k of them has k times its
+moves left, and a successor of j images that is known takes j away for each move that leads to it.
+
+No position that can arise is without a move: a player without one has all their pieces on a full board, so that nobody
+else has one there, and the player before them has just put one. Some other boards that are kept cannot arise either.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.jit import kernel
+from ttt_envs.core.lines import lines
+from ttt_envs.core.oracle import StageProgress
+from ttt_envs.core.symmetry import dihedral
+from ttt_envs.games.martian_tic_tac_toe import rules
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
+
+#: A position is known by a number below this one, its value: 1 + the plies to the end. Any other has this and its moves
+#: that are not known to lead to what the mover shuns: it is drawn if it keeps some, and cannot arise if it has none.
+OPEN = 4096
+
+# Words of 64 boards in a block, and blocks that are gone through between two calls of `progress`.
+_BLOCK, _BLOCKS_AT_A_TIME = 64, 512
+
+
+class Setting(NamedTuple):
+    """The game, as the kernels need it. A set of cells is a number: bit c stands for cell c.
+
+    Attributes:
+        players: how many.
+        pieces: of each size, that each player has.
+        weights: int64 (8, cells), the amount that a digit in each cell adds to the number of each mirror image.
+        lines: bool (2**cells,), whether a set of cells has a line in it.
+        sizes: int64 (2**cells,), the number of cells in a set.
+        replaced: int64 (digits, k), the digits in whose place each digit may be put; -1 for no more.
+    """
+
+    players: int
+    pieces: int
+    weights: np.ndarray
+    lines: np.ndarray
+    sizes: np.ndarray
+    replaced: np.ndarray
+
+
+class Analysis(NamedTuple):
+    """All boards that are kept, and what is known of them.
+
+    Attributes:
+        kept: uint64 (words, 2): bit b of kept[w, 0] is set if board 64*w + b is kept; kept[w, 1] is the number of
+            boards that are kept before that word.
+        known: uint16 (boards, players), by phase; see `OPEN`.
+        found: bool (2, blocks), whether a block of words has a position of an even, or an odd, value that was found
+            last.
+    """
+
+    kept: np.ndarray
+    known: np.ndarray
+    found: np.ndarray
+
+
+def setting(players: int, same_size_swap: bool = False, size: int = 3) -> Setting:
+    """The setting of the game with so many players on a board of `size` rows, with as many pieces and in a line."""
+    cells, digits = size * size, SIZES * players + 1
+    powers = digits ** np.arange(cells, dtype=np.int64)
+    turns = np.array(list(dihedral(size).values()))
+    sets = np.arange(1 << cells)
+    masks = (1 << lines(size, size, size).astype(np.int64)).sum(axis=1)
+    replaced = np.full((digits, 2 + players), -1)
+    for digit in range(1, digits):
+        owner, new = divmod(digit - 1, SIZES)
+        olds = [EMPTY] if new == 0 else []
+        for old in range(1, digits):
+            other, was = divmod(old - 1, SIZES)
+            mine = was >= new - 1 and (was != new or same_size_swap)
+            if mine if other == owner else was == new - 1:
+                olds.append(old)
+        replaced[digit, : len(olds)] = olds
+    return Setting(
+        players,
+        size,
+        powers[np.argsort(turns, axis=1)],
+        (sets[:, None] & masks == masks).any(axis=1),
+        (sets[:, None] >> np.arange(cells) & 1).sum(axis=1),
+        replaced,
+    )
+
+
+@kernel
+def read_board(board, digits, sets):
+    """The digits of a board's number, int64 (cells,), and the set of cells of each digit, int64 (digits,)."""
+    sets[:] = 0
+    for cell in range(digits.shape[0]):
+        digit = board % sets.shape[0]
+        board //= sets.shape[0]
+        digits[cell] = digit
+        sets[digit] |= 1 << cell
+
+
+@kernel
+def images_of(digits, weights, images):
+    """The numbers of the eight mirror images, int64 (8,); gives how many of them differ."""
+    same = 0
+    for turn in range(8):
+        number = np.int64(0)
+        for cell in range(digits.shape[0]):
+            number += digits[cell] * weights[turn, cell]
+        images[turn] = number
+        same += number == images[0]
+    return 8 // same  # as many are the first one as any other, as they are a group's
+
+
+@kernel
+def bits_of(word):
+    """The number of bits of a uint64 that are set."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def mark(first, last, setting, kept):
+    """Find the boards to keep in words first to last-1 of `kept`: bit b of kept[w, 0] is set if 64*w + b is one.
+
+    Those are the least of their images, without a line, and with no more pieces than there are.
+    """
+    cells, base = setting.weights.shape[1], SIZES * setting.players + 1
+    digits, sets = np.empty(cells, np.int64), np.empty(base, np.int64)
+    boards = base**cells
+    read_board(64 * first, digits, sets)
+    for word in range(first, last):
+        bits = np.uint64(0)
+        for bit in range(64):
+            if 64 * word + bit >= boards:
+                break
+            fits = True
+            for digit in range(1, base):
+                if setting.sizes[sets[digit]] > setting.pieces or setting.lines[sets[digit]]:
+                    fits = False
+                    break
+            if fits and is_least(digits, 64 * word + bit, setting.weights):
+                bits |= np.uint64(1) << np.uint64(bit)
+            for cell in range(cells):  # count up
+                sets[digits[cell]] ^= 1 << cell
+                digits[cell] = digits[cell] + 1 if digits[cell] < base - 1 else 0
+                sets[digits[cell]] ^= 1 << cell
+                if digits[cell] > 0:
+                    break
+        kept[word, 0] = bits
+
+
+@kernel
+def is_least(digits, board, weights):
+    """Whether no mirror image has a smaller number."""
+    for turn in range(8):
+        number = np.int64(0)
+        for cell in range(digits.shape[0]):
+            number += digits[cell] * weights[turn, cell]
+        if number < board:
+            return False
+    return True
+
+
+@kernel
+def number(kept):
+    """Write how many boards are kept before each word, and give how many there are."""
+    total = np.int64(0)
+    for word in range(kept.shape[0]):
+        kept[word, 1] = total
+        total += bits_of(kept[word, 0])
+    return total
+
+
+@kernel
+def place_of(board, kept):
+    """Where a board stands among those that are kept; -1 if it is not."""
+    word, bit = kept[board // 64, 0], np.uint64(board % 64)
+    if not (word >> bit) & np.uint64(1):
+        return -1
+    return np.int64(kept[board // 64, 1]) + bits_of(word & ((np.uint64(1) << bit) - np.uint64(1)))
+
+
+@kernel
+def cells_for(sets, digit, setting):
+    """The set of cells into which the owner of this digit may put a piece of its size."""
+    if setting.sizes[sets[digit]] == setting.pieces:
+        return 0
+    # With fewer pieces than players it is somebody's first turn, which places.
+    placing = setting.sizes[sets[EMPTY]] > setting.weights.shape[1] - setting.players
+    found = 0
+    for k in range(setting.replaced.shape[1]):
+        old = setting.replaced[digit, k]
+        if old == EMPTY or (old > 0 and not placing):
+            found |= sets[old]
+    return found
+
+
+@kernel
+def completes(sets, digit, cells, lines):
+    """Whether a piece of this digit in one of these cells, a set, makes a line."""
+    while cells:
+        cell = cells & -cells
+        if lines[sets[digit] | cell]:
+            return True
+        cells ^= cell
+    return False
+
+
+@kernel
+def count_moves(first, last, setting, analysis):
+    """Fill `known` for the boards in words first to last-1: 2 where the mover can make a line, else the moves."""
+    cells, base = setting.weights.shape[1], SIZES * setting.players + 1
+    digits, sets, images = np.empty(cells, np.int64), np.empty(base, np.int64), np.empty(8, np.int64)
+    for word in range(first, last):
+        at, left = np.int64(analysis.kept[word, 1]), analysis.kept[word, 0]
+        for bit in range(64):
+            if not (left >> np.uint64(bit)) & np.uint64(1):
+                continue
+            read_board(64 * word + bit, digits, sets)
+            units = images_of(digits, setting.weights, images)
+            for mover in range(setting.players):
+                moves, ends = 0, False
+                for digit in range(SIZES * mover + 1, SIZES * mover + SIZES + 1):
+                    into = cells_for(sets, digit, setting)
+                    moves += setting.sizes[into]
+                    ends = ends or completes(sets, digit, into, setting.lines)
+                analysis.known[at, mover] = 2 if ends else OPEN + moves * units
+            at += 1
+
+
+@kernel
+def hero_wins(value, phase, players):
+    """Whether the hero makes the last move, after value-1 plies of which the first one is of this phase."""
+    return (phase + value - 2) % players == 0
+
+
+@kernel
+def predecessors(digits, sets, images, mover, setting, boards):
+    """Boards from which a move of the mover leads here, the least of their images each; gives their number.
+
+    `images`: those of this board. Out int64 (k,). Some are no boards that are kept.
+    """
+    count = 0
+    placing = setting.sizes[sets[EMPTY]] > digits.shape[0] - setting.players
+    for cell in range(digits.shape[0]):
+        digit = digits[cell]
+        if not SIZES * mover < digit <= SIZES * mover + SIZES:
+            continue
+        for k in range(setting.replaced.shape[1]):
+            old = setting.replaced[digit, k]
+            if old < 0:
+                break
+            if old != EMPTY and (placing or setting.sizes[sets[old]] == setting.pieces):
+                continue
+            least = images[0] + (old - digit) * setting.weights[0, cell]
+            for turn in range(1, 8):
+                least = min(least, images[turn] + (old - digit) * setting.weights[turn, cell])
+            boards[count] = least
+            count += 1
+    return count
+
+
+@kernel
+def take_back(value, phase, units, boards, places, analysis):
+    """Note that the positions from which a move leads to one of this value and phase have that move.
+
+    `units`: the different images of the board that the moves lead to. Gives how many positions are found out.
+    """
+    known, players, found = analysis.known, analysis.known.shape[1], 0
+    mover = (phase + players - 1) % players
+    good = hero_wins(value, phase, players) == (mover == 0)
+    for k in range(boards.shape[0]):
+        place = places[k]
+        if place < 0 or known[place, mover] < OPEN:
+            continue
+        if not good:
+            known[place, mover] -= units
+        if good or known[place, mover] == OPEN:
+            known[place, mover] = value + 1
+            analysis.found[(value + 1) % 2, boards[k] // (64 * _BLOCK)] = True
+            found += 1
+    return found
+
+
+@kernel
+def retract(first, last, value, setting, analysis):
+    """Take back the moves that led to the positions of this value in blocks first to last-1.
+
+    Gives how many positions are thereby found out; their value is one more.
+    """
+    kept, known, found = analysis.kept, analysis.known, 0
+    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(setting.replaced.shape[0], np.int64)
+    images = np.empty(8, np.int64)
+    boards = np.empty(digits.shape[0] * setting.replaced.shape[1], np.int64)
+    places = np.empty(boards.shape[0], np.int64)
+    for block in range(first, last):
+        if not analysis.found[value % 2, block]:
+            continue
+        analysis.found[value % 2, block] = False
+        for word in range(block * _BLOCK, min((block + 1) * _BLOCK, kept.shape[0])):
+            at, left = np.int64(kept[word, 1]), kept[word, 0]
+            while left:
+                lowest = left & (~left + np.uint64(1))
+                left ^= lowest
+                some = False
+                for phase in range(setting.players):
+                    some = some or known[at, phase] == value
+                if some:
+                    read_board(64 * word + bits_of(lowest - np.uint64(1)), digits, sets)
+                    units = images_of(digits, setting.weights, images)
+                    for phase in range(setting.players):
+                        if known[at, phase] == value:
+                            mover = (phase + setting.players - 1) % setting.players
+                            count = predecessors(digits, sets, images, mover, setting, boards)
+                            # In a loop of its own, so that the processor waits for many places of memory at a time.
+                            for k in range(count):
+                                places[k] = place_of(boards[k], kept)
+                            found += take_back(value, phase, units, boards[:count], places, analysis)
+                at += 1
+    return found
+
+
+@kernel
+def tally(first, last, setting, analysis, counts):
+    """Count the positions with moves of each value by phase, mirror images included; counts int64 (players, values).
+
+    Goes through words first to last-1. Drawn ones have the value DRAWN.
+    """
+    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(setting.replaced.shape[0], np.int64)
+    images = np.empty(8, np.int64)
+    for word in range(first, last):
+        at, left = np.int64(analysis.kept[word, 1]), analysis.kept[word, 0]
+        while left:
+            lowest = left & (~left + np.uint64(1))
+            left ^= lowest
+            read_board(64 * word + bits_of(lowest - np.uint64(1)), digits, sets)
+            units = images_of(digits, setting.weights, images)
+            for phase in range(setting.players):
+                value = np.int64(analysis.known[at, phase])
+                if value != OPEN:
+                    counts[phase, value if value < OPEN else DRAWN] += units
+            at += 1
+
+
+def analyse(setting: Setting, progress: StageProgress) -> Analysis:
+    """Work out all positions, calling `progress` often with what is being done and the share of it that is done.
+
+    Raises OverflowError if some are too far from the end for their numbers.
+    """
+    words = -(-(len(setting.replaced) ** setting.weights.shape[1]) // 64)
+    blocks = -(-words // _BLOCK)
+    kept = np.zeros((words, 2), np.uint64)
+    for first, last in _parts(words):
+        mark(first, last, setting, kept)
+        progress("finding boards", last / words)
+    analysis = Analysis(kept, np.empty((number(kept), setting.players), np.uint16), np.ones((2, blocks), np.bool_))
+    for first, last in _parts(words):
+        count_moves(first, last, setting, analysis)
+        progress("counting moves", last / words)
+    value, found = 2, 1
+    while found:
+        if value == OPEN - 1:
+            raise OverflowError(f"some positions are further from the end than {value - 1} plies")
+        found = 0
+        for first in range(0, blocks, _BLOCKS_AT_A_TIME):
+            last = min(first + _BLOCKS_AT_A_TIME, blocks)
+            found += retract(first, last, value, setting, analysis)
+            progress(f"going back from the end: {value - 1} plies", last / blocks)
+        value += 1
+    return analysis
+
+
+def _parts(words: int) -> Iterator[tuple[int, int]]:
+    step = _BLOCK * _BLOCKS_AT_A_TIME
+    return ((first, min(first + step, words)) for first in range(0, words, step))
+
+
+def value_of(pieces: np.ndarray, phase: int, setting: Setting, analysis: Analysis) -> int:
+    """The value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + the plies to the end."""
+    value = known_of(pieces, phase, setting, analysis)
+    return int(value) if value < OPEN else DRAWN
+
+
+def draw(n: int, rng: np.random.Generator, setting: Setting, analysis: Analysis) -> np.ndarray:
+    """Draw up to n positions among those that are kept: int64 (n, 1 + cells), the phase, and the digit in each cell.
+
+    None has a first turn, or no move.
+    """
+    cells, digits = setting.weights.shape[1], len(setting.replaced)
+    places = rng.integers(0, len(analysis.known), 2 * n + 100)
+    before = analysis.kept[:, 1].astype(np.int64)
+    words = np.searchsorted(before, places, side="right") - 1
+    bits = np.unpackbits(analysis.kept[words, :1].copy().view(np.uint8), axis=1, bitorder="little")
+    bit = (np.cumsum(bits, axis=1, dtype=np.int64) <= (places - before[words])[:, None]).sum(axis=1)
+    boards = (64 * words + bit)[:, None] // digits ** np.arange(cells) % digits
+    phases = rng.integers(0, setting.players, len(boards))
+    usual = ((boards != EMPTY).sum(axis=1) >= setting.players) & (analysis.known[places, phases] != OPEN)
+    return np.column_stack([phases, boards])[usual][:n]
+
+
+@kernel
+def disagreeing(states, setting, analysis):
+    """The number of states whose value is not what the rules and the values of the next positions make it.
+
+    states: structured (n + 1,), n with moves, of the hero player_0 and nobody's first turn; the last one is for trials.
+    """
+    players, wrong = setting.players, 0
+    legal = np.empty(SIZES * setting.weights.shape[1], np.bool_)
+    actions = np.empty(players, np.int64)
+    trial = states[states.shape[0] - 1]
+    for i in range(states.shape[0] - 1):
+        mover = np.int64(states[i]["to_move"])
+        rules.legal_mask(states[i], mover, legal)
+        # The value after each move, of which the best for the mover counts.
+        soonest, latest, drawn = OPEN, 0, False
+        for action in range(legal.shape[0]):
+            if not legal[action]:
+                continue
+            states[states.shape[0] - 1] = states[i]
+            actions[:] = action
+            rules.step(trial, actions)
+            if trial["done"]:
+                soonest = 1
+                continue
+            value = known_of(trial["piece"], trial["to_move"], setting, analysis)
+            if value >= OPEN:
+                drawn = True
+            elif hero_wins(value, np.int64(trial["to_move"]), players) == (mover == 0):
+                soonest = min(soonest, value)
+            else:
+                latest = max(latest, value)
+        value = known_of(states[i]["piece"], mover, setting, analysis)
+        if soonest < OPEN:
+            wrong += value != soonest + 1
+        elif drawn:
+            wrong += value < OPEN
+        else:
+            wrong += value != latest + 1
+    return wrong
+
+
+@kernel
+def known_of(pieces, phase, setting, analysis):
+    """What is known of a board without a line, in which player_0's pieces are the hero's."""
+    least = np.int64(2**62)
+    for turn in range(8):
+        number = np.int64(0)
+        for cell in range(pieces.shape[0]):
+            number += np.int64(pieces[cell]) * setting.weights[turn, cell]
+        least = min(least, number)
+    return np.int64(analysis.known[place_of(least, analysis.kept), phase])
