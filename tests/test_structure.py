@@ -87,10 +87,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.agents": _GROUND,
     "ttt_envs.solvers": (*_GROUND, "ttt_envs.agents"),
     "ttt_envs.testing": (*_MAKERS, "ttt_envs.agents"),
-    "ttt_envs.integrations": (*_MAKERS, "ttt_envs.agents", "ttt_envs.solvers", "ttt_envs.registry"),
     "ttt_envs.evaluation": (*_MAKERS, "ttt_envs.agents", "ttt_envs.solvers", "ttt_envs.registry"),
 }
 FLOORS["ttt_envs.learning"] = (*FLOORS["ttt_envs.evaluation"], "ttt_envs.evaluation")
+FLOORS["ttt_envs.integrations"] = FLOORS["ttt_envs.learning"]
 FLOORS["ttt_envs.studies"] = (*FLOORS["ttt_envs.learning"], "ttt_envs.learning")
 FLOORS["ttt_envs.web"] = FLOORS["ttt_envs.learning"]
 FLOORS["ttt_envs.cli"] = (
@@ -198,6 +198,9 @@ EXTRAS = {
     "pygame": {"ttt_envs.drawing"},
     "jax": {"ttt_envs.integrations.jax"},
     "openai": {"ttt_envs.agents.external.llm"},
+    "verifiers": {"ttt_envs.integrations.verifiers"},
+    "datasets": {"ttt_envs.integrations.verifiers"},
+    "textarena": {"ttt_envs.integrations.textarena"},
     "anyio": {"ttt_envs.agents.external.llm"},
     "ray": {"ttt_envs.learning.actors", "ttt_envs.evaluation.tournaments.ray_cluster", "ttt_envs.integrations.rllib"},
     "pyspiel": {"ttt_envs.integrations.open_spiel", "tools"},

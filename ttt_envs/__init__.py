@@ -12,7 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from ttt_envs.core.version import __version__ as __version__
-from ttt_envs.registry import GAMES, game_for, load, options_of, register, register_built_in, unregister
+from ttt_envs.registry import (
+    GAMES,
+    environment_module,
+    game_for,
+    load,
+    options_of,
+    register,
+    register_built_in,
+    unregister,
+)
 from ttt_envs.storage.extras import require
 
 if TYPE_CHECKING:
@@ -70,6 +79,8 @@ if not TYPE_CHECKING:
             return getattr(import_module(f"ttt_envs.{_LAZY[name]}"), name)
         if name in _MODULES:
             return import_module(f"ttt_envs.{name}")
+        if (found := environment_module(name)) is not None:
+            return found
         raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 

@@ -1,5 +1,7 @@
 """Environments as PettingZoo wants them, and what its own tests do not see."""
 
+import inspect
+import pickle
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -163,6 +165,26 @@ def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
     assert env.observation_space("player_0")["observation"].shape == env.game.plane_index.shape
     with pytest.raises(TypeError, match=r"unknown option .nonsense"):
         module.env(nonsense=1)
+
+
+@pytest.mark.parametrize("game_id", GAME_IDS)
+def test_each_game_has_a_module_like_pettingzoo_s(game_id):
+    """Also those that share a folder with others; its docstring and an environment's say the game's rules."""
+    module = getattr(ttt_envs, f"{game_id}_v0")
+    game = ttt_envs.load(game_id)
+    assert game.rules_text in module.__doc__
+    for make, kind in ((module.env, AECGame), (module.raw_env, AECGame), (module.parallel_env, ParallelGame)):
+        env = make()
+        assert isinstance(env, kind)
+        assert env.game is game
+        told = inspect.getdoc(env.unwrapped)  # what PettingZoo's tutorial for LangChain gives the model
+        assert inspect.cleandoc(game.rules_text) in told
+        assert f"from 0 to {game.num_actions - 1}" in told
+        assert pickle.loads(pickle.dumps(env)).__doc__ == env.__doc__
+    single = ttt_envs.make_single(game, opponent="random")
+    assert game.rules_text in single.unwrapped.__doc__
+    for wrong in (f"{game_id}_v1", f"{game_id}_v00", f"{game_id}x_v0", "no_game_v0"):
+        assert not hasattr(ttt_envs, wrong)
 
 
 @each_game

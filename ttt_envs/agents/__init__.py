@@ -96,9 +96,8 @@ def load(spec: Any) -> Agent:
             in "mixed:mcts:simulations=50,threads=2,random=0.1"); "my_agent.py:Mine" or "package.module:Mine", with
             parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry
             point group `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives,
-            an agent object or a function. The agent of a text gets the text as its `name`, or its parameter `name`
-            if it has one. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
-            "fast=mcts:simulations=10"; an object is copied for it.
+            an agent object or a function. The agent of a text gets the text as its `name`. To call it otherwise:
+            {"fast": "mcts:simulations=10"}, or the text "fast=mcts:simulations=10"; an object is copied for it.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -115,7 +114,6 @@ def load(spec: Any) -> Agent:
     if inspect.isclass(named):
         try:
             arguments = _arguments(spec, named, rest)
-            label = label or str(arguments.get("name") or "")
             named = named(**arguments)
         except RecursionError:
             raise ValueError(f"agent {brief(spec)!r} has too many agents in one another") from None

@@ -20,6 +20,7 @@ from ttt_envs.wrappers.common import (
     Renderer,
     check_max_plies,
     everything,
+    manual,
     pack_state,
     state_space,
     unpack_past,
@@ -73,6 +74,7 @@ class Board:
             dtype: of observations, "int8" or "float32".
         """
         self.game = game
+        self.__doc__ = manual(game)  # what tells a language model the rules reads them here
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)

@@ -118,6 +118,15 @@ def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> Non
         state["rewards"] += paid
 
 
+def manual(game: Game) -> str:
+    """The rules of an environment's game, and the meaning of an action: the docstring of the environment."""
+    actions = (
+        f"Actions are numbers from 0 to {game.num_actions - 1}; `env.game.action_names` has their names, each "
+        f"{game.faces.action_format}. The action mask of an observation says which are legal."
+    )
+    return "\n\n".join([f"{game.title}.", game.rules_text, actions])
+
+
 class Renderer:
     """Draws the states of one environment in its `render_mode`."""
 

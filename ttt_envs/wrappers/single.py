@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
-from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action
+from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action, manual
 from ttt_envs.wrappers.pay import RewardFunction
 from ttt_envs.wrappers.self_play import PlayerGames, reset_options
 
@@ -54,6 +54,7 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             dtype: of observations, "int8" or "float32".
         """
         self.game = game
+        self.__doc__ = manual(game)  # what tells a language model the rules reads them here
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding, mask, history, dtype=dtype)

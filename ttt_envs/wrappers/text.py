@@ -42,6 +42,7 @@ class TextGame:
         game: the game.
         retries: further answers that a player may give where one names no legal action.
         illegal: what follows when these are used up: "lose" or "random".
+        rules: whether each prompt begins with the rules.
         np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
 
@@ -83,7 +84,7 @@ class TextGame:
         if opponent is not None:
             self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
             self._opponents.check_player(None if isinstance(player, str) else player)
-        self._rules = bool(rules)
+        self.rules = bool(rules)
         self.max_plies = check_max_plies(max_plies)
         self._pay = Pay(game, 1, reward)
         self._everybody = np.arange(game.num_players)
@@ -220,7 +221,7 @@ class TextGame:
         self._check_live()
         if not self._pending:
             return ""
-        return again(prompt(self._batch.view(self._pending[0]), rules=self._rules), self._refused)
+        return again(prompt(self._batch.view(self._pending[0]), rules=self.rules), self._refused)
 
     @property
     def player(self) -> int:

@@ -93,7 +93,6 @@ class LanguageModel(Agent):
         model: str,
         *,
         url: str | None = None,
-        name: str | None = None,
         key: str | None = None,
         seconds: float = 120.0,
         retries: int = 2,
@@ -120,7 +119,6 @@ class LanguageModel(Agent):
             model: name of the model, as the server knows it.
             url: base URL of the server, such as http://localhost:8000/v1; by default the environment variable
                 OPENAI_BASE_URL, or OpenAI's.
-            name: what reports call the agent; by default its whole text.
             key: name of the environment variable that holds the key; by default OPENAI_API_KEY, which only the
                 default server is sent. With another `url` no key is sent unless `key` is given.
             seconds: time for a decision, all its requests and their unpacking included.
@@ -163,7 +161,6 @@ class LanguageModel(Agent):
         within(0.0, 1e9, input_price=input_price or 0.0, output_price=output_price or 0.0)
         usual = os.environ.get("OPENAI_BASE_URL") or _OPENAI
         self.model, self.url = model, _checked_url(url or usual)
-        self.name = name or self.name
         self._is_usual = self.url == usual.rstrip("/")
         self._key_name = key or (_KEY if self._is_usual else None)
         own = self.url.startswith(_OPENAI)
