@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+# The tests' networks are small, and threads for their products would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TTT_ENVS_CACHE", str(Path(__file__).resolve().parent.parent / ".pytest_cache" / "ttt_envs"))
 
 

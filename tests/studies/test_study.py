@@ -2,6 +2,7 @@
 
 import csv
 import json
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,21 @@ from ttt_envs.studies.tasks import task_of, tasks
 ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
 
 
+class Here(Executor):
+    """Runs at once what it is given, in this process, where torch is loaded and the games are compiled."""
+
+    def submit(self, function, /, *given, **named):
+        future = Future()
+        future.set_result(function(*given, **named))
+        return future
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("study") / "quick"
-    assert cli.main(["study", "--quick", "--out", str(out), "--workers", "2"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "ProcessPoolExecutor", lambda *given, **named: Here())
+        assert cli.main(["study", "--quick", "--out", str(out), "--workers", "2"]) == 0
     return out
 
 

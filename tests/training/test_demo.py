@@ -17,7 +17,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     config = demo.Config(
         game="tic_tac_dice",
         option=("rounds=single",),
-        steps=10_000,
+        steps=3000,
         games=4,
         rivals=("random", "mcts:simulations=2", "oracle"),
         out=tmp_path / "demo",
@@ -52,7 +52,7 @@ def test_where_regret_is_not_known_the_ladder_says_how_good(monkeypatch: pytest.
 def test_an_interrupted_demo_continues_and_a_finished_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = demo.Config("tic_tac_dice", ("rounds=single",), 5000, 2, ("random",), out=tmp_path / "demo")
+    config = demo.Config("tic_tac_dice", ("rounds=single",), 1000, 2, ("random",), out=tmp_path / "demo")
     policy = config.out / "training" / "network.safetensors"
 
     def interrupt(*_, **__):
