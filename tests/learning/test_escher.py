@@ -20,7 +20,7 @@ def escher_of(game: Game = KUHN, **changes: Any) -> Escher:
     method = Escher(
         Config(game=game.id, **{"num_envs": 20_000, "hidden": (16,), "reservoir": 200_000, **changes}), game
     )
-    method.enter(np.random.default_rng(0))
+    method.begin(np.random.default_rng(0))
     return method
 
 
@@ -139,7 +139,7 @@ def test_values_learn_what_the_policy_brings():
     method = escher_of(num_envs=200, buffer=2000, batch=256, learning_rate=1e-2)
     method.policy = lambda observations, masks: np.full(masks.shape, 0.5)
     for _ in range(100):
-        method.round(1.0)
+        method.one_round(0.0)
     exact, errors = Exact(lambda state: [0.5, 0.5]), []
     for one, other in ((0, 1), (0, 2), (1, 2), (2, 0)):
         state = KUHN.prototype.copy()

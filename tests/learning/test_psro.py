@@ -18,8 +18,8 @@ GAME = toy_kuhn.make()
 def psro_of(**changes: Any) -> PSRO:
     torch.manual_seed(1)
     settings = {"num_envs": 400, "hidden": (16,), "meta_games": 4000, "response": 500, "imitations": 600}
-    found = PSRO(Config(game=GAME.id, **{**settings, **changes}), GAME, np.random.default_rng(0))
-    found.begin()
+    found = PSRO(Config(game=GAME.id, **{**settings, **changes}), GAME)
+    found.begin(np.random.default_rng(0))
     return found
 
 
@@ -103,7 +103,7 @@ def test_the_network_learns_the_mixture():
 def test_the_meta_game_is_that_of_the_policies():
     method = psro_of()
     while len(method.population) < 3:
-        method.round(0.0)
+        method.one_round(0.0)
     found = tree.walk(GAME)
     first, second = plans_of(found, method.population)
     exact = np.array([[sequence.payoffs(found.players[0], column) @ row for column in second] for row in first])

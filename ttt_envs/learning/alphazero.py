@@ -8,16 +8,8 @@ learns the improved policy, and the value head the TD(lambda) return of the sear
 that games that go on for long are learned from before they end. Some games start with random plies, for variety.
 
 For games of perfect information in which one player moves at a time, with any chance, for two to four players. With
-`--actors` the games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The run
-folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the average of the latest networks: agents.load("guided:runs/x"), "network:runs/x"
-    resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+`--actors` the games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The
+average of the latest networks is in network.safetensors: agents.load("guided:runs/x"), "network:runs/x".
 
 Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
 self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Sutton and

@@ -4,19 +4,11 @@
 
 The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
 past snapshots and fixed agents. Its decisions are kept in a replay buffer. The network Q(observation, action) is
-regressed on what the next --n-step decisions brought, plus the value of the position that the learner then came to:
-its online network chooses the best legal action there, and its target network, which follows slowly, values it. Both
-the choice of actions and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where
-optimal play is mixed. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the online network: agents.load("network:runs/x"), "lookahead:runs/x"
-    resume.safetensors     what --resume needs: networks, the optimiser, the number of decisions; the buffer fills anew
-    snapshots/             past networks
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+regressed on what the next --n-step decisions brought, plus the value of the position that the learner then came to: its
+online network chooses the best legal action there, and its target network, which follows slowly, values it. Both the
+choice of actions and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where optimal
+play is mixed. The online network is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x". A
+resumed run fills its buffer anew.
 
 Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
 reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow

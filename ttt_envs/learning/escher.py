@@ -11,20 +11,13 @@ average converges to an equilibrium, and is what is measured and kept. Later rou
 
 Why this form of CFR: Deep CFR tries each of the exploring player's actions at each of their decisions, so that a round
 grows exponentially with the length of the game: nine decisions among six actions are ten million positions. To sample
-one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way.
-Here an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set
-by the same factor in all rounds. The other player's decisions come up as often as their own policy leads to them, which
+one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way. Here
+an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set by
+the same factor in all rounds. The other player's decisions come up as often as their own policy leads to them, which
 are the weights that the average needs. The values are learned by one-step temporal differences, with the mean over the
 exploring player's actions in the place of a sample; the error of that network is the price. It is for two players, who
-may move at once and have hidden information. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the average policy: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs: networks, optimisers, the reservoirs; latest positions are met anew
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+may move at once and have hidden information. The average policy is in network.safetensors:
+agents.load("network:runs/x"). A resumed run meets the latest positions anew.
 
 Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
 value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
@@ -39,18 +32,16 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from ttt_envs.agents import Agent
 from ttt_envs.agents.base import best_of, uniform
-from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.torch_policy import PolicyAgent
+from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.batch import Batch, acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Buffer, Learner, train_rounds
-from ttt_envs.learning.policy_gradient import masked, two_players
+from ttt_envs.learning.loop import Buffer, train_self_play
+from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
-from ttt_envs.learning.torch_networks import Logits, TorchNetwork
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "escher"
 
@@ -100,7 +91,7 @@ class Escher:
     """The three networks, what they learn from, and the rounds of games."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """New weights, by torch's random numbers; `enter` begins the games."""
+        """New weights, by torch's random numbers; `begin` begins the games."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
@@ -129,7 +120,12 @@ class Escher:
             **{f"{name}_reservoir": each for name, each in self.reservoirs.items()},
         }
 
-    def enter(self, generator: np.random.Generator) -> None:
+    @property
+    def playing(self) -> TorchNetwork:
+        """The average policy."""
+        return self.networks["average"]
+
+    def begin(self, generator: np.random.Generator) -> None:
         """Begin the games, with nothing in the buffer of positions."""
         self.generator, self.buffer = generator, Buffer(self.config.buffer)
         self.batch = Batch(self.game, self.config.num_envs, seed=int(generator.integers(2**63)))
@@ -144,15 +140,12 @@ class Escher:
         total = positive.sum(axis=1, keepdims=True)
         return np.where(total > 0, positive / np.where(total > 0, total, 1), uniform(best_of(regrets, masks)))
 
-    def round(self, left: float) -> int:
-        """Games to their end, and what the networks learn from them; `left`: share of the training that is to come.
-
-        Returns the number of decisions.
-        """
+    def one_round(self, done: float) -> int:
+        """Play games to their end, and learn from them; returns the number of decisions."""
         self.rounds.count += 1
         decisions = self.play()
         for _ in range(self.config.updates):
-            self._learn(self.config.learning_rate * max(left, 0.1))
+            self._learn(self.config.learning_rate * max(1 - done, 0.1))
         return decisions
 
     def play(self) -> int:
@@ -276,34 +269,5 @@ def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
-
-    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
-    """
-    with checkpoint.opened(config, NAME) as this:
-        game = config.load()
-        two_players(game, NAME)
-        torch.set_num_threads(1)  # small networks get slower with more
-        torch.manual_seed(config.seed)
-        method = Escher(config, game)
-        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
-        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
-        method.enter(np.random.default_rng([config.seed, start]))
-
-        def agent(steps: int) -> Agent:
-            """The average policy, which is measured."""
-            return PolicyAgent(Logits(method.networks["average"]))
-
-        def write(path: Path, steps: int) -> None:
-            """The average policy."""
-            save_network(path, replace(method.info, steps=steps), method.networks["average"].tensors())
-
-        learner = Learner(
-            one_round=lambda steps: method.round(1 - steps / config.steps),
-            write=write,
-            agent=agent,
-            parts=method.parts,
-            plays_as=f"network:{config.out}",
-            numbers=method.numbers,
-        )
-        return train_rounds(this, game, start, learner)
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, Escher)

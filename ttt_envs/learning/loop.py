@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from ttt_envs.agents import Agent
-from ttt_envs.agents.networks import FILE, SNAPSHOTS
+from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
+from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.interrupts import Interrupts
@@ -18,7 +20,7 @@ from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.probes import Probes, due
 from ttt_envs.learning.progress import Bar
 from ttt_envs.learning.settings import Result
-from ttt_envs.learning.torch_networks import TorchNetwork
+from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.storage.files import reason_of
 
 #: In the log: the processor time of this process in training by then, without saving and measurements; a resumed run
@@ -190,3 +192,60 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         log.close()
     bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {learner.plays_as}")
     return Result(folder, steps, bar.speed, True, probes.rows)
+
+
+class SelfPlayMethod(Protocol):
+    """A method by which one network learns to play all seats of a game of two players.
+
+    Attributes:
+        info: the network that plays, without its steps.
+        parts: what a resumed run needs, see `ttt_envs.learning.checkpoint`.
+        numbers: numbers by name for the log.
+        playing: the network that is measured and kept.
+    """
+
+    info: NetworkInfo
+    numbers: dict[str, float]
+
+    @property
+    def parts(self) -> checkpoint.Parts: ...
+
+    @property
+    def playing(self) -> TorchNetwork: ...
+
+    def begin(self, generator: np.random.Generator) -> None:
+        """Make the games, once the parts are restored; `generator`: for all that is drawn from now on."""
+
+    def one_round(self, done: float) -> int:
+        """Play and learn; `done`: share of the training that is over. Returns the steps."""
+
+
+def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlayMethod]) -> Result:
+    """Train by a method, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+
+    Args:
+        config: the settings.
+        name: the method, as `ttt train` takes it.
+        make: the method's class; it draws new weights by torch's random numbers.
+
+    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
+    """
+    with checkpoint.opened(config, name) as this:
+        game = config.load()
+        if game.num_players != 2:
+            raise ValueError(f"{name} is for games of two players; {game} has {game.num_players}")
+        torch.set_num_threads(1)  # small networks get slower with more
+        torch.manual_seed(config.seed)
+        method = make(config, game)
+        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
+        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+        method.begin(np.random.default_rng([config.seed, start]))
+        learner = Learner(
+            one_round=lambda steps: method.one_round(steps / config.steps),
+            write=lambda path, steps: save_network(path, replace(method.info, steps=steps), method.playing.tensors()),
+            agent=lambda steps: PolicyAgent(Logits(method.playing)),
+            parts=method.parts,
+            plays_as=f"network:{config.out}",
+            numbers=method.numbers,
+        )
+        return train_rounds(this, game, start, learner)

@@ -7,15 +7,7 @@ magnet, KL(policy, magnet), which makes the circles a spiral inwards, and for th
 games, KL(policy, behaviour), which keeps each update small. The magnet is the uniform policy, whose weight decreases
 during the run (--magnet-final); or, with --magnet-rate, a copy of the policy that follows it slowly. All seats are
 played by the learner, and games are played to their end. It is for two players, who may move at once and have hidden
-information. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the policy and its value network: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+information. The policy and its value network are in network.safetensors: agents.load("network:runs/x").
 
 Source: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", ICLR 2023; as an extension of PPO, with its clipping: Rudolph et al., "Reevaluating policy gradient
@@ -31,6 +23,7 @@ import torch
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
+from ttt_envs.learning.loop import train_self_play
 from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of, masked
 from ttt_envs.learning.settings import Result, Share, Within
 from ttt_envs.learning.whole_games import Rollout
@@ -93,5 +86,5 @@ class MMD(PolicyGradient[Config]):
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `policy_gradient.train`."""
-    return policy_gradient.train(config, NAME, MMD)
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, MMD)

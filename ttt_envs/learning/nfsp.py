@@ -6,15 +6,8 @@ Two networks learn. One learns values of actions by masked double DQN, and plays
 imitation what the best response has done, over the whole run alike, from a reservoir: it is the average of fictitious
 play, which converges to an equilibrium, and what is measured and kept. The best response has one seat of each game; the
 other one is played by the average, and in a share --anticipation of the games by the best response itself. It is for
-two players, who may move at once and have hidden information. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the average policy: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs: networks, optimisers, the reservoir; the replay buffer fills anew
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+two players, who may move at once and have hidden information. The average policy is in network.safetensors:
+agents.load("network:runs/x"). A resumed run fills its replay buffer anew.
 
 Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. There
 both players learn in each game, and the average plays their seats too; what it does there is left out here.
@@ -28,12 +21,13 @@ import numpy as np
 import torch
 
 from ttt_envs.agents import Agent
-from ttt_envs.agents.networks import NetworkInfo, save_network
+from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.agents.torch_policy import PolicyAgent
+from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, dqn
 from ttt_envs.learning.dqn import EpsilonGreedy, SeatLearner
-from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.policy_gradient import masked, two_players
+from ttt_envs.learning.loop import train_self_play
+from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import Logits, TorchNetwork
@@ -99,68 +93,55 @@ class Config(Settings):
         return dqn.Config(game=self.game, options=self.options, warm_up=1000, **given)
 
 
-def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+class NFSP:
+    """The best response with its games, and the average that imitates it."""
 
-    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
-    """
-    with checkpoint.opened(config, NAME) as this:
-        return _train(this, config)
+    def __init__(self, config: Config, game: Game) -> None:
+        """New weights, by torch's random numbers; `begin` makes the games."""
+        self.config, self.game = config, game
+        size, actions = game.observation_size, game.num_actions
+        self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
+        self.playing = TorchNetwork(self.info)
+        self.best = EpsilonGreedy(TorchNetwork(replace(self.info, kind="q")))
+        self.responding = SeatLearner(self.best, config.of_best_response())
+        self.reservoir = Reservoir(config.reservoir, of_decisions(game, actions=((), torch.int64)))
+        self.optimizer = torch.optim.Adam(self.playing.parameters(), lr=config.average_rate)
+        self.parts: checkpoint.Parts = {
+            **self.responding.parts,
+            "average": self.playing,
+            "average_optimizer": self.optimizer,
+            "reservoir": self.reservoir,
+        }
+        self.numbers = self.responding.numbers
 
+    def begin(self, generator: np.random.Generator) -> None:
+        """Make the games, in which the average and the best response are the opponents."""
+        self.generator, share = generator, self.config.anticipation
+        opponents = {PolicyAgent(Logits(self.playing)): 1 - share, self.best: share}
+        weights: dict[Agent, float] = {agent: weight for agent, weight in opponents.items() if weight}
+        games = PlayerGames(self.game, self.config.num_envs, opponent=weights, seed=int(generator.integers(2**63)))
+        games.reset()
+        self.responding.enter(games, generator)
 
-def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
-    two_players(game, NAME)
-    torch.set_num_threads(1)  # small networks get slower with more
-    torch.manual_seed(config.seed)
-    size, actions = game.observation_size, game.num_actions
-    info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
-    average, best = TorchNetwork(info), EpsilonGreedy(TorchNetwork(replace(info, kind="q")))
-    responding, reservoir = (
-        SeatLearner(best, config.of_best_response()),
-        Reservoir(config.reservoir, of_decisions(game, actions=((), torch.int64))),
-    )
-    optimizer = torch.optim.Adam(average.parameters(), lr=config.average_rate)
-    parts: checkpoint.Parts = {
-        **responding.parts,
-        "average": average,
-        "average_optimizer": optimizer,
-        "reservoir": reservoir,
-    }
-    start = checkpoint.restore(folder, parts) if config.resume else 0
-    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
-    generator = np.random.default_rng([config.seed, start])
-    opponents = {PolicyAgent(Logits(average)): 1 - config.anticipation, best: config.anticipation}
-    weights: dict[Agent, float] = {agent: weight for agent, weight in opponents.items() if weight}
-    games = PlayerGames(game, config.num_envs, opponent=weights, seed=int(generator.integers(2**63)))
-    games.reset()
-    responding.enter(games, generator)
-
-    def one_round(steps: int) -> int:
+    def one_round(self, done: float) -> int:
         """One decision in each game, and what both networks learn from it."""
-        left = max(1 - steps / config.steps, 0.0)
-        played = responding.round(config.exploration * left, config.learning_rate * max(left, 0.1))
-        observations, masks, actions = responding.replay.latest()
-        reservoir.add({"observations": observations, "masks": masks, "actions": actions}, generator)
+        config, left = self.config, max(1 - done, 0.0)
+        played = self.responding.round(config.exploration * left, config.learning_rate * max(left, 0.1))
+        observations, masks, actions = self.responding.replay.latest()
+        self.reservoir.add({"observations": observations, "masks": masks, "actions": actions}, self.generator)
         for _ in range(config.updates):
-            some = reservoir.sample(config.batch, generator)
-            log_probs = masked(average(some["observations"].float())["policy"], some["masks"])
+            some = self.reservoir.sample(config.batch, self.generator)
+            log_probs = masked(self.playing(some["observations"].float())["policy"], some["masks"])
             loss = -log_probs.gather(1, some["actions"][:, None]).mean()
-            for group in optimizer.param_groups:
+            for group in self.optimizer.param_groups:
                 group["lr"] = config.average_rate * max(left, 0.1)
-            optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            optimizer.step()
-        responding.numbers["train/average_loss"] = float(loss.detach())
+            self.optimizer.step()
+        self.numbers["train/average_loss"] = float(loss.detach())
         return played
 
-    learner = Learner(
-        one_round=one_round,
-        write=lambda path, steps: save_network(path, replace(info, steps=steps), average.tensors()),
-        agent=lambda steps: PolicyAgent(Logits(average)),
-        parts=parts,
-        plays_as=f"network:{folder}",
-        numbers=responding.numbers,
-    )
-    return train_rounds(this, game, start, learner)
+
+def train(config: Config) -> Result:
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, NFSP)

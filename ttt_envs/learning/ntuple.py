@@ -7,14 +7,8 @@ each move is the one after which the position is worth most, but for some random
 of its positions are moved toward TD(lambda) returns. Each weight has a learning rate of its own, which falls where the
 errors change their signs (temporal coherence). All of this is one compiled kernel: hundreds of thousands of plies a
 second. For games of perfect information without chance after the start; between more than two sides each player learns
-from the positions after their own moves. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the weights: agents.load("alphabeta:runs/x,depth=5")
-    resume.safetensors     what --resume needs: the weights and what their learning rates depend on
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    log.jsonl, tensorboard/    metrics over steps and wall time
+from the positions after their own moves. The weights are in network.safetensors:
+agents.load("alphabeta:runs/x,depth=5").
 
 Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
 prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,

@@ -7,23 +7,19 @@ Source: Schulman et al., "Proximal policy optimization algorithms", 2017; the in
 Stable-Baselines3.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Annotated, Generic, TypeVar
 
 import numpy as np
 import torch
 
-from ttt_envs.agents import Agent
-from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.torch_policy import PolicyAgent
+from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
-from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, TorchNetwork
+from ttt_envs.learning.settings import Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import ACTIVATIONS, TorchNetwork
 from ttt_envs.learning.whole_games import Rollout, WholeGames
 
 # The logit of an illegal action; finite, so that 0 times it is 0.
@@ -126,6 +122,17 @@ class PolicyGradient(Generic[Settled]):
     def playing(self) -> TorchNetwork:
         """The network that is measured and kept."""
         return self.net
+
+    def begin(self, generator: np.random.Generator) -> None:
+        """Make the games; actions are drawn by torch."""
+        torch.manual_seed(int(generator.integers(2**63)))
+        self.games = WholeGames(self.game, self.config.num_envs, int(generator.integers(2**63)))
+
+    def one_round(self, done: float) -> int:
+        """Play whole games, and learn from them; returns the decisions."""
+        rollout = self.games.play(self.act)
+        self.learn(rollout, done)
+        return len(rollout)
 
     def act(
         self, observations: np.ndarray, masks: np.ndarray, games: np.ndarray, players: np.ndarray
@@ -232,56 +239,3 @@ def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tenso
 def between(first: float, last: float | None, done: float) -> float:
     """A setting that goes linearly from one value to another; None keeps it."""
     return first if last is None else first + min(done, 1.0) * (last - first)
-
-
-def two_players(game: Game, name: str) -> None:
-    """Raise ValueError unless the game is one of two players."""
-    if game.num_players != 2:
-        raise ValueError(f"{name} is for games of two players; {game} has {game.num_players}")
-
-
-def train(config: Settled, name: str, make: Callable[[Settled, Game], PolicyGradient[Settled]]) -> Result:
-    """Train by a method, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
-
-    Args:
-        config: the settings.
-        name: the method, as `ttt train` takes it.
-        make: the method's class.
-
-    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
-    """
-    with checkpoint.opened(config, name) as this:
-        game = config.load()
-        two_players(game, name)
-        torch.set_num_threads(1)  # small networks get slower with more
-        torch.manual_seed(config.seed)
-        method = make(config, game)
-        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
-        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
-        generator = np.random.default_rng([config.seed, start])
-        torch.manual_seed(int(generator.integers(2**63)))
-        games = WholeGames(game, config.num_envs, int(generator.integers(2**63)))
-
-        def one_round(steps: int) -> int:
-            """Whole games, and what they teach."""
-            rollout = games.play(method.act)
-            method.learn(rollout, steps / config.steps)
-            return len(rollout)
-
-        def write(path: Path, steps: int) -> None:
-            """The network that plays."""
-            save_network(path, replace(method.info, steps=steps), method.playing.tensors())
-
-        def agent(steps: int) -> Agent:
-            """The policy that is measured."""
-            return PolicyAgent(Logits(method.playing))
-
-        learner = Learner(
-            one_round=one_round,
-            write=write,
-            agent=agent,
-            parts=method.parts,
-            plays_as=f"network:{config.out}",
-            numbers=method.numbers,
-        )
-        return train_rounds(this, game, start, learner)

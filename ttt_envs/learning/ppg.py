@@ -7,15 +7,7 @@ it an auxiliary phase follows: a head on the hidden layers of the policy network
 they know what matters for it, while the policy itself is held where it was. All seats are played by the learner, and
 games are played to their end. Where optimal play is mixed, the entropy bonus makes self-play converge toward a quantal
 response equilibrium; --entropy-final lets it decrease during the run. It is for two players, who may move at once and
-have hidden information. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the policy and its value network: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+have hidden information. The policy and its value network are in network.safetensors: agents.load("network:runs/x").
 
 Source: Cobbe et al., "Phasic policy gradient", ICML 2021.
 """
@@ -28,6 +20,7 @@ import torch
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
+from ttt_envs.learning.loop import train_self_play
 from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of, masked
 from ttt_envs.learning.settings import Result, Within
 from ttt_envs.learning.whole_games import Rollout
@@ -105,5 +98,5 @@ class PPG(PolicyGradient[Config]):
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `policy_gradient.train`."""
-    return policy_gradient.train(config, NAME, PPG)
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, PPG)

@@ -3,18 +3,8 @@
     ttt train ppo GAME --steps 3000000 --out runs/x
 
 The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
-past snapshots and fixed agents, inside the environment's `step`; a game draws its opponent when it starts. The run
-folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the latest policy and its value network: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs: the policy, the optimiser, the number of decisions
-    snapshots/             past policies
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl              losses and metrics over steps and wall time, one JSON object a line
-    tensorboard/           the same: tensorboard --logdir runs
+past snapshots and fixed agents, inside the environment's `step`; a game draws its opponent when it starts. The latest
+policy and its value network are in network.safetensors: agents.load("network:runs/x").
 
 The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
 

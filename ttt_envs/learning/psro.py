@@ -10,19 +10,11 @@ and nearly uniform.
 What is measured and kept is the mixture as one network. To draw a policy at the start of a game is, where players
 remember what they were shown and have done, the same as to weigh each policy in each position by how likely its own
 choices were to lead there (Kuhn's theorem). The network imitates these weighted probabilities, which are exact, in
-games between the mixture and opponents drawn evenly from the population, so that it meets what opponents may try.
-Where the observation does not tell the player's own past, the network knows the weights only on average over what led
-there. --steps counts the decisions that the best responses learn from; the games that fill the matrix and those that
-the network imitates come on top. It is for two players, who may move at once and have hidden information. The run
-folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the mixture as one policy: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs: all policies, their matrix, the response that is being learned
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+games between the mixture and opponents drawn evenly from the population, so that it meets what opponents may try. Where
+the observation does not tell the player's own past, the network knows the weights only on average over what led there.
+--steps counts the decisions that the best responses learn from; the games that fill the matrix and those that the
+network imitates come on top. It is for two players, who may move at once and have hidden information. The mixture as
+one policy is in network.safetensors: agents.load("network:runs/x").
 
 Sources: Lanctot et al., "A unified game-theoretic approach to multiagent reinforcement learning", NeurIPS 2017;
 McMahan, Gordon and Blum, "Planning in the presence of cost functions controlled by an adversary", ICML 2003 (double
@@ -37,13 +29,11 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from ttt_envs.agents import Agent
 from ttt_envs.agents.matrix_games import solve_matrix
-from ttt_envs.agents.networks import NetworkInfo, save_network
-from ttt_envs.agents.torch_policy import PolicyAgent
+from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
-from ttt_envs.learning.loop import Learner, train_rounds
+from ttt_envs.learning.loop import train_self_play
 from ttt_envs.learning.policy_gradient import (
     PolicyGradient,
     Sample,
@@ -52,10 +42,9 @@ from ttt_envs.learning.policy_gradient import (
     entropy_of,
     masked,
     orthogonal,
-    two_players,
 )
 from ttt_envs.learning.settings import Result, Steps, Within
-from ttt_envs.learning.torch_networks import Logits, TorchNetwork
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
 NAME = "psro"
@@ -205,9 +194,9 @@ class Response(PolicyGradient[Config]):
 class PSRO:
     """The population, the best response that is being learned, and the mixture as one network."""
 
-    def __init__(self, config: Config, game: Game, generator: np.random.Generator) -> None:
-        """`generator`: for what is drawn beside the policies' actions."""
-        self.config, self.game, self.generator = config, game, generator
+    def __init__(self, config: Config, game: Game) -> None:
+        """New weights, by torch's random numbers; `begin` makes the games."""
+        self.config, self.game = config, game
         self.response = Response(config, game)
         self.info = replace(self.response.info, kind="policy")
         self.population, self.average = Population(self.info), orthogonal(TorchNetwork(self.info))
@@ -220,14 +209,21 @@ class PSRO:
         }
         self.numbers = self.response.numbers
 
-    def begin(self) -> None:
-        """Enter the untrained policy, in a run that is not resumed; the games are made after its parts are restored."""
+    @property
+    def playing(self) -> TorchNetwork:
+        """The mixture as one network."""
+        return self.average
+
+    def begin(self, generator: np.random.Generator) -> None:
+        """Make the games; enter the untrained policy, in a run that is not resumed."""
+        torch.manual_seed(int(generator.integers(2**63)))  # of the policies' actions
+        self.generator = generator
         self.games = WholeGames(self.game, self.config.num_envs, int(self.generator.integers(2**63)))
         if not len(self.population):
             self._enter()
         self.strategies = self.population.strategies()
 
-    def round(self, done: float) -> int:
+    def one_round(self, done: float) -> int:
         """Games of the best response against the mixture, and what they teach; `done`: share of the training.
 
         Returns the best response's decisions.
@@ -302,37 +298,5 @@ class PSRO:
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
-
-    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
-    """
-    with checkpoint.opened(config, NAME) as this:
-        game = config.load()
-        two_players(game, NAME)
-        torch.set_num_threads(1)  # small networks get slower with more
-        torch.manual_seed(config.seed)
-        generator = np.random.default_rng(config.seed)
-        method = PSRO(config, game, generator)
-        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
-        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
-        method.generator = np.random.default_rng([config.seed, start])
-        torch.manual_seed(int(method.generator.integers(2**63)))
-        method.begin()
-
-        def agent(steps: int) -> Agent:
-            """The mixture that is measured."""
-            return PolicyAgent(Logits(method.average))
-
-        def write(path: Path, steps: int) -> None:
-            """The mixture as one network."""
-            save_network(path, replace(method.info, steps=steps), method.average.tensors())
-
-        learner = Learner(
-            one_round=lambda steps: method.round(steps / config.steps),
-            write=write,
-            agent=agent,
-            parts=method.parts,
-            plays_as=f"network:{config.out}",
-            numbers=method.numbers,
-        )
-        return train_rounds(this, game, start, learner)
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, PSRO)

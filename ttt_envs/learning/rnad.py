@@ -8,16 +8,8 @@ new regularisation policy, --iterations times in a run, and the series of them c
 itself. The policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage,
 however seldom the action is played. The policy that plays is a slow average of the networks. All seats are played by
 the learner, games are played to their end, and each game is learned from once, so that v-trace's corrections, which are
-for older games, are 1 and left out. It is for two players, who may move at once and have hidden information. The run
-folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the policy and its value network: agents.load("network:runs/x")
-    resume.safetensors     what --resume needs
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+for older games, are 1 and left out. It is for two players, who may move at once and have hidden information. The policy
+and its value network are in network.safetensors: agents.load("network:runs/x").
 
 Sources: Perolat et al., "Mastering the game of Stratego with model-free multiagent reinforcement learning", Science
 2022; Hennes et al., "Neural replicator dynamics", AAMAS 2020.
@@ -33,6 +25,7 @@ import torch
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning import checkpoint, policy_gradient
+from ttt_envs.learning.loop import train_self_play
 from ttt_envs.learning.policy_gradient import PolicyGradient, masked
 from ttt_envs.learning.settings import Result, Share, Within
 from ttt_envs.learning.torch_networks import TorchNetwork
@@ -155,5 +148,5 @@ def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tens
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `policy_gradient.train`."""
-    return policy_gradient.train(config, NAME, RNaD)
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    return train_self_play(config, NAME, RNaD)

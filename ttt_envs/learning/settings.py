@@ -55,6 +55,19 @@ class Within(NamedTuple):
     high: float
 
 
+#: The end of the help of all methods.
+RUN_FOLDER = """The run folder holds:
+
+    config.json                the settings, the command, versions of libraries, wall time so far
+    network.safetensors        the agent, as said above
+    resume.safetensors         what --resume needs: networks, optimisers, the number of steps
+    snapshots/                 past networks, of methods that play against them
+    curve.csv, .png            score against the evaluation agents
+    regret.csv, .png           loss of its decisions against best play, with --regret-games
+    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+"""
+
 #: Games of a measurement of regret, where nothing else is said.
 REGRET_GAMES = 100
 
@@ -265,6 +278,7 @@ def command_line(
     known, _ = early.parse_known_args(arguments)
     named = [*arguments, *(word.partition("=")[2] for word in arguments)]
     default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
-    settings = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=description, default=default)
+    told = f"{inspect.cleandoc(description or '')}\n\n{RUN_FOLDER}"
+    settings = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=told, default=default)
     texts = settings.options.get("")
     return settings if texts is None else replace(settings, options=parse_options(settings.game, texts))

@@ -5,18 +5,11 @@
 
 The table has a row for each observation and a number for each action: what the action is worth to the player to move.
 After each move the number of the action just played moves a little towards what came of it: the reward if the game is
-over, and otherwise the best number of the position that follows, which is the opponent's and counts with the other
-sign if the opponent is to move. All players learn one table. There is no network and nothing is generalised: a
-position that was never met is played at random. --blocks leaves parts of the observation out, which makes the table
-smaller; what differs in these parts alone is then one position, however different best play is there (state
-aggregation). `ttt describe GAME` lists the blocks. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    table.safetensors      the table: agents.load("tabular:runs/x")
-    resume.safetensors     what --resume needs beside the table: the number of positions
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    log.jsonl, tensorboard/    metrics over steps and wall time
+over, and otherwise the best number of the position that follows, which is the opponent's and counts with the other sign
+if the opponent is to move. All players learn one table. There is no network and nothing is generalised: a position that
+was never met is played at random. --blocks leaves parts of the observation out, which makes the table smaller; what
+differs in these parts alone is then one position, however different best play is there (state aggregation). `ttt
+describe GAME` lists the blocks. The table is in table.safetensors: agents.load("tabular:runs/x").
 
 Source: Watkins and Dayan, "Q-learning", Machine Learning 1992; with the sign of the opponent: Littman, "Markov games as
 a framework for multi-agent reinforcement learning", ICML 1994.

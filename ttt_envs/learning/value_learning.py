@@ -15,15 +15,8 @@ that of the game:
   matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
 
 For games of two sides, with any chance; with hidden information where players move one at a time. With `--actors` the
-games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The run folder holds:
-
-    config.json            the settings, the command, versions of libraries, wall time so far
-    network.safetensors    the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x"
-    resume.safetensors     what --resume needs: networks, the optimiser, the number of positions
-    curve.csv, .png        score against the evaluation agents
-    regret.csv, .png       loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
-    log.jsonl, tensorboard/    losses and metrics over steps and wall time
+games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The average of the
+latest networks is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x".
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choices at once Shapley, "Stochastic games",
