@@ -106,7 +106,7 @@ def whole_step(whole: Batch, joint: np.ndarray, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_step_whose_kernel_was_interrupted_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the kernel has done its work, or after it: nothing but the plies tells which."""
+    """Before the kernel has done its work, or after it: what the kernel sets at its end tells which."""
     for after in (False, True):
         batch, whole = twins(1)
         loops, hits = GAME.loops, [0]
@@ -114,12 +114,12 @@ def test_a_step_whose_kernel_was_interrupted_is_played_once(monkeypatch: pytest.
         def hit(*args: object, after: bool = after, hits: list[int] = hits, loops: Any = loops) -> None:
             hits[0] += 1
             if after or hits[0] > 1:
-                loops.step_rows(*args)
+                loops.play_rows(*args)
             if hits[0] == 1:
                 raise Interrupted
 
         joint = random_joint(batch)
-        monkeypatch.setitem(vars(GAME), "loops", loops._replace(step_rows=hit))
+        monkeypatch.setitem(vars(GAME), "loops", loops._replace(play_rows=hit))
         with pytest.raises(Interrupted):
             batch.step(joint)
         monkeypatch.undo()

@@ -610,7 +610,8 @@ class Batch:
     def _number(self, rows: np.ndarray) -> None:
         """Give the episodes that these games begin numbers, once somebody has asked for a view."""
         if self._numbers is not None:
-            self._numbers[rows] = np.random.default_rng().integers(2**53, size=(len(rows), self.game.num_players))
+            drawn = np.frombuffer(os.urandom(8 * len(rows) * self.game.num_players), np.uint64)
+            self._numbers[rows] = (drawn >> np.uint64(11)).reshape(-1, self.game.num_players)
 
     # --- what the kernels do ---
 
@@ -688,42 +689,27 @@ class Batch:
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
-        which = slice(None) if rows is self._rows else rows
-        paid = self.states["rewards"][which].copy() if self.game.rewards == "steps" else None
-        settle = partial(self._settle, which, self.states["done"][which].copy(), paid, self._noted(rows, joint))
+        kernel, whole = self.game.loops.play_rows, (self._states, self.rewards, self.done)
+        settle = partial(self._settle, rows, self._noted(rows, joint))
         if self.threads > 1:
-            shares = self._shares(self.game.loops.step_rows, (self.states,), rows, joint)
+            shares = self._shares(kernel, whole, rows, joint, np.zeros(len(rows), np.bool_))
             self._in_use.do(shares.finish, settle)
             shares.results()
             return
-        plies, tried = self.states["ply"][which].copy(), list[bool]()
+        played = np.zeros(1, np.bool_)
 
         def play() -> None:
-            # After an interrupt only the plies tell whether the kernel was called: where none has changed, it may be.
-            if not tried or np.array_equal(plies, self.states["ply"][which]):
-                tried.append(True)
-                self.game.loops.step_rows(self.states, rows, joint)
+            if not played[0]:
+                kernel(*whole, rows, joint, played)
 
         self._in_use.do(play, settle)
 
-    def _settle(self, which: Any, over: np.ndarray, paid: np.ndarray | None, noted: _Noted | None) -> None:
-        """Tell what a step has done to the games `which`; those that were `over` before, bool (k,), are not paid.
-
-        `paid` float32 (k, players) had been paid before; None for nothing.
-        """
+    def _settle(self, rows: np.ndarray, noted: _Noted | None) -> None:
+        """Do what follows when the games `rows` have been stepped."""
         if noted is not None:
             self._learn(noted)
-        for mine, theirs in zip(
-            self.rewards.T, self.states["rewards"].T, strict=True
-        ):  # by rows it takes 4 times as long
-            mine[which] = theirs[which]
-        if paid is not None:
-            self.rewards[which] -= paid
-        if over.any():
-            self.rewards[self._rows[which][over]] = 0
-        self.done[which] = self.states["done"][which]
-        self._see(self._rows[which])
-        if self.auto_reset and isinstance(which, slice):
+        self._see(rows)
+        if self.auto_reset and rows is self._rows:
             ended = np.flatnonzero(self.done)
             if len(ended):
                 self._begin(ended, done=True)

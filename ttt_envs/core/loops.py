@@ -70,6 +70,7 @@ class Loops(NamedTuple):
     observe_rows: Callable[..., Any]
     find_illegal: Callable[..., Any]
     step_rows: Callable[..., Any]
+    play_rows: Callable[..., Any]
     resample_rows: Callable[..., Any]
 
 
@@ -293,6 +294,30 @@ def step_rows(states, rows, actions):
         else:
             joint[state["to_move"]] = actions[k, 0]
             step(state, joint)
+
+
+def play_rows(states, rewards, done, rows, actions, played):
+    """`step_rows`, with what it pays in rewards float32 (n, players), and whether games are over in done bool (n,).
+
+    played[0] is set at the end: an interrupt of Python comes before the whole call or after it.
+    """
+    players = states[0]["rewards"].shape[0]
+    joint = np.zeros(players, np.int64)
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        state = states[i]
+        for player in range(players):
+            rewards[i, player] = state["rewards"][player]
+        if not state["done"]:
+            if actions.shape[1] == players:
+                step(state, actions[k])
+            else:
+                joint[state["to_move"]] = actions[k, 0]
+                step(state, joint)
+        for player in range(players):
+            rewards[i, player] = state["rewards"][player] - rewards[i, player]
+        done[i] = state["done"]
+    played[0] = True
 
 
 def resample_rows(states, players, seeds):

@@ -80,7 +80,7 @@ class View:
         """
         view: View = object.__new__(cls)
         copied = states.copy() if copy else np.ascontiguousarray(states)
-        view._fill(game, copied, np.array(players, np.int64), seeds, episodes)
+        view._fill(game, copied, np.ascontiguousarray(players, np.int64), seeds, episodes)
         view._add(info_state_keys, past)
         return view
 
