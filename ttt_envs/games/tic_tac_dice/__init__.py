@@ -17,7 +17,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -125,7 +125,9 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             oracle=partial(_oracle, options),
             solve_commands=_solve_commands,
             symmetries=lambda: tuple(symmetry.symmetries(size, target)),
-            current_round=partial(_current_round, factory, {**options, "rounds": "single"}) if target else None,
+            current_round=partial(_current_round, cache(partial(factory, **{**options, "rounds": "single"})))
+            if target
+            else None,
             round_rewards=_round_rewards if target else None,
         ),
     )
@@ -137,14 +139,12 @@ def _round_rewards(states: np.ndarray) -> np.ndarray:
     return np.asarray(points - points[:, ::-1])
 
 
-def _current_round(
-    factory: Callable[..., Game], options: dict[str, Any], states: np.ndarray
-) -> tuple[Game, np.ndarray, np.ndarray]:
+def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game, np.ndarray, np.ndarray]:
     new = states.copy()
     new["target"] = new["points"] = new["drawn"] = 0
     new["last"] = rules.NO_ROUND
     new["ply"] = (new["owner"] != rules.EMPTY).sum(axis=1)
-    return factory(**options), np.arange(len(new)), new
+    return single(), np.arange(len(new)), new
 
 
 def _oracle(options: dict[str, Any]) -> Oracle:
