@@ -169,7 +169,12 @@ def test_a_policy_need_not_know_what_is_legal() -> None:
         batch.step(chosen)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+def on_the_first_game(specs: Sequence[str]) -> list[Any]:
+    """Agents as parameters of a test on the first game."""
+    return [pytest.param(spec, marks=pytest.mark.slow if spec.startswith(OF_OTHER_GAMES) else ()) for spec in specs]
+
+
+@pytest.mark.parametrize("spec", on_the_first_game(SPECS))
 def test_waiting_player_has_no_move(spec: str) -> None:
     game = ttt_envs.load("super_tic_tac_toe")
     view = View(game, np.repeat(game.new_state(0), 2), np.array([1, 0]), np.arange(2, dtype=np.uint64))
@@ -179,7 +184,7 @@ def test_waiting_player_has_no_move(spec: str) -> None:
     assert agents.load(spec).policy(view)[0].sum() == 0
 
 
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec != "random"])
+@pytest.mark.parametrize("spec", on_the_first_game(SPECS[1:]))
 def test_own_view_is_not_changed(spec: str) -> None:
     view = some_view(ttt_envs.load("super_tic_tac_toe"), 8, seed=1)
     texts = [view.text(i) for i in range(8)]

@@ -1,12 +1,8 @@
-"""The command `ttt`: its help, its exit statuses, and the verbs that tell about games and agents."""
+"""The command `ttt`: its help, its exit statuses, and `ttt solve`."""
 
 import ast
-import base64
-import csv
 import dataclasses
 import inspect
-import io
-import json
 import os
 import re
 import shlex
@@ -14,22 +10,16 @@ import subprocess
 import sys
 import textwrap
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import ttt_envs
-from ttt_envs import agents
-from ttt_envs.agents import Agent
 from ttt_envs.cli import VERBS, main
 from ttt_envs.cli.games import Games
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import parameters
-from ttt_envs.drawing.terminal import escape, protocol
-from ttt_envs.registry import full_id, options_of
-from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
+from ttt_envs.registry import full_id
 
 ROOT = Path(__file__).resolve().parents[2]
 TTT = (sys.executable, "-m", "ttt_envs")
@@ -46,12 +36,6 @@ def narrow(monkeypatch):
 def verb_class(verb):
     module, name = VERBS[verb].split(":")
     return getattr(import_module(module), name)
-
-
-def lines_of(capsys):
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    return lines
 
 
 # --- help ---
@@ -266,190 +250,6 @@ def test_a_beginning_of_several_ids_is_none(text):
         full_id(text)
 
 
-# --- games ---
-
-
-def test_games_as_data(capsys):
-    assert main(["games", "--csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert main(["games", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["game"] for row in rows] == IDS == [each["game"] for each in found]
-    assert [int(row["actions"]) for row in rows] == [ttt_envs.load(each).num_actions for each in IDS]
-    assert found[0]["plies"] == ttt_envs.load(IDS[0]).max_plies
-
-
-def test_games_has_a_line_for_each(capsys):
-    assert main(["games"]) == 0
-    head, *rows = lines_of(capsys)
-    assert head.split()[0] == "game"
-    assert [row.split()[0] for row in rows] == IDS
-    for row in rows:
-        game = ttt_envs.load(row.split()[0])
-        numbers = [game.num_players, game.num_actions, game.observation_size, game.max_plies]
-        assert [int(word) for word in row.split()[1:5]] == numbers
-        assert ("chance" in row) == game.stochastic
-        assert ("hidden" in row) == game.hidden_information
-        assert ("simultaneous" in row) == game.simultaneous
-
-
-# --- describe ---
-
-
-@pytest.fixture
-def no_oracle(monkeypatch):
-    """Best play takes its time to be looked up."""
-
-    def refuse(self):
-        raise NotImplementedError("not in this test")
-
-    monkeypatch.setattr(Game, "oracle", refuse)
-
-
-@pytest.mark.parametrize("game_id", IDS)
-def test_describe_tells_all(game_id, no_oracle, capsys):
-    assert main(["describe", game_id]) == 0
-    lines = lines_of(capsys)
-    shown, game = "\n".join(lines), ttt_envs.load(game_id)
-    flowing = " ".join(shown.split())
-    assert lines[0] == f"{game.title} ({game_id})"
-    for title in ("A start position", "Rules", "Options", "Actions", "Observation", "Best play"):
-        assert any(line.startswith(title) for line in lines)
-    for paragraph in game.rules_text.split("\n"):
-        assert " ".join(paragraph.split()) in flowing
-    for each in options_of(game_id):
-        assert re.search(rf"^{each.name}=", shown, re.MULTILINE)
-        assert " ".join(each.meaning.split()) in flowing
-    start = 0
-    for block in game.observation_layout:
-        span = f"{start}-{start + block.size - 1}" if block.size > 1 else f"{start}"
-        assert re.search(rf"^{span} +{re.escape(block.name)} ", shown, re.MULTILINE)
-        start += block.size
-    spans = [tuple(map(int, found)) for found in re.findall(r"^(\d+)-(\d+) +\d+  ", _part(shown, "Actions"), re.M)]
-    spans += [(int(found), int(found)) for found in re.findall(r"^(\d+) +1  ", _part(shown, "Actions"), re.M)]
-    assert sorted(k for low, high in spans for k in range(low, high + 1)) == list(range(game.num_actions))
-
-
-def _part(shown, title):
-    return re.split(rf"^{title}.*\n-+\n", shown, flags=re.MULTILINE)[1].split("\n\n")[0]
-
-
-def test_describe_honours_options(no_oracle, capsys):
-    arguments = ["describe", "martian_tic_tac_toe", "--option", "size=5", "players=3", "repetition_limit=none"]
-    assert main(arguments) == 0
-    shown = "\n".join(lines_of(capsys))
-    assert "5x5 cells" in shown
-    assert "red, blue and yellow" in shown
-    assert "size=5 (int, default 3)" in shown
-    assert "repetition_limit=none (int or None, default 3)" in shown
-    assert "occurred" not in _part(shown, "Observation")
-
-
-def test_describe_shows_what_a_player_may_see(no_oracle, capsys):
-    assert main(["describe", "tic_tac_match", "--seed", "4"]) == 0
-    shown = _part(capsys.readouterr().out, "A start position")
-    assert shown.startswith("as player 1 sees it:")
-    assert "hand 0: 4 hidden" in shown
-
-
-def test_describe_says_what_is_known_of_best_play(capsys):
-    assert main(["describe", SUPER]) == 0
-    shown = " ".join(_part(capsys.readouterr().out, "Best play").split())
-    assert shown.startswith("An oracle exists; its values are exact. Value of the start position above")
-    assert "+1 for player 0, -1 for player 1" in shown
-    assert main(["describe", SUPER, "--option", "won_boards=closed"]) == 0
-    assert "No oracle for won_boards='closed'" in _part(capsys.readouterr().out, "Best play")
-    assert main(["describe", "tic_tac_match"]) == 0
-    assert "No oracle: best play of this game is not known." in _part(capsys.readouterr().out, "Best play")
-
-
-def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
-    game = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True, max_plies=201)  # not one that a test has solved
-    arguments = ["describe", game.id, "--option", "same_size_swap=true", "max_plies=201"]
-    assert main(arguments) == 0
-    shown = capsys.readouterr()
-    best = " ".join(_part(shown.out, "Best play").split())
-    assert "table of best play is not built yet" in best
-    assert "`ttt solve martian_tic_tac_toe --help`" in best
-    assert not shown.err
-    assert not (tmp_path / "empty").exists()
-
-
-def test_without_building_a_missing_table_is_an_error(tmp_path):
-    def read(path):
-        return path.read_text()
-
-    def write(path, table):
-        path.write_text(table)
-
-    path = tmp_path / "table"
-    with without_building(), pytest.raises(TableMissing, match="not built yet"):
-        load_or_build(path, read, lambda progress: "built", write)
-    assert not path.exists()
-    assert load_or_build(path, read, lambda progress: "built", write) == "built"
-    with without_building():
-        assert load_or_build(path, read, lambda progress: "again", write) == "built"
-
-
-KITTY, ITERM = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}
-
-
-@pytest.mark.parametrize(
-    ("environment", "known"),
-    [
-        ({}, None),
-        ({"TERM": "xterm-256color"}, None),
-        (KITTY, "kitty"),
-        ({"TERM": "xterm-kitty"}, "kitty"),
-        ({"TERM_PROGRAM": "ghostty"}, "kitty"),
-        (ITERM, "iterm"),
-        ({"TERM_PROGRAM": "WezTerm"}, "iterm"),
-        ({"LC_TERMINAL": "iTerm2", "TERM": "xterm"}, "iterm"),
-        ({**KITTY, "TMUX": "session"}, None),
-        ({**ITERM, "TERM": "screen-256color"}, None),
-    ],
-)
-def test_terminals_are_told_apart(environment, known):
-    assert protocol(environment) == known
-
-
-@pytest.mark.parametrize("size", [1, 3072, 3073, 10_000])
-def test_a_picture_arrives_whole(size):
-    png = os.urandom(size)
-    text = escape(png, "kitty")
-    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", text)
-    assert "".join(f"\033_G{head};{part}\033\\" for head, part in parts) == text
-    assert base64.b64decode("".join(part for _, part in parts)) == png
-    assert all(len(part) <= 4096 for _, part in parts)
-    assert [head[-3:] for head, _ in parts] == ["m=1"] * (len(parts) - 1) + ["m=0"]
-    assert parts[0][0].startswith("a=T,f=100,")
-    head, data = re.fullmatch(r"\033\]1337;File=([^:]*):([^\a]*)\a", escape(png, "iterm")).groups()
-    assert base64.b64decode(data) == png
-    assert f"size={size}" in head
-
-
-@pytest.mark.parametrize(("environment", "start"), [(KITTY, "\033_G"), (ITERM, "\033]1337;File="), ({}, None)])
-def test_describe_draws_where_the_terminal_can(environment, start, no_oracle, monkeypatch, capsys):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert main(["describe", SUPER]) == 0
-    assert "\033" not in capsys.readouterr().out, "a picture in a pipe"
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert main(["describe", SUPER]) == 0
-    shown = capsys.readouterr().out
-    assert ("X to move in board 4" in shown) == (start is None)
-    if start is not None:
-        assert start in shown
-
-    def missing(svg, width):
-        raise ImportError("no extra")
-
-    monkeypatch.setattr("ttt_envs.drawing.raster.png", missing)
-    assert main(["describe", SUPER]) == 0
-    assert "X to move in board 4" in capsys.readouterr().out
-
-
 # --- solve ---
 
 
@@ -515,151 +315,3 @@ def test_solve_without_a_solver_of_its_own(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "more than 5 positions" in error
     assert "its own solver" not in error
-
-
-# --- what options and parameters mean ---
-
-
-@pytest.mark.parametrize("game_id", IDS)
-def test_every_option_has_a_meaning_and_a_type(game_id):
-    declared = options_of(game_id)
-    assert [each.name for each in declared] == list(ttt_envs.load(game_id).options)
-    for each in declared:
-        assert each.meaning.endswith("."), each.name
-        assert each.type_name, each.name
-
-
-def test_every_parameter_has_a_meaning():
-    for name, found in agents.known().items():
-        for each in parameters(found):
-            assert each.meaning.endswith("."), f"{name}: {each.name}"
-            assert each.type_name, f"{name}: {each.name}"
-
-
-def test_meanings_are_read_from_the_docstring():
-    def function(first, second: int | None = None, *rest, third: "bool" = False, **more):
-        """Something.
-
-        Args:
-            first: one line.
-            second: two
-                lines: with a colon.
-            unknown: is passed over.
-
-        Returns:
-            third: not this.
-        """
-
-    found = parameters(function)
-    assert [(each.name, each.type_name, each.meaning) for each in found] == [
-        ("first", "", "one line."),
-        ("second", "int or None", "two lines: with a colon."),
-        ("third", "bool", ""),
-    ]
-    assert found[0].default is inspect.Parameter.empty
-    assert found[1].default is None
-
-    class Bare:
-        """Args:
-        it: of no concern.
-        """
-
-    assert parameters(Bare) == []
-
-
-# --- agents ---
-
-
-def entries_of(capsys):
-    """Agent -> the lines of its entry."""
-    found, name = {}, None
-    for line in lines_of(capsys):
-        head = re.match(r"- (\w+): ", line)
-        if head:
-            name = head[1]
-            found[name] = []
-        if name:
-            found[name].append(line)
-    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
-
-
-def test_agents_lists_all_with_what_they_play(capsys):
-    assert main(["agents"]) == 0
-    found = entries_of(capsys)
-    assert list(found) == list(agents.AGENTS)
-    assert "plays: every game" in found["random"]
-    assert "tic_tac_match" in found["ismcts"]
-    assert "tic_tac_match" not in found["mcts"]
-    assert "operation_tic_tac_toe" not in found["mcts"]
-    assert "operation_tic_tac_toe" in found["smmcts"]
-    assert "plays: depends on its parameters" in found["network"]
-    assert "a run folder" in found["network"]
-    assert "simulations=400 (int) simulations for each decision." in found["mcts"]
-    assert "seconds=none (float or None)" in found["mcts"]
-
-
-def test_agents_of_a_game_are_those_that_play_it(capsys):
-    assert main(["agents", "tic_tac_match"]) == 0
-    found = entries_of(capsys)
-    assert list(found) == [
-        "random",
-        "greedy",
-        "ismcts",
-        "mixed",
-        "rounds",
-        "trained",
-        "network",
-        "lookahead",
-        "guided",
-        "tabular",
-        "solved",
-        "program",
-        "isolated",
-        "llm",
-        "human",
-    ]
-    assert main(["agents", SUPER]) == 0
-    assert "oracle" in entries_of(capsys)
-    assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0
-    assert "oracle" not in entries_of(capsys)
-
-
-class Mine(Agent):
-    """Plays what it was told."""
-
-    plays = {"simultaneous": False}
-
-    def __init__(self, move: int = 0):
-        """What to play.
-
-        Args:
-            move: the action that is always played.
-        """
-
-    def act(self, view):
-        return view.masks.argmax(axis=1)
-
-
-def first_legal(observation, mask):
-    """Plays the first legal action."""
-    return int(mask.argmax())
-
-
-def test_agents_of_installed_packages_are_listed(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "installed_agents", sys.modules[__name__])
-    group = agents.ENTRY_POINTS
-    found = [
-        EntryPoint("mine", "installed_agents:Mine", group),
-        EntryPoint("first", "installed_agents:first_legal", group),
-    ]
-    monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
-    assert main(["agents"]) == 0
-    shown = entries_of(capsys)
-    assert "Plays what it was told." in shown["mine"]
-    assert "move=0 (int) the action that is always played." in shown["mine"]
-    assert "operation_tic_tac_toe" not in shown["mine"]
-    assert "first: Plays the first legal action. plays: every game" in shown["first"]
-    assert main(["agents", "operation_tic_tac_toe"]) == 0
-    shown = entries_of(capsys)
-    assert "first" in shown
-    assert "mine" not in shown

@@ -135,14 +135,14 @@ def test_seeds_of_positions() -> None:
     [
         (3, TypeError, "states must be a structured array"),
         (np.zeros(3), TypeError, "states must be a structured array"),
-        (np.concatenate([SUPER.new_state(0)] * 2), ValueError, "one position, not 2"),
-        (COIN.new_state(0), ValueError, "no states of "),
+        (lambda: np.concatenate([SUPER.new_state(0)] * 2), ValueError, "one position, not 2"),
+        (lambda: COIN.new_state(0), ValueError, "no states of "),
         ("a board", ValueError, "nine rows of nine marks"),
     ],
 )
 def test_what_is_no_position(given: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
-        SUPER.start(state=given)
+        SUPER.start(state=given() if callable(given) else given)
     with pytest.raises(TypeError, match=r"game\.start"):
         State()
 

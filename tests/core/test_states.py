@@ -35,78 +35,56 @@ def one_world(n: int) -> np.ndarray:
 
 # --- crafted positions ---
 
-# What is written into a new state, and what the message must say. On the left what was found by running: each of the
-# first ones crashed the process, hung, or paid what is no number.
-CRAFTED: dict[str, list[tuple[dict[str, Any], str]]] = {
+# What is written into a new state. The first ones of each game crashed the process, hung, or paid what is no number.
+CRAFTED: dict[str, list[dict[str, Any]]] = {
     SUPER: [
-        ({"target": 120}, "`target` is 120, and must be from -1 to 8"),
-        ({"owned": 600}, "`owned`[0] is 600, and must be from 0 to 511"),
-        ({"to_move": 77}, "`to_move` is 77, and must be from 0 to 1"),
-        ({"to_move": -1}, "`to_move` is -1, and must be from 0 to 1"),
-        ({"closed": True}, "`closed` is 1, and must be 0"),
-        ({"random_opening_plies": 5}, "`random_opening_plies` is 5, and must be 0"),
-        ({"ply": -1}, "`ply` is -1, and must be from 0 to 81"),
-        ({"ply": 81}, "it goes on after 81 plies"),
-        ({"script": 1 << 32}, "`script` is 4294967296, and must be 0"),
-        ({"rewards": [np.nan, 0]}, "its rewards are [nan, 0.0]; they must be finite"),
-        ({"rewards": [1, -1]}, "its rewards are [1.0, -1.0]; they must be finite, and 0 before the end"),
-        ({"rewards": [np.inf, -1], "done": True}, "its rewards are [inf, -1.0]; they must be finite"),
+        *(
+            {"target": 120},
+            {"owned": 600},
+            {"to_move": 77},
+            {"to_move": -1},
+            {"closed": True},
+            {"ply": -1},
+            {"ply": 81},
+        ),
+        *({"random_opening_plies": 5}, {"script": 1 << 32}, {"rewards": [np.nan, 0]}, {"rewards": [1, -1]}),
+        {"rewards": [np.inf, -1], "done": True},
     ],
     MARTIAN: [
-        ({"logged": 1_000_000}, "`logged` is 1000000, and must be from 0 to 625"),
-        ({"logged": -5}, "`logged` is -5, and must be from 0 to 625"),
-        ({"pieces": 100}, "`pieces` is 100, and must be 5"),
-        ({"log": 60_000}, "`log`[0] is 60000, and must be from 0 to 749"),
-        ({"piece": 100}, "`piece`[0] is 100, and must be from 0 to 9"),
-        ({"occurred": 100}, "`occurred` is 100, and must be from 1 to 9"),
-        ({"occurred": 9}, "no more than the limit of repetitions"),
-        ({"max_plies": 65535}, "`max_plies` is 65535, and must be 60"),
-        ({"size": 8}, "`size` is 8, and must be 5"),
+        *({"logged": 1_000_000}, {"logged": -5}, {"pieces": 100}, {"log": 60_000}, {"piece": 100}, {"occurred": 100}),
+        *({"occurred": 9}, {"max_plies": 65535}, {"size": 8}),
     ],
     DICE: [
-        ({"rank": 0}, "`rank`[0] is 0, and must be from 1 to 8"),
-        ({"rank": 60}, "`rank`[0] is 60, and must be from 1 to 8"),
-        ({"rank": -100}, "`rank`[0] is -100, and must be from 1 to 8"),
-        ({"dice": 0}, "`dice` must be two numbers from 1 to 6"),
-        ({"points": 127}, "`points`[0] is 127, and must be from 0 to 100"),
-        ({"target": 99}, "`target` is 99, and must be 5"),
-        ({"win_length": 100}, "`win_length` is 100, and must be 3"),
+        *({"rank": 0}, {"rank": 60}, {"rank": -100}, {"dice": 0}, {"points": 127}, {"target": 99}),
+        {"win_length": 100},
     ],
-    MATCH: [
-        ({"top": 77}, "`top`[0] is 77, and must be from -1 to 7"),
-        ({"hand_size": 127}, "`hand_size` is 127, and must be 4"),
-        ({"deck": 127}, "`deck`[0] is 127, and must be 6"),
-        ({"hand": 127}, "`hand`[0, 0] is 127, and must be from 0 to 4"),
-        ({"team_of": 0}, "`team_of`[1] is 0, and must be 1"),
-    ],
+    MATCH: [{"top": 77}, {"hand_size": 127}, {"deck": 127}, {"hand": 127}, {"team_of": 0}],
     OPERATION: [
-        ({"wins": 100}, "`wins`[0] is 100, and must be from 0 to 7"),
-        ({"pending": 100}, "`pending` is 100, and must be from -1 to 8"),
-        ({"board": -100}, "`board`[0] is -100, and must be from 0 to 18"),
-        ({"phase": 9}, "`phase` is 9, and must be from 0 to 3"),
-        ({"idle": 100}, "`idle` is 100, and must be from 0 to 3"),
-        ({"round": 100}, "`round` is 100, and must be from 1 to 10"),
-        ({"max_idle_turns": 99}, "`max_idle_turns` is 99, and must be 3"),
+        *({"wins": 100}, {"pending": 100}, {"board": -100}, {"phase": 9}, {"idle": 100}, {"round": 100}),
+        {"max_idle_turns": 99},
     ],
 }
 
+#: What the message has in the place of the field's name.
+SAID = {"ply": "`ply` is -1|81 plies", "rewards": "its rewards", "occurred": "`occurred`|repetitions"}
+
 
 @pytest.mark.parametrize(
-    ("game_id", "fields", "message"),
-    [(game_id, fields, message) for game_id, cases in CRAFTED.items() for fields, message in cases],
-    ids=lambda value: str(value)[:40],
+    ("game_id", "fields"), [(game_id, fields) for game_id, cases in CRAFTED.items() for fields in cases], ids=str
 )
-def test_crafted_positions_are_not_let_in(game_id: str, fields: dict[str, Any], message: str) -> None:
+def test_crafted_positions_are_not_let_in(game_id: str, fields: dict[str, Any]) -> None:
     """Bytes with a right checksum, with fields that no game has."""
     game = load(game_id)
     state = game.new_state(5)
     for name, value in fields.items():
         state[name][0] = value
     packed = pack_state(game, state[0], np.full(game.num_players, -1), np.uint64(0))
+    name = next(iter(fields))
     for env in (ttt_envs.make_aec(game), ttt_envs.make_parallel(game)):
         env.reset(seed=3)
         before = env.get_state()
-        refused(ValueError, lambda env=env: env.set_state(packed), f"no position of {game!r}: ", message)
+        with pytest.raises(ValueError, match=f"no position of .*({SAID.get(name, f'`{name}`')})"):
+            env.set_state(packed)
         assert env.get_state() == before
 
 

@@ -1,0 +1,178 @@
+"""`ttt agents`, and what it and `ttt describe` say of parameters and options."""
+
+import inspect
+import re
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import ttt_envs
+from ttt_envs import agents
+from ttt_envs.agents import Agent
+from ttt_envs.cli import main
+from ttt_envs.core.options import parameters
+from ttt_envs.registry import options_of
+
+SUPER = "super_tic_tac_toe"
+IDS = list(ttt_envs.GAMES)
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def lines_of(capsys):
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+# --- what options and parameters mean ---
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_every_option_has_a_meaning_and_a_type(game_id):
+    declared = options_of(game_id)
+    assert [each.name for each in declared] == list(ttt_envs.load(game_id).options)
+    for each in declared:
+        assert each.meaning.endswith("."), each.name
+        assert each.type_name, each.name
+
+
+def test_every_parameter_has_a_meaning():
+    for name, found in agents.known().items():
+        for each in parameters(found):
+            assert each.meaning.endswith("."), f"{name}: {each.name}"
+            assert each.type_name, f"{name}: {each.name}"
+
+
+def test_meanings_are_read_from_the_docstring():
+    def function(first, second: int | None = None, *rest, third: "bool" = False, **more):
+        """Something.
+
+        Args:
+            first: one line.
+            second: two
+                lines: with a colon.
+            unknown: is passed over.
+
+        Returns:
+            third: not this.
+        """
+
+    found = parameters(function)
+    assert [(each.name, each.type_name, each.meaning) for each in found] == [
+        ("first", "", "one line."),
+        ("second", "int or None", "two lines: with a colon."),
+        ("third", "bool", ""),
+    ]
+    assert found[0].default is inspect.Parameter.empty
+    assert found[1].default is None
+
+    class Bare:
+        """Args:
+        it: of no concern.
+        """
+
+    assert parameters(Bare) == []
+
+
+# --- agents ---
+
+
+def entries_of(capsys):
+    """Agent -> the lines of its entry."""
+    found, name = {}, None
+    for line in lines_of(capsys):
+        head = re.match(r"- (\w+): ", line)
+        if head:
+            name = head[1]
+            found[name] = []
+        if name:
+            found[name].append(line)
+    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+
+
+def test_agents_lists_all_with_what_they_play(capsys):
+    assert main(["agents"]) == 0
+    found = entries_of(capsys)
+    assert list(found) == list(agents.AGENTS)
+    assert "plays: every game" in found["random"]
+    assert "tic_tac_match" in found["ismcts"]
+    assert "tic_tac_match" not in found["mcts"]
+    assert "operation_tic_tac_toe" not in found["mcts"]
+    assert "operation_tic_tac_toe" in found["smmcts"]
+    assert "plays: depends on its parameters" in found["network"]
+    assert "a run folder" in found["network"]
+    assert "simulations=400 (int) simulations for each decision." in found["mcts"]
+    assert "seconds=none (float or None)" in found["mcts"]
+
+
+def test_agents_of_a_game_are_those_that_play_it(capsys):
+    assert main(["agents", "tic_tac_match"]) == 0
+    found = entries_of(capsys)
+    assert list(found) == [
+        "random",
+        "greedy",
+        "ismcts",
+        "mixed",
+        "rounds",
+        "trained",
+        "network",
+        "lookahead",
+        "guided",
+        "tabular",
+        "solved",
+        "program",
+        "isolated",
+        "llm",
+        "human",
+    ]
+    assert main(["agents", SUPER]) == 0
+    assert "oracle" in entries_of(capsys)
+    assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0
+    assert "oracle" not in entries_of(capsys)
+
+
+class Mine(Agent):
+    """Plays what it was told."""
+
+    plays = {"simultaneous": False}
+
+    def __init__(self, move: int = 0):
+        """What to play.
+
+        Args:
+            move: the action that is always played.
+        """
+
+    def act(self, view):
+        return view.masks.argmax(axis=1)
+
+
+def first_legal(observation, mask):
+    """Plays the first legal action."""
+    return int(mask.argmax())
+
+
+def test_agents_of_installed_packages_are_listed(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "installed_agents", sys.modules[__name__])
+    group = agents.ENTRY_POINTS
+    found = [
+        EntryPoint("mine", "installed_agents:Mine", group),
+        EntryPoint("first", "installed_agents:first_legal", group),
+    ]
+    monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
+    assert main(["agents"]) == 0
+    shown = entries_of(capsys)
+    assert "Plays what it was told." in shown["mine"]
+    assert "move=0 (int) the action that is always played." in shown["mine"]
+    assert "operation_tic_tac_toe" not in shown["mine"]
+    assert "first: Plays the first legal action. plays: every game" in shown["first"]
+    assert main(["agents", "operation_tic_tac_toe"]) == 0
+    shown = entries_of(capsys)
+    assert "first" in shown
+    assert "mine" not in shown
