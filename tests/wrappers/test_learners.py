@@ -336,7 +336,7 @@ def test_make_sb3_and_make_vec_take_options_and_arguments():
     env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", player=1, opponent=First())
     assert env.reset().shape == (3, *env.game.plane_index.shape)
     assert env.game.options["random_opening_plies"] == 4
-    assert env.games.players.tolist() == [1, 1, 1]
+    assert env._games.players.tolist() == [1, 1, 1]
     assert env.get_attr("game") == [env.game] * 3
     assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
     assert env.env_method("has_attr", "game") == [True] * 3

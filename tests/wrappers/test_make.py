@@ -59,15 +59,10 @@ seats = pytest.mark.parametrize("make", SEATS.values(), ids=SEATS)
 both = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
 
-def games_of(env: Any) -> Any:
-    """What plays the opponents' moves in it."""
-    return env.games if hasattr(env, "games") else env._games
-
-
 def opponent(env: Any) -> agents.Agent:
     """The opponent of its first game."""
     start(env)
-    return games_of(env).opponent_of(0)
+    return env._games.opponent_of(0)
 
 
 def start(env: Any, seed: int = 0) -> None:
@@ -107,7 +102,7 @@ def test_an_opponent_from_a_file(make, tmp_path):
     (tmp_path / "mine.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
     env = make(opponent=f"{tmp_path}/mine.py:f", player=1)
     assert opponent(env).name == f"{tmp_path}/mine.py:f"
-    assert games_of(env).batch.states["marks"][0, :, 4].tolist() == [1, 0]
+    assert env._games.batch.states["marks"][0, :, 4].tolist() == [1, 0]
 
 
 @seats
@@ -116,7 +111,7 @@ def test_a_list_of_opponents_is_drawn_from(make):
     met = set()
     for seed in range(30):
         start(env, seed)
-        met.add(games_of(env).opponent_of(0).name)
+        met.add(env._games.opponent_of(0).name)
     assert met == {"greedy", "first", "last"}
 
 

@@ -63,7 +63,7 @@ def test_sb3_says_who_was_drawn():
     env.reset()
     names = Counter()
     for _ in range(60):
-        before = env.games.opponents.copy()
+        before = env._games.opponents.copy()
         *_, done, infos = env.step(env.action_masks().argmax(axis=1))
         for i in np.flatnonzero(done):
             assert infos[i]["opponent"] == before[i]

@@ -294,11 +294,11 @@ def test_options_for_sb3_are_those_of_the_next_reset():
     env = ttt_envs.make_sb3(SUPER, 8, opponent="random")
     env.set_options({"player": 1, "opponent": "greedy"})
     env.reset()
-    assert env.games.players.tolist() == [1] * 8
-    assert isinstance(env.games.opponent_of(0), Greedy)
+    assert env._games.players.tolist() == [1] * 8
+    assert isinstance(env._games.opponent_of(0), Greedy)
     env.reset()
-    assert set(env.games.players.tolist()) == {0, 1}
-    assert not isinstance(env.games.opponent_of(0), Greedy)
+    assert set(env._games.players.tolist()) == {0, 1}
+    assert not isinstance(env._games.opponent_of(0), Greedy)
     for wrong, words in (
         ({"players": 1}, "did you mean 'player'"),
         ([{"player": i % 2} for i in range(8)], "the same options"),

@@ -47,9 +47,9 @@ class Extras:
             game): in a match, the positions in which a round is being played, and these rounds, each as a game by
             itself, with the same players, actions and masks. In the other positions something of the match is decided,
             such as who begins the next round. None where a game is no match.
-        round_rewards: (states (n,)) -> float32 (n, players): in a match, what the rounds so far would have paid as
-            games by themselves, added up; environments tell it as `info["round_reward"]`. None where a game is no
-            match.
+        round_rewards: (states (n,), out float32 (n, players)): in a match, fills what the rounds so far would have paid
+            as games by themselves, added up; environments tell it as `info["round_reward"]`, at every step, so that it
+            should be compiled. None where a game is no match.
     """
 
     symmetries: Callable[[], Sequence[Symmetry]] = tuple
@@ -57,7 +57,7 @@ class Extras:
     patterns: Callable[[], Patterns] | None = None
     solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = dict
     current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
-    round_rewards: Callable[[np.ndarray], np.ndarray] | None = None
+    round_rewards: Callable[[np.ndarray, np.ndarray], None] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -122,8 +122,9 @@ def check_round_rewards(game: Game) -> None:
     if game.extras.round_rewards is None:
         return
     states = random_play(game).states
-    paid = np.stack([game.extras.round_rewards(each) for each in states])
-    assert paid.shape == states["rewards"].shape, f"round_rewards has shape {paid.shape[1:]}"
+    paid = np.full(states["rewards"].shape, np.nan, np.float32)
+    for at, out in zip(states, paid, strict=True):
+        game.extras.round_rewards(at, out)
     assert not paid[0].any(), "round_rewards is not 0 at the start"
     assert np.isfinite(paid).all(), "round_rewards is no number"
     assert paid.any(), "round_rewards is 0 in all games"

@@ -63,7 +63,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         plain = self.max_plies is None and not self._known.history and not self._pay.by_step
         self._in_turn = plain and not self.game.simultaneous
         if self._pay.has_rounds:
-            self._rounds_told = self._rounds = self._pay.rounds_so_far(self._states)[0]
+            self._rounds_told = self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
         self._select(self._states["rewards"][0] if self._states["done"][0] else None)
         if self.render_mode == "human":
             self.render()
@@ -73,14 +73,14 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         if not self._pay.has_rounds:
             return {"action_mask": mask}
         player = self._number[name]
-        return {"action_mask": mask, "round_reward": float(self._rounds[player] - self._rounds_told[player])}
+        return {"action_mask": mask, "round_reward": self._rounds[player] - self._rounds_told[player]}
 
     def _select(self, paid: np.ndarray | None) -> None:
         """Find who acts next and fill their mask; `paid` float32 (players,) is what the step pays, None for nothing."""
         names = self.possible_agents
         size = self.game.num_actions
         if self._pay.has_rounds:
-            self._rounds = self._pay.rounds_so_far(self._states)[0]
+            self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
         infos: dict[str, Any] = {name: self._told(name, np.zeros(size, np.int8)) for name in names}
         self.infos = infos
         if paid is not None:
@@ -196,7 +196,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.agent_selection = name = self.possible_agents[mover]
         mask = self._legal.astype(np.int8)
         if self._pay.has_rounds:
-            self._rounds = self._pay.rounds_so_far(self._states)[0]
+            self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
             self._info, self._ready = self._told(name, mask), seen
         else:
             self._info, self._ready = {"action_mask": mask}, seen

@@ -33,6 +33,7 @@ class Pay:
         self.has_rounds = self._rounds is not None
         self._paid = np.zeros((n, game.num_players), np.float32)
         self._rounds_paid = np.zeros((n, game.num_players), np.float32)
+        self._room = np.zeros((n, game.num_players), np.float32)
 
     def begin(self, rows: np.ndarray) -> None:
         """New episodes: nothing has been paid in these games, int64 (k,)."""
@@ -42,7 +43,7 @@ class Pay:
         """Nothing is owed in the positions, structured (k,), of these games, int64 (k,)."""
         self._paid[rows] = states["rewards"]
         if self._rounds is not None:
-            self._rounds_paid[rows] = self._rounds(states)
+            self._rounds_paid[rows] = self.rounds_so_far(states)
 
     def before(self, states: np.ndarray) -> np.ndarray | None:
         """A copy of the states for the function; None without one."""
@@ -69,9 +70,10 @@ class Pay:
         return np.asarray(new)
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """What the rounds of a match have paid so far, float32 (k, players), in states (k,)."""
-        assert self._rounds is not None
-        return np.asarray(self._rounds(states), np.float32)
+        """What the rounds of a match have paid so far, float32 (k, players), in states (k,); the next call writes it."""
+        paid = self._room if len(states) == len(self._room) else self._room[: len(states)]
+        self._rounds(states, paid)  # type: ignore[misc]  # a match has it
+        return paid
 
     def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
         """What the rounds of a match have paid one player a game since they were last told, float32 (k,)."""
@@ -79,6 +81,13 @@ class Pay:
         new = total - self._rounds_paid[rows, players]
         self._rounds_paid[rows, players] = total
         return np.asarray(new)
+
+    def rounds_one(self, states: np.ndarray, player: int) -> float:
+        """`rounds` of the only game, states (1,), without arrays of one number."""
+        total = self.rounds_so_far(states)[0, player]
+        new = total - self._rounds_paid[0, player]
+        self._rounds_paid[0, player] = total
+        return float(new)
 
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
         """What the function says, float32 (k,); TypeError or ValueError for what are no numbers."""

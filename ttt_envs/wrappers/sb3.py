@@ -11,17 +11,16 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.view import View
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames, reset_options
+from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, reset_options
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
 
 
-class SB3PlayerEnv(VecEnv):
+class SB3PlayerEnv(LooksAtGames, VecEnv):
     """`num_envs` games for one player each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
 
     def __init__(
@@ -46,7 +45,7 @@ class SB3PlayerEnv(VecEnv):
         """
         self.game = game
         self._encode = Encoder(game, encoding, history=history, dtype=dtype)
-        self.games = PlayerGames(
+        self._games = PlayerGames(
             game,
             num_envs,
             opponent=opponent,
@@ -59,16 +58,11 @@ class SB3PlayerEnv(VecEnv):
         )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
         self.np_random_seed: int | None = None  # the last seed that took effect
-        self._live = False
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
-
-    def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
-        self.games.set_opponents(opponent)
 
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
@@ -80,13 +74,13 @@ class SB3PlayerEnv(VecEnv):
         self._reset_options()
         if any(each != options[0] for each in options):
             raise ValueError("set_options() takes the same options for all games here: a dict, or equal ones")
-        self.games.reset(self._seeds[0], **reset_options(options[0]))
+        self._games.reset(self._seeds[0], **reset_options(options[0]))
         if self._seeds[0] is not None:
             self.np_random_seed = self._seeds[0]
         self._live = True
         self._reset_seeds()
         self.reset_infos = [{} for _ in range(self.num_envs)]
-        return self._encode(self.games.observations())
+        return self._encode(self._games.observations())
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keep the actions for `step_wait`."""
@@ -96,75 +90,60 @@ class SB3PlayerEnv(VecEnv):
         self,
     ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Play; returns observations, rewards, dones, infos. Finished games have started anew."""
-        if not self._live:
-            raise RuntimeError("call reset() before step()")
-        offences = self.games.step(self._actions)
+        self._check_live("step")
+        offences = self._games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        done = self.games.done
+        done = self._games.done
         for k, i in enumerate(np.flatnonzero(done).tolist()):
             infos[i] = {
-                "terminal_observation": self._encode(self.games.final_observations[k]),
-                "TimeLimit.truncated": bool(self.games.truncated[i]),
-                "player": int(self.games.final_players[k]),
-                "opponent": self.games.final_opponents[k].tolist(),
+                "terminal_observation": self._encode(self._games.final_observations[k]),
+                "TimeLimit.truncated": bool(self._games.truncated[i]),
+                "player": int(self._games.final_players[k]),
+                "opponent": self._games.final_opponents[k].tolist(),
                 # What VecMonitor would add, without its loop over all games.
                 "episode": {
-                    "r": float(self.games.rewards[i]),
-                    "l": int(self.games.final_lengths[k]),
+                    "r": float(self._games.rewards[i]),
+                    "l": int(self._games.final_lengths[k]),
                     "t": round(time.perf_counter() - self._start_time, 3),
                 },
             }
-        if self.games.round_rewards is not None:
-            for i in np.flatnonzero(self.games.round_rewards).tolist():
-                infos[i]["round_reward"] = float(self.games.round_rewards[i])
+        if self._games.round_rewards is not None:
+            for i in np.flatnonzero(self._games.round_rewards).tolist():
+                infos[i]["round_reward"] = float(self._games.round_rewards[i])
         for i, action in offences:
             infos[i]["illegal_action"] = action
-        return self._encode(self.games.observations()), self.games.rewards, done, infos
+        return self._encode(self._games.observations()), self._games.rewards, done, infos
 
     def get_images(self) -> list[np.ndarray | None]:
         """The picture of each game as its learner may see it, uint8 (height, width, 3); None without a render mode."""
         if self.render_mode is None:
             return [None] * self.num_envs
-        states = self.games.batch.states
-        return [rasterise(self.game.draw(states[i], int(self.games.players[i]))) for i in range(self.num_envs)]
-
-    @property
-    def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `info["opponent"]` numbers."""
-        return self.games.opponent_names
-
-    @property
-    def states(self) -> NDArray[Any]:
-        """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
-        return self.games.states
-
-    def view(self) -> View:
-        """The view of all learners, for an agent of this library: `agents.load("greedy").act(venv.view())`."""
-        return self.games.view()
+        states = self._games.batch.states
+        return [rasterise(self.game.draw(states[i], int(self._games.players[i]))) for i in range(self.num_envs)]
 
     def text(self, i: int) -> str:
         """Position i as text, as its learner may see it."""
-        return self.games.text(i)
+        return self._games.text(i)
 
     def get_state(self) -> list[bytes]:
         """All positions as bytes, as `get_state` of a single environment gives them."""
-        return [self.games.get_state(i) for i in range(self.num_envs)]
+        return [self._games.get_state(i) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
         """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such positions.
         """
-        self.games.set_states(saved)
+        self._games.set_states(saved)
         self._live = True
-        return self._encode(self.games.observations())
+        return self._encode(self._games.observations())
 
     def close(self) -> None:
         """Close the environments: nothing is held open."""
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_envs, num_actions)."""
-        return self.games.masks().copy()
+        return self._games.masks().copy()
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the games have that attribute."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
@@ -497,8 +498,10 @@ class PlayerGames:
         self.game.loops.reply_rows(states, self.players, self.batch.episode_seeds, self._joint, legal, seen)
         self.lengths[0] += 1
         over = bool(states["done"][0])
-        if over or self._pay.by_step or self.round_rewards is not None:
+        if over or self._pay.by_step:
             self._account(before)
+        elif self.round_rewards is not None:
+            self.round_rewards[0] = self._pay.rounds_one(states, learner)
         if over:
             self.done = self._over()
             self._tell(self._rows)
@@ -559,6 +562,40 @@ class PlayerGames:
             joint[at, by] = legal_actions(self._opponents[int(key)], view, "the opponent")
         self._memory.note(rows, self.batch.states, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
+
+
+class LooksAtGames:
+    """The part that the environments for learners share: what can be seen of their games, `_games`.
+
+    It stands before the framework's class among the bases.
+    """
+
+    _games: PlayerGames
+    _live: bool = False
+
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
+        self._games.set_opponents(opponent)
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `info["opponent"]` numbers."""
+        return self._games.opponent_names
+
+    @property
+    def states(self) -> NDArray[Any]:
+        """The positions with all that is hidden, to be looked at: structured (games,), read-only, a copy."""
+        self._check_live("states")
+        return self._games.states
+
+    def view(self) -> View:
+        """The view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
+        self._check_live("view")
+        return self._games.view()
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")
 
 
 def first_player(batch: Batch) -> int:

@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action, manual
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames, reset_options
+from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, reset_options
 
 
-class PlayerEnv(gymnasium.Env[Any, int]):
+class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     """One game for one player: the others' moves happen inside `step`.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too. With
@@ -69,7 +68,6 @@ class PlayerEnv(gymnasium.Env[Any, int]):
             history=history,
             reward=reward,
         )
-        self._live = False
         self._legal = np.zeros(game.num_actions, np.bool_)
         self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)
@@ -78,10 +76,6 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         return f"{type(self).__name__}({self.game!r})"
 
     __str__ = __repr__
-
-    def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`."""
-        self._games.set_opponents(opponent)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a game.
@@ -154,22 +148,6 @@ class PlayerEnv(gymnasium.Env[Any, int]):
         self._check_live("action_masks")
         return self._legal.copy()
 
-    @property
-    def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `info["opponent"]` numbers."""
-        return self._games.opponent_names
-
-    @property
-    def states(self) -> NDArray[Any]:
-        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
-        self._check_live("states")
-        return self._games.states
-
-    def view(self) -> View:
-        """The learner's view, for an agent of this library: `agents.load("greedy").act(env.view())`."""
-        self._check_live("view")
-        return self._games.view()
-
     def text(self) -> str:
         """The position as text, as the learner may see it, in any render mode."""
         self._check_live("text")
@@ -208,7 +186,3 @@ class PlayerEnv(gymnasium.Env[Any, int]):
     def close(self) -> None:
         """Close the window, if there is one."""
         self._renderer.close()
-
-    def _check_live(self, what: str) -> None:
-        if not self._live:
-            raise RuntimeError(f"call reset() before {what}()")

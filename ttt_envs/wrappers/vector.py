@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import RENDER_FPS, Encoder, Renderer
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import RESET_OPTIONS, PlayerGames, reset_options
+from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtGames, PlayerGames, reset_options
 
 _RENDER_MODES = ("rgb_array", "ansi")
 
 
-class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
+class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """`num_envs` games for one player each. A game that ends starts anew by itself, as `autoreset_mode` says.
 
     Attributes:
@@ -75,7 +74,6 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             "render_fps": RENDER_FPS,
             "autoreset_mode": self.autoreset_mode,
         }
-        self._live = False
         self.single_observation_space = self._encode.shown_space(game.num_actions)
         self.single_action_space = gymnasium.spaces.Discrete(game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -83,10 +81,6 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
-
-    def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
-        self._games.set_opponents(opponent)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start all games, or some. `seed` fixes them and all that follow; None goes on.
@@ -156,22 +150,6 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self._check_live("action_masks")
         return self._games.masks().copy()
 
-    @property
-    def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `infos["opponent"]` numbers."""
-        return self._games.opponent_names
-
-    @property
-    def states(self) -> NDArray[Any]:
-        """The positions with all that is hidden, to be looked at: structured (num_envs,), read-only, a copy."""
-        self._check_live("states")
-        return self._games.states
-
-    def view(self) -> View:
-        """The view of all learners, for an agent of this library: `agents.load("greedy").act(envs.view())`."""
-        self._check_live("view")
-        return self._games.view()
-
     def text(self, i: int) -> str:
         """Position i as text, as its learner may see it, in any render mode."""
         self._check_live("text")
@@ -199,7 +177,3 @@ class PlayerVectorEnv(gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
             return None
         players = self._games.players.tolist()
         return tuple(self._renderer(state, player) for state, player in zip(self._games.states, players, strict=True))
-
-    def _check_live(self, what: str) -> None:
-        if not self._live:
-            raise RuntimeError(f"call reset() before {what}()")

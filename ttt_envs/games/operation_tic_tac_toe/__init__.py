@@ -160,15 +160,9 @@ def make(
             current_round=partial(_current_round, cache(partial(make, **{**options, "mode": "round"})))
             if is_match
             else None,
-            round_rewards=_round_rewards if is_match else None,
+            round_rewards=rules.round_rewards if is_match else None,
         ),
     )
-
-
-def _round_rewards(states: np.ndarray) -> np.ndarray:
-    """A round pays its winner +1 and the loser -1."""
-    wins = states["wins"].astype(np.float32)
-    return np.asarray(wins - wins[:, ::-1])
 
 
 def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game, np.ndarray, np.ndarray]:

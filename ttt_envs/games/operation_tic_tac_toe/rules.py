@@ -688,6 +688,14 @@ def end_game(state, winner):
         state["rewards"][1 - winner] = -1
 
 
+@kernel
+def round_rewards(states, out):
+    """A round pays its winner +1 and the loser -1: see `core.game.Extras`."""
+    for i in range(states.shape[0]):
+        for player in range(2):
+            out[i, player] = np.int64(states[i]["wins"][player]) - np.int64(states[i]["wins"][1 - player])
+
+
 # --- pieces and sets ---
 
 

@@ -128,15 +128,9 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             current_round=partial(_current_round, cache(partial(factory, **{**options, "rounds": "single"})))
             if target
             else None,
-            round_rewards=_round_rewards if target else None,
+            round_rewards=rules.round_rewards if target else None,
         ),
     )
-
-
-def _round_rewards(states: np.ndarray) -> np.ndarray:
-    """A round pays its points divided by 2 to the winner, and takes them from the loser."""
-    points = states["points"].astype(np.float32) / rules.ROW_POINTS
-    return np.asarray(points - points[:, ::-1])
 
 
 def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game, np.ndarray, np.ndarray]:

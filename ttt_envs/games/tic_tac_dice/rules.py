@@ -235,3 +235,12 @@ def markers(state, mark):
 def resample(state, player, seed):
     """Redraw the dice and the layouts to come: nothing else is hidden."""
     rng.start(state, seed)
+
+
+@kernel
+def round_rewards(states, out):
+    """A round of a match pays its points divided by those of a row: see `core.game.Extras`."""
+    for i in range(states.shape[0]):
+        for player in range(2):
+            ahead = np.int64(states[i]["points"][player]) - np.int64(states[i]["points"][1 - player])
+            out[i, player] = ahead / ROW_POINTS
