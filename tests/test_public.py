@@ -1,6 +1,7 @@
 """What is public: the table of docs/api/index.md names what the modules export, and nothing else."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -33,6 +34,71 @@ def stated(module: str) -> list[str] | None:
 @pytest.mark.parametrize("module", PUBLIC)
 def test_the_documented_names_are_those_exported(module):
     assert stated(module) == PUBLIC[module]
+
+
+def codes() -> dict[str, str]:
+    """The Python that users are shown, by where it stands: pages, notebooks, examples and agents."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = {f"{page.name}, block {k}": block for page in pages for k, block in enumerate(blocks(page))}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = [each for each in json.loads(path.read_text())["cells"] if each["cell_type"] == "code"]
+        found |= {f"{path.name}, cell {k}": "".join(each["source"]) for k, each in enumerate(cells)}
+    files = [path for folder in ("agents", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    return found | {str(path.relative_to(ROOT)): path.read_text() for path in files}
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def is_public(name: str) -> bool:
+    """Whether a dotted name is a public module, what one exports, or what a single game's own modules export."""
+    module, _, last = name.rpartition(".")
+    exported = PUBLIC.get(module, ())
+    if module.startswith("ttt_envs.games."):
+        exported = stated(module) or ()
+    return name in PUBLIC or last in exported or any(each.startswith(f"{name}.") for each in PUBLIC)
+
+
+def used(code: str) -> set[str]:
+    """The dotted names below `ttt_envs` that a code imports, or reads off a module that it has imported."""
+    found, modules = set(), {}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+            for each in node.names:
+                top = each.name.partition(".")[0]
+                modules[each.asname or top] = each.name if each.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {f"{node.module}.{each.name}" for each in node.names}
+            modules |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = modules.get(node.value.id, "")
+            if module in PUBLIC:
+                found.add(f"{module}.{node.attr}")
+    return {name for name in found if name.partition(".")[0] == "ttt_envs"}
+
+
+def test_users_are_shown_public_names_only():
+    private = {
+        place: wrong for place, code in codes().items() if (wrong := {n for n in used(code) if not is_public(n)})
+    }
+    assert private == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from ttt_envs.agents.base import Agent",
+        "import ttt_envs.core.game",
+        "from ttt_envs import evaluation\nevaluation.judging.Judge()",
+        "import ttt_envs\nttt_envs.make_nothing()",
+        "from ttt_envs.games.tic_tac_dice.rules import step",
+    ],
+)
+def test_a_private_name_is_noticed(code):
+    assert any(not is_public(name) for name in used(code))
 
 
 def test_every_method_of_learning_is_public():

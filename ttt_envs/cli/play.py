@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     from ttt_envs.core.game import Game
     from ttt_envs.core.view import View
 
+__all__ = ["play"]
 
 # Pixels of a picture as PNG.
 _WIDTH = 800

@@ -1,7 +1,7 @@
 """Measures of how good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved
 positions, exploitability; and equilibria.
 
-Each function returns a report.
+Each of them returns a report. `alpha_rank` and `nash_average` rate agents by a crosstable with circles in it.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -14,9 +14,11 @@ from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.leaderboard import leaderboard
 from ttt_envs.evaluation.solved.exam import llm_eval
 from ttt_envs.evaluation.solved.positions import mistakes
+from ttt_envs.evaluation.tournaments.cycles import alpha_rank, nash_average
 from ttt_envs.evaluation.tournaments.tournament import tournament
 
 __all__ = [
+    "alpha_rank",
     "calibrate",
     "exploitability",
     "game_seeds",
@@ -25,6 +27,7 @@ __all__ = [
     "leaderboard",
     "llm_eval",
     "mistakes",
+    "nash_average",
     "play_games",
     "regret",
     "solve",

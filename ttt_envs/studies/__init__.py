@@ -3,3 +3,13 @@
 `ttt study FILE.toml` does it all. `tasks` says what is measured, `grid` trains, `runs` reads what was measured on the
 way, `statistics` has what a comparison over few seeds may say, `page` writes it.
 """
+
+from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.studies.statistics import improvement, profile
+from ttt_envs.studies.tasks import task_of
+
+__all__ = ["bootstrap", "improvement", "profile", "t_interval", "task_of"]
+
+
+def __dir__() -> list[str]:
+    return __all__

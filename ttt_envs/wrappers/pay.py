@@ -70,7 +70,7 @@ class Pay:
         return np.asarray(new)
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """What the rounds of a match have paid so far, float32 (k, players), in states (k,); the next call writes it."""
+        """What the rounds of a match have paid in states (k,): float32 (k, players), written over by the next call."""
         paid = self._room if len(states) == len(self._room) else self._room[: len(states)]
         self._rounds(states, paid)  # type: ignore[misc]  # a match has it
         return paid

@@ -1,7 +1,6 @@
 """Offline data sets: the decisions of recorded games as a Parquet file, one row a decision, with a card beside it.
 
-    from ttt_envs.evaluation.records.dataset import write_parquet
-    from ttt_envs.evaluation.records import read
+    from ttt_envs.evaluation.records import read, write_parquet
 
     print(write_parquet("data.parquet", read("games.jsonl")).decisions)
 
@@ -25,8 +24,8 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.records import GameRecord
 from ttt_envs.evaluation.records.decisions import Decisions, decisions_of, in_groups, oracle_for
+from ttt_envs.evaluation.records.record import GameRecord
 from ttt_envs.evaluation.records.replaying import Replayed, replay
 from ttt_envs.registry import gymnasium_id, load
 from ttt_envs.storage.extras import require

@@ -1,7 +1,6 @@
 """Replaying: recorded games, played again from their seeds to the identical positions.
 
-    from ttt_envs.evaluation.records import read
-    from ttt_envs.evaluation.records.replaying import replay
+    from ttt_envs.evaluation.records import read, replay
 
     for played in replay(read("games.jsonl", winner="greedy")):
         print(played.game.format_state(played.states[-1], None))
@@ -19,7 +18,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import digest, seen
-from ttt_envs.evaluation.records import GameRecord
+from ttt_envs.evaluation.records.record import GameRecord
 from ttt_envs.registry import game_of_file
 from ttt_envs.storage.outside import brief
 from ttt_envs.wrappers.common import forfeit
