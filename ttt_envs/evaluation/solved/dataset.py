@@ -45,6 +45,8 @@ from ttt_envs.storage.files import new_folder, write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["build"]
+
 #: The version of the columns, which a file's metadata has as `ttt-envs solved`.
 VERSION = 1
 
