@@ -53,12 +53,17 @@ class MoverGames(PlayerGames):
 class BothSidesEnv(SB3PlayerEnv):
     """`num_envs` games of which the learner plays all players; a reward is that of the player who has just moved."""
 
-    games: MoverGames
+    _games: MoverGames
 
     def __init__(self, game: Game, num_envs: int, encoding: str = "flat") -> None:
         """Environments for `game`; ValueError as from `MoverGames`."""
         super().__init__(game, num_envs, opponent=RandomAgent(), encoding=encoding)
-        self.games = MoverGames(game, num_envs)
+        self._games = MoverGames(game, num_envs)
+
+    @property
+    def games(self) -> MoverGames:
+        """The games, which say whose side has just moved."""
+        return self._games
 
 
 class ZeroSumBuffer(MaskableRolloutBuffer):

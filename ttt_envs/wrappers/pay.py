@@ -70,8 +70,8 @@ class Pay:
         return np.asarray(new)
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """What the rounds of a match have paid in states (k,): float32 (k, players), written over by the next call."""
-        paid = self._room if len(states) == len(self._room) else self._room[: len(states)]
+        """What the rounds of a match have paid, float32 (k, players), in states (k,); the next call may write it."""
+        paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
         self._rounds(states, paid)  # type: ignore[misc]  # a match has it
         return paid
 
