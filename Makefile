@@ -119,10 +119,10 @@ test-frameworks: $(READY) ## the tests of frameworks, in the environments of the
 bench: $(READY) ## measure the speed of environments, search and training
 	$(VPYTHON) -m tools.benchmark
 
-bench-peers: ## measure speed beside PettingZoo, OpenSpiel, Pgx and the recipe of Stable-Baselines3, in an environment of its own
+bench-peers: ## measure speed beside PettingZoo, OpenSpiel, Pgx and Stable-Baselines3's recipe, and write it into docs/performance.md
 	test -x .cache/peers/bin/python || "$(PYTHON)" -m venv .cache/peers
-	.cache/peers/bin/python -m pip install -qq -e '.[peers]'
-	.cache/peers/bin/python -m tools.peers --chart docs/peers.svg
+	.cache/peers/bin/python -m pip install -qq -c constraints.txt -e '.[peers]'
+	.cache/peers/bin/python -m tools.peers --chart docs/peers.svg --page docs/performance.md
 
 clean: ## remove caches and built files; .venv and runs stay
 	rm -rf build dist docs/generated docs/notebooks .mypy_cache .pytest_cache .ruff_cache

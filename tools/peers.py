@@ -1,6 +1,6 @@
 """Measure this library beside others' of the same kind. `make bench-peers` runs this, in an environment of its own.
 
-    python -m tools.peers --games super_tic_tac_toe --chart docs/peers.svg
+    python -m tools.peers --games super_tic_tac_toe --chart docs/peers.svg --page docs/performance.md
 
 Each pair does the same kind of work, alternating in one process, on one core, with random legal actions; rates are per
 second of processor time, and a ratio is the median of those of neighbouring runs. What is not installed is left out;
@@ -12,10 +12,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from html import escape
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +39,17 @@ from tools.environments import (
     playouts_by_open_spiel,
     search_by_open_spiel,
 )
+from tools.kernels import GAMES_AT_ONCE, by_hand, costs
 from tools.timings import alternate
 from ttt_envs import agents
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
+from ttt_envs.storage.files import write_whole
 
 #: The game that OpenSpiel has, too, and its name there.
 SUPER, SPIEL = next((name, goals["open_spiel"]) for name, goals in GOALS["games"].items() if "open_spiel" in goals)
-GAMES_AT_ONCE, SIMULATIONS = 1024, 1000
+SIMULATIONS = 1000
 
 #: Makes one kind of work ready; gives a function of seconds that tells the rate.
 Work = Callable[[float], float]
@@ -63,6 +67,8 @@ class Config:
     """Number of runs; the median counts."""
     chart: Path | None = None
     """File for a bar chart of the ratios, SVG; none is drawn without."""
+    page: Path | None = None
+    """Markdown file whose tables, between two comments, are replaced by those of this run."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +267,51 @@ def chart(found: Sequence[Pair]) -> str:
     return "\n".join([head, f'<rect width="{width}" height="{bottom + 6}" fill="#fff"/>', *parts, "</svg>", ""])
 
 
+#: Between these two lines of a page stands what this command writes.
+BEGIN, END = "<!-- written by make bench-peers -->", "<!-- end of what make bench-peers writes -->"
+
+
+def write_page(page: Path, tables: Sequence[Table]) -> None:
+    """Replace what stands between BEGIN and END in a page; ValueError if it has no such lines."""
+    text = page.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{page} has no place for the tables: a line {BEGIN!r}, and after it a line {END!r}")
+    # A heading of the third level: the place lies in a section.
+    told = "\n".join("#" + table.markdown() for table in tables)
+    write_whole(page, f"{before}{begin}\n\n{told}\n{end}{after}")
+
+
+def machine() -> str:
+    """The processor, how busy it was, and the versions that were measured."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    versions = []
+    for name in ("numba", "pettingzoo", "open_spiel", "pgx", "jax", "stable_baselines3"):
+        with suppress(PackageNotFoundError):
+            versions.append(f"{name} {version(name)}")
+    busy = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"One core of {models[0] if models else 'an unknown processor'}{busy}; {', '.join(versions)}."
+
+
+def limits(games: Sequence[str], rounds: int) -> Table:
+    """What each kernel costs, beside a copy of as many bytes as a step writes, and beside the same by hand in C."""
+    rows = []
+    for game_id in games:
+        each, label = costs(game_id, rounds), ttt_envs.load(game_id).title
+        parts = (f"{part:.0f}" for part in (each.observation, each.mask, each.choice, each.step, each.all))
+        rows.append((label, *parts, str(each.written), f"{each.copied:.0f}", f"{each.copied / each.all:.0%}"))
+        if game_id == SUPER:
+            plain, known = by_hand(), each.all
+    header = ("game", "observation", "mask", "choice", "step", "all", "bytes", "their copy", "share")
+    note = "Where several act at once, the looks and choices of all players count. "
+    if SUPER in games and plain is not None:
+        note += f"The same of {ttt_envs.load(SUPER).title} by hand in C (`tools/limit.c`) takes {plain:.0f} ns in all, "
+        note += f"{plain / known:.0%} of the time."
+    return Table("Nanoseconds a step, and the practical limit", header, rows, note.strip())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.peers", description=Config.__doc__)
@@ -273,9 +324,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.append(each)
         rates = (f"{statistics.median(runs):,.0f}" for runs in (each.ours, each.theirs))
         rows.append((f"{each.what} / {each.peer}", *rates, f"{each.ratio:.2f}"))
-    console.print(Table("Beside others", ("ours / theirs", "ours /s", "theirs /s", "ratio"), rows).rich())
+    games = tuple(ttt_envs.GAMES) if config.games == ("all",) else config.games
+    heading = ("ours / theirs", "ours /s", "theirs /s", "ratio")
+    tables = (Table("Ratios", heading, rows, machine()), limits(games, max(int(config.seconds * 30), 5)))
+    for table in tables:
+        console.print(table.rich())
     if config.chart is not None and found:
-        config.chart.write_text(chart(found))
+        write_whole(config.chart, chart(found))
+    if config.page is not None:
+        write_page(config.page, tables)
     return 0
 
 

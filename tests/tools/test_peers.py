@@ -8,18 +8,27 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from tools import peers
+import ttt_envs
+from tools import kernels, peers
 
 
 def test_pairs_are_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drawn = tmp_path / "peers.svg"
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{peers.BEGIN}\nold figures\n{peers.END}\nafter\n")
     quick = ["--games", "tic_tac_dice", "--seconds", "0.04", "--repeats", "1", "--chart", str(drawn)]
-    assert peers.main(quick) == 0
+    assert peers.main([*quick, "--page", str(page)]) == 0
     out = capsys.readouterr().out
     assert "PettingZoo's loop, Super / PettingZoo, tictactoe-v3" in out
     assert "the recipe, tictactoe-v3" in out
     for number, name in ((2, "pyspiel"), (1, "jax")):
         assert out.count(f"as {name} is not installed") == (0 if find_spec(name) else number)
+    before, table, after = page.read_text().partition("### Ratios")
+    assert before.startswith("before\n")
+    assert after.endswith("\nafter\n")
+    assert "old figures" not in before + after
+    assert "the recipe, tictactoe-v3 |" in table + after
+    assert "| Tic-Tac-Dice |" in after
     texts = [each.text for each in ElementTree.parse(drawn).iter() if each.tag.endswith("text")]
     assert len(texts) % 2 == 0
     assert any("the recipe" in str(text) for text in texts)
@@ -29,3 +38,19 @@ def test_a_ratio_is_the_median_of_neighbouring_runs() -> None:
     pair = peers.Pair("a", "b", [2.0, 8.0, 9.0], [1.0, 2.0, 3.0])
     assert pair.ratio == 3.0
     assert peers.chart([pair, peers.Pair("slow", "b", [1.0], [10.0])]).count("<rect") == 3
+
+
+def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing\n")
+    with pytest.raises(ValueError, match="no place for the tables"):
+        peers.write_page(page, [])
+    assert page.read_text() == "nothing\n"
+
+
+def test_costs_are_those_of_all_kernels() -> None:
+    for game_id, viewers in (("tic_tac_dice", 1), ("operation_tic_tac_toe", 2)):
+        game, found = ttt_envs.load(game_id), kernels.costs(game_id, rounds=3)
+        assert min(found) > 0
+        assert found.all == pytest.approx(found.observation + found.mask + found.choice + found.step)
+        assert found.written == viewers * (game.observation_size + game.num_actions) + game.state_dtype.itemsize
