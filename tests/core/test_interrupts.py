@@ -15,7 +15,8 @@ import toy_coin
 import ttt_envs
 from ttt_envs.core import batch as batch_module
 from ttt_envs.core import jit
-from ttt_envs.core.batch import Batch, Shares
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.threads import Shares
 from ttt_envs.testing.positions import random_joint
 
 GAME = toy_coin.make(players=3)

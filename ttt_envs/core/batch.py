@@ -1,14 +1,10 @@
 """Batch: many games of one kind, stepped at once."""
 
-import _thread
 import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from queue import SimpleQueue
-from typing import Any, NamedTuple
-from weakref import WeakSet
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +14,11 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, own_actions
-from ttt_envs.core.looks import Anew, Episodes, Told, looks_for
+from ttt_envs.core.looks import Anew, Episodes, Look, Told, look_at, looks_for, room_to_tell
 from ttt_envs.core.memory import Memory, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.threads import OneThread, Shares, part_of
 from ttt_envs.core.validity import check_rows
 from ttt_envs.core.view import Actor, View
 
@@ -50,131 +47,6 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
     return np.concatenate(games), np.concatenate(players)
 
 
-class OneThread:
-    """Room for one thread at a time: `with` raises RuntimeError while another thread is inside.
-
-    An interrupt may hit between any two lines. What must not be left half done is therefore given to `do`, and is done
-    to its end before the interrupt leaves the room, or at the latest before anything else is done in it.
-    """
-
-    def __init__(self) -> None:
-        # An RLock: an interrupt right after it is acquired must not lock the same thread out.
-        self._lock = threading.RLock()
-        self._left: tuple[Callable[[], object], ...] = ()
-        self._torn = False
-        _ROOMS.add(self)
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("this Batch is being used by another thread: give each thread a Batch of its own")
-        try:
-            if self._left and self._torn:
-                raise RuntimeError(
-                    "this process was forked while another thread used this Batch, and its games are lost: "
-                    "reset() begins new ones"
-                )
-            self._torn = False
-            self._finish()
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._finish()
-        finally:
-            self._lock.release()
-
-    def do(self, *steps: Callable[[], object]) -> None:
-        """Call these in turn. Each may be called twice, and must then do the same; or call `do` with the rest."""
-        self._left = steps
-        self._finish()
-
-    def _finish(self) -> None:
-        while self._left:
-            self._left[0]()
-            self._left = self._left[1:]
-
-    def begin_anew(self) -> None:
-        """Forget what a fork has left undone, since all is replaced."""
-        if self._torn:
-            self._left = ()
-
-    def after_fork(self) -> None:
-        """Begin anew in a forked process: no thread of before is in it, and neither is its half of the work."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
-        else:
-            self._lock = threading.RLock()
-        self._torn = True
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OneThread, ()
-
-
-_ROOMS: "WeakSet[OneThread]" = WeakSet()
-
-
-def _after_fork() -> None:
-    for room in list(_ROOMS):
-        room.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-class Shares:
-    """Calls that are made once each, in threads that live as long.
-
-    Signals reach the main thread alone, so that no interrupt hits the calls, but only the waiting for them. A pool
-    would have locks that an interrupt can leave locked; to start two threads takes about as long as to wake two.
-    """
-
-    def __init__(self, calls: Iterable[Callable[[], Any]]) -> None:
-        self._shares = [[call] for call in calls]
-        self._results: dict[int, Any] = {}
-        self._errors: list[BaseException] = []
-        self._bell: SimpleQueue[None] = SimpleQueue()
-
-    def finish(self) -> None:
-        """Wait until all calls have been made; it may be called again after an interrupt."""
-        for number in range(len(self._shares)):
-            if number not in self._results:
-                try:
-                    _thread.start_new_thread(self._run, (number,))
-                except RuntimeError:  # no more threads can be started
-                    self._run(number)
-        while len(self._results) < len(self._shares):
-            self._bell.get()
-
-    def _run(self, number: int) -> None:
-        try:
-            call = self._shares[number].pop()  # the first one to come takes it
-        except IndexError:
-            return
-        result = None
-        try:
-            result = call()
-        except BaseException as error:
-            self._errors.append(error)
-        self._results[number] = result
-        self._bell.put(None)
-
-    def results(self) -> list[Any]:
-        """The results of the calls; raises the error that one of them has raised."""
-        if self._errors:
-            raise self._errors[0]
-        return [self._results[number] for number in range(len(self._shares))]
-
-
-def _part(whole: Any, low: int, high: int) -> Any:
-    """Entries of an array, or of all arrays of a named tuple."""
-    if isinstance(whole, np.ndarray):
-        return whole[low:high]
-    return type(whole)(*(each[low:high] for each in whole))
-
-
 class Position:
     """A position to be looked at: `print` shows its text, a notebook its picture. All that is hidden is shown.
 
@@ -192,24 +64,6 @@ class Position:
 
     def _repr_svg_(self) -> str:
         return self.game.draw(self.state, None)
-
-
-class Look(NamedTuple):
-    """The result of a step of `Batch(look=True)`: always the same arrays, filled anew, which only the Batch writes.
-
-    Attributes:
-        observations: int8 (n, observation size), as whoever is to move sees it; in a game in which several may act at
-            once int8 (n, players, observation size), as all of them do.
-        masks: bool (n, num_actions), or (n, players, num_actions), likewise.
-        rewards: float32 (n, players), as `Batch.rewards`.
-        done: bool (n,), as `Batch.done`: with `auto_reset` the games that have just ended, whose observations and masks
-            are those of the next ones.
-    """
-
-    observations: np.ndarray
-    masks: np.ndarray
-    rewards: np.ndarray
-    done: np.ndarray
 
 
 class Batch:
@@ -271,7 +125,7 @@ class Batch:
         self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
         if look and keeps:
             raise ValueError("look=True gives observations without history: leave history and recall out")
-        self._told = self._room_to_tell() if look else None
+        self._told = room_to_tell(game, self.rewards, self.done) if look else None
         self._look: Look | None = None
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
@@ -361,10 +215,7 @@ class Batch:
         if self._told is None:
             raise ValueError("a Batch looks at its games by itself with Batch(..., look=True)")
         if self._look is None:
-            several = self.game.simultaneous
-            arrays = (each if several or each.ndim < 3 else each[:, 0] for each in self._told[:4])
-            # Of read-only memory no flag makes a writeable array.
-            self._look = Look(*(np.asarray(each.data.toreadonly()) for each in arrays))
+            self._look = look_at(self._told, self.game.simultaneous)
         return self._look
 
     def rollout(self, plies: int) -> None:
@@ -642,19 +493,6 @@ class Batch:
 
         self._in_use.do(begin)
 
-    def _room_to_tell(self) -> Told:
-        players, actions, size = self.game.num_players, self.game.num_actions, self.game.observation_size
-        viewers = players if self.game.simultaneous else 1
-        return Told(
-            np.zeros((self.n, viewers, size), np.int8),
-            np.zeros((self.n, viewers, actions), np.bool_),
-            self.rewards,
-            self.done,
-            np.zeros((self.n, players), np.int64),
-            np.zeros(self.n, np.int64),
-            np.zeros(self.n, np.int64),
-        )
-
     def _see(self, rows: np.ndarray) -> None:
         """Look at the games `rows`, with `look=True`."""
         if self._told is not None:
@@ -757,7 +595,7 @@ class Batch:
     def _shares(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: Any) -> Shares:
         """Calls with slices of `parts`, arrays and named tuples of arrays, one for each thread."""
         cuts = np.linspace(0, len(parts[0]), min(self.threads, len(parts[0])) + 1).astype(int)
-        slices = [tuple(_part(part, low, high) for part in parts) for low, high in pairwise(cuts) if high > low]
+        slices = [tuple(part_of(part, low, high) for part in parts) for low, high in pairwise(cuts) if high > low]
         return Shares(partial(kernel, *whole, *some) for some in slices)
 
     # --- checks ---

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.core import jit
+from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of, of_choice
 from ttt_envs.core.rng import Purpose, choose, derive
 from ttt_envs.core.siphash import siphash
@@ -47,6 +48,24 @@ class Told(NamedTuple):
     over: np.ndarray
 
 
+class Look(NamedTuple):
+    """The result of a step of `Batch(look=True)`: always the same arrays, filled anew, which only the Batch writes.
+
+    Attributes:
+        observations: int8 (n, observation size), as whoever is to move sees it; in a game in which several may act at
+            once int8 (n, players, observation size), as all of them do.
+        masks: bool (n, num_actions), or (n, players, num_actions), likewise.
+        rewards: float32 (n, players), as `Batch.rewards`.
+        done: bool (n,), as `Batch.done`: with `auto_reset` the games that have just ended, whose observations and masks
+            are those of the next ones.
+    """
+
+    observations: np.ndarray
+    masks: np.ndarray
+    rewards: np.ndarray
+    done: np.ndarray
+
+
 class Episodes(NamedTuple):
     """The episodes that are played, uint64 (n,): numbers of games and of next episodes, and seeds of this one."""
 
@@ -69,6 +88,28 @@ class Looks(NamedTuple):
     see_rows: Callable[..., Any]
     play_rows: Callable[..., Any]
     rollout_rows: Callable[..., Any]
+
+
+def room_to_tell(game: Game, rewards: np.ndarray, done: np.ndarray) -> Told:
+    """Room for what steps tell, with these arrays of a Batch."""
+    n, players = rewards.shape
+    viewers = players if game.simultaneous else 1
+    return Told(
+        np.zeros((n, viewers, game.observation_size), np.int8),
+        np.zeros((n, viewers, game.num_actions), np.bool_),
+        rewards,
+        done,
+        np.zeros((n, players), np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+    )
+
+
+def look_at(told: Told, several: bool) -> Look:
+    """What is told, to be read; `several` may act at once."""
+    arrays = (each if several or each.ndim < 3 else each[:, 0] for each in told[:4])
+    # Of read-only memory no flag makes a writeable array.
+    return Look(*(np.asarray(each.data.toreadonly()) for each in arrays))
 
 
 @jit.allocates_nothing

@@ -1,0 +1,136 @@
+"""Threads and interrupts: work that one thread does at a time and to its end, and work that several threads share."""
+
+import _thread
+import os
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+
+class OneThread:
+    """Room for one thread at a time: `with` raises RuntimeError while another thread is inside.
+
+    An interrupt may hit between any two lines. What must not be left half done is therefore given to `do`, and is done
+    to its end before the interrupt leaves the room, or at the latest before anything else is done in it.
+    """
+
+    def __init__(self) -> None:
+        # An RLock: an interrupt right after it is acquired must not lock the same thread out.
+        self._lock = threading.RLock()
+        self._left: tuple[Callable[[], object], ...] = ()
+        self._torn = False
+        _ROOMS.add(self)
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("this Batch is being used by another thread: give each thread a Batch of its own")
+        try:
+            if self._left and self._torn:
+                raise RuntimeError(
+                    "this process was forked while another thread used this Batch, and its games are lost: "
+                    "reset() begins new ones"
+                )
+            self._torn = False
+            self._finish()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._finish()
+        finally:
+            self._lock.release()
+
+    def do(self, *steps: Callable[[], object]) -> None:
+        """Call these in turn. Each may be called twice, and must then do the same; or call `do` with the rest."""
+        self._left = steps
+        self._finish()
+
+    def _finish(self) -> None:
+        while self._left:
+            self._left[0]()
+            self._left = self._left[1:]
+
+    def begin_anew(self) -> None:
+        """Forget what a fork has left undone, since all is replaced."""
+        if self._torn:
+            self._left = ()
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process: no thread of before is in it, and neither is its half of the work."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+        self._torn = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OneThread, ()
+
+
+_ROOMS: "WeakSet[OneThread]" = WeakSet()
+
+
+def _after_fork() -> None:
+    for room in list(_ROOMS):
+        room.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Shares:
+    """Calls that are made once each, in threads that live as long.
+
+    Signals reach the main thread alone, so that no interrupt hits the calls, but only the waiting for them. A pool
+    would have locks that an interrupt can leave locked; to start two threads takes about as long as to wake two.
+    """
+
+    def __init__(self, calls: Iterable[Callable[[], Any]]) -> None:
+        self._shares = [[call] for call in calls]
+        self._results: dict[int, Any] = {}
+        self._errors: list[BaseException] = []
+        self._bell: SimpleQueue[None] = SimpleQueue()
+
+    def finish(self) -> None:
+        """Wait until all calls have been made; it may be called again after an interrupt."""
+        for number in range(len(self._shares)):
+            if number not in self._results:
+                try:
+                    _thread.start_new_thread(self._run, (number,))
+                except RuntimeError:  # no more threads can be started
+                    self._run(number)
+        while len(self._results) < len(self._shares):
+            self._bell.get()
+
+    def _run(self, number: int) -> None:
+        try:
+            call = self._shares[number].pop()  # the first one to come takes it
+        except IndexError:
+            return
+        result = None
+        try:
+            result = call()
+        except BaseException as error:
+            self._errors.append(error)
+        self._results[number] = result
+        self._bell.put(None)
+
+    def results(self) -> list[Any]:
+        """The results of the calls; raises the error that one of them has raised."""
+        if self._errors:
+            raise self._errors[0]
+        return [self._results[number] for number in range(len(self._shares))]
+
+
+def part_of(whole: Any, low: int, high: int) -> Any:
+    """Entries of an array, or of all arrays of a named tuple."""
+    if isinstance(whole, np.ndarray):
+        return whole[low:high]
+    return type(whole)(*(each[low:high] for each in whole))
