@@ -546,7 +546,8 @@ class Batch:
         """Do what follows when the games `rows` have been stepped."""
         if noted is not None:
             self._learn(noted)
-        self._see(rows)
+        if self._told is not None:
+            self._see(rows)
         if self.auto_reset and rows is self._rows:
             ended = np.flatnonzero(self.done)
             if len(ended):

@@ -28,13 +28,15 @@ class OneThread:
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError("this Batch is being used by another thread: give each thread a Batch of its own")
+        if not self._left:  # as always but after an interrupt or a fork
+            self._torn = False
+            return
         try:
-            if self._left and self._torn:
+            if self._torn:
                 raise RuntimeError(
                     "this process was forked while another thread used this Batch, and its games are lost: "
                     "reset() begins new ones"
                 )
-            self._torn = False
             self._finish()
         except BaseException:
             self._lock.release()
@@ -42,7 +44,8 @@ class OneThread:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._finish()
+            if self._left:
+                self._finish()
         finally:
             self._lock.release()
 
