@@ -13,8 +13,7 @@ import pytest
 import toy_coin
 
 import ttt_envs
-from ttt_envs.core import batch as batch_module
-from ttt_envs.core import jit
+from ttt_envs.core import jit, threads
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.threads import Shares
 from ttt_envs.testing.positions import random_joint
@@ -176,7 +175,7 @@ def test_shares_are_called_once_however_often_they_are_waited_for(monkeypatch: p
     assert sorted(calls) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="the third"):
         shares.results()
-    monkeypatch.setattr(batch_module._thread, "start_new_thread", refuse)
+    monkeypatch.setattr(threads._thread, "start_new_thread", refuse)
     alone = Shares([lambda: threading.get_ident()] * 2)
     alone.finish()
     assert alone.results() == [threading.get_ident()] * 2, "without further threads the work is done here"

@@ -82,6 +82,13 @@ class Probe(ABC):
         return {}
 
 
+def _draw(axes: Any, rows: Sequence[Any], means: np.ndarray, widths: np.ndarray, label: str) -> None:
+    """A curve of what is good if it is near 0, with the half widths of its intervals."""
+    curves.line(axes, [row.steps for row in rows], means, widths, label)
+    curves.scale_to_zero(axes, means - widths, means)
+    axes.legend(loc="upper right")
+
+
 def due(now: int, before: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, now]; always if `before` is negative."""
     return before < 0 or now // every > before // every
@@ -289,9 +296,7 @@ class Regret(Probe):
         """The regret a game."""
         means, widths = (np.array([getattr(row, f"per_game{end}") for row in rows]) for end in ("", "_half_width"))
         what = "" if all(row.measured == 1 for row in rows) else ", of the measured decisions"
-        curves.line(axes, [row.steps for row in rows], means, widths, f"in all seats{what}, with 95 % interval")
-        curves.scale_to_zero(axes, means - widths, means)
-        axes.legend(loc="upper right")
+        _draw(axes, rows, means, widths, f"in all seats{what}, with 95 % interval")
 
     def text(self, rows: Sequence[RegretRow]) -> str:
         """The regret a game, and how much of it is known."""
@@ -349,9 +354,7 @@ class Layouts(Probe):
     def draw(self, axes: Any, rows: Sequence[LayoutsRow]) -> None:
         """The regret."""
         means, widths = np.array([row.regret for row in rows]), np.array([row.half_width for row in rows])
-        curves.line(axes, [row.steps for row in rows], means, widths, f"on {self.layouts} layouts, with 95 % interval")
-        curves.scale_to_zero(axes, means - widths, means)
-        axes.legend(loc="upper right")
+        _draw(axes, rows, means, widths, f"on {self.layouts} layouts, with 95 % interval")
 
     def text(self, rows: Sequence[LayoutsRow]) -> str:
         """The regret with its interval."""
@@ -396,11 +399,8 @@ class Mistakes(Probe):
 
     def draw(self, axes: Any, rows: Sequence[MistakesRow]) -> None:
         """The share."""
-        shares, low = np.array([row.share for row in rows]), np.array([row.low for row in rows])
-        widths = np.array([(row.high - row.low) / 2 for row in rows])
-        curves.line(axes, [row.steps for row in rows], shares, widths, f"in {len(self.positions)} positions")
-        curves.scale_to_zero(axes, low, shares)
-        axes.legend(loc="upper right")
+        shares, widths = np.array([(row.share, (row.high - row.low) / 2) for row in rows]).T
+        _draw(axes, rows, shares, widths, f"in {len(self.positions)} positions")
 
     def text(self, rows: Sequence[MistakesRow]) -> str:
         """The share with its interval."""
