@@ -278,7 +278,7 @@ class Game:
         """
         return "\n\n".join(filter(None, (self.faces.rules_text, self.faces.legend)))
 
-    @property
+    @cached_property
     def num_players(self) -> int:
         """Number of players; they are numbered from 0 in turn order."""
         return int(self.prototype["rewards"].shape[1])
