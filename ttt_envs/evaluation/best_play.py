@@ -284,8 +284,7 @@ class RegretReport(PagedReport):
 
     def remarks(self) -> list[str]:
         """Notes on what was not measured, and on what no mistake means."""
-        missing = self.settings["agents"][len(self.measurements) :]
-        remarks = [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+        remarks = self.unmeasured(len(self.measurements))
         for m in self.measurements:
             if not m.measured:
                 remarks.append(f"{m.agent}: the oracle knows of no decision what it lost, so there is no figure.")

@@ -227,8 +227,7 @@ class ExploitabilityReport(PagedReport):
             for m in self.measurements
             if m.samples
         ]
-        missing = self.settings["agents"][len(self.measurements) :]
-        return [*remarks, *([f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else [])]
+        return [*remarks, *self.unmeasured(len(self.measurements))]
 
     def data(self) -> dict[str, Any]:
         """The measurements and the size of the tree."""

@@ -146,6 +146,11 @@ class Report(Rows):
         """Sentences about what the numbers do not say."""
         return []
 
+    def unmeasured(self, measured: int) -> list[str]:
+        """A remark on the agents that were not measured: those after the first `measured`."""
+        missing = self.settings["agents"][measured:]
+        return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+
     def texts(self) -> list[tuple[str, str]]:
         """Headings and texts to be shown as they are, such as positions."""
         return []

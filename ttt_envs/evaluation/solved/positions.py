@@ -267,8 +267,7 @@ class MistakesReport(PagedReport):
 
     def remarks(self) -> list[str]:
         """The agents that were not measured."""
-        missing = self.settings["agents"][len(self.measurements) :]
-        return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
+        return self.unmeasured(len(self.measurements))
 
     def data(self) -> dict[str, Any]:
         """The measurements."""
