@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ttt_envs import agents, cli, evaluation
+from ttt_envs.agents.networks import load_network
 from ttt_envs.core import jit
 from ttt_envs.learning.metrics import read_metrics
 from ttt_envs.learning.settings import Settings
@@ -119,6 +120,26 @@ def test_a_plan_of_processor_time(tmp_path, monkeypatch):
     last = [row["processor_seconds"] for row in rows if row["steps"] >= steps[row["method"]]]
     assert len(last) == 2
     assert all(0.7 < seconds < 6 for seconds in last)
+
+
+@pytest.mark.slow  # starts a cluster
+def test_on_ray_the_same_is_learned(tmp_path):
+    pytest.importorskip("ray")
+    plan = plan_of({**ONE, "seeds": 2})
+    said: list[str] = []
+    assert grid.train(plan, tmp_path / "ray", workers=2, progress=said.append, engine="ray")
+    assert said[-1].startswith("2 of 2: match-mini, mmd, seed ")
+    assert grid.train(plan, tmp_path / "here", workers=1)
+    for run in plan.runs:
+        ours, theirs = (load_network(run.folder(tmp_path / where)).tensors for where in ("here", "ray"))
+        assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_another_engine_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="engine='fork' must be one of 'processes', 'ray'"):
+        grid.train(plan_of(ONE), tmp_path, engine="fork")
+    with pytest.raises(ValueError, match="address='here:1' is that of a Ray cluster"):
+        grid.train(plan_of(ONE), tmp_path, address="here:1")
 
 
 def test_settings_of_one_task_and_other_seeds():

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -27,6 +27,10 @@ class Study:
     """Folder for runs and page; by default runs/ and the name of the plan, runs/quick, or runs/compare."""
     workers: int = 0
     """Runs that are trained side by side; 0: one a processor."""
+    engine: Literal["processes", "ray"] = "processes"
+    """Where runs are trained: processes of this machine, or tasks on a Ray cluster whose nodes share --out."""
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
+    """Address of a Ray cluster, such as 127.0.0.1:6379; by default one is started on this machine."""
     x: str = "steps"
     """Horizontal axis of a page of runs: steps, or seconds of wall time. A grid has both steps and processor time."""
     resamples: int = 2000
@@ -47,8 +51,9 @@ class Study:
 
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
-        plan = grid.budgeted(plan, out, self.workers, progress=print)
-        complete = grid.train(plan, out, self.workers, progress=print)
+        where: dict[str, Any] = {"engine": self.engine, "address": self.address}
+        plan = grid.budgeted(plan, out, self.workers, print, **where)
+        complete = grid.train(plan, out, self.workers, print, **where)
         print(write_page(plan, out, complete))
         print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")
         return DONE if complete else INTERRUPTED

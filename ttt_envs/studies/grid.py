@@ -27,15 +27,16 @@ import os
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ttt_envs.core.options import unknown, within
+from ttt_envs.core.options import choice, unknown, within
+from ttt_envs.evaluation.tournaments.ray_cluster import Tasks, connected
 from ttt_envs.learning import METHODS, checkpoint
 from ttt_envs.learning.logs import FILE as LOG
 from ttt_envs.learning.logs import read_log
@@ -210,7 +211,15 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     return run
 
 
-def budgeted(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], None] = lambda text: None) -> Plan:
+def budgeted(
+    plan: Plan,
+    out: Path,
+    workers: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+    *,
+    engine: str = "processes",
+    address: str | None = None,
+) -> Plan:
     """The plan with the steps that its processor time makes; of a plan that gives steps, itself.
 
     Arguments and errors are those of `train`; ValueError also if the folder's steps are for another processor time. An
@@ -229,7 +238,7 @@ def budgeted(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], 
             steps = known["steps"]
         pilots = {f"{run.task.name}/{run.label}": run for run in plan.runs if run.seed == plan.runs[0].seed}
         left = {name: run for name, run in pilots.items() if name not in steps}
-        with _pool(workers) as pool:
+        with _pool(workers, engine, address) as pool:
             waiting = {
                 pool.submit(_pilot, run, out / "pilots" / name, plan.seconds): name for name, run in left.items()
             }
@@ -270,7 +279,15 @@ def _pilot(run: Run, folder: Path, seconds: float) -> int:
     return int(round(number, 1 - int(math.log10(number))))
 
 
-def train(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], None] = lambda text: None) -> bool:
+def train(
+    plan: Plan,
+    out: Path,
+    workers: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+    *,
+    engine: str = "processes",
+    address: str | None = None,
+) -> bool:
     """Train what is not finished yet; False if it was interrupted, and the same call goes on.
 
     Args:
@@ -278,10 +295,14 @@ def train(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], Non
         out: the study's folder, which is locked meanwhile.
         workers: processes; 0: one a processor.
         progress: gets a line for each run that is finished.
+        engine: "processes", or "ray": tasks on a Ray cluster, whose nodes have the folder under the same path.
+        address: of a cluster to join; None starts one on this machine, with `workers` processors.
 
     Raises:
         InUse: another process is writing the folder.
         ValueError: a run cannot be trained, such as a game that a method is not for; the error names it.
+        ConnectionError: there is no cluster at the address.
+        FileNotFoundError: a run is not in the folder, as the node that trained it has another one.
     """
     within(0, 10_000, workers=workers)
     with locked_folder(out):
@@ -289,13 +310,15 @@ def train(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], Non
         done = len(plan.runs) - len(left)
         if done:
             progress(f"{done} of {len(plan.runs)} runs are finished")
-        with _pool(workers) as pool:
+        with _pool(workers, engine, address) as pool:
             waiting = {pool.submit(_train, run, out): run for run in left}
             try:
                 for future in as_completed(waiting):
                     run = waiting[future]
                     if not future.result():
                         raise KeyboardInterrupt
+                    if not (folder := run.folder(out)).is_dir():
+                        raise FileNotFoundError(f"there is no {folder}: all nodes of a cluster must share that path")
                     done += 1
                     progress(f"{done} of {len(plan.runs)}: {run.task.name}, {run.label}, seed {run.seed}")
             except KeyboardInterrupt:
@@ -307,9 +330,24 @@ def train(plan: Plan, out: Path, workers: int = 0, progress: Callable[[str], Non
     return True
 
 
+class _Pool(Protocol):
+    """What trains: an executor, or Ray."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]: ...
+
+    def shutdown(self, *, cancel_futures: bool = False) -> None: ...
+
+
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A context with processes that have one thread for matrix products."""
+def _pool(workers: int, engine: str, address: str | None) -> Iterator[_Pool]:
+    """A context with processes, or tasks on a cluster, that have one thread for matrix products."""
+    choice("engine", engine, ("processes", "ray"))
+    if engine == "ray":
+        with _OneThread(), connected(address, workers or None):
+            yield Tasks()
+        return
+    if address is not None:
+        raise ValueError(f"address={address!r} is that of a Ray cluster: give engine='ray' too")
     with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
         yield pool
 

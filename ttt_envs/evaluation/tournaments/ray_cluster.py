@@ -1,17 +1,30 @@
 """Workers that are actors on a Ray cluster. A lost node costs nothing but time: its jobs are played elsewhere."""
 
 import logging
+import os
 import socket
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ttt_envs.evaluation.arena.play import Games
 from ttt_envs.evaluation.tournaments.jobs import Agenda, Contest, FinishedJob, Job
-from ttt_envs.evaluation.tournaments.workers import STILLBORN, Failed, GamesFinished, Recipe, no_workers
+from ttt_envs.evaluation.tournaments.workers import (
+    STILLBORN,
+    Failed,
+    GamesFinished,
+    Recipe,
+    check_sources,
+    no_workers,
+    sources,
+)
 from ttt_envs.storage.extras import require
+
+# Seconds in which interrupted tasks save what they have.
+_SAVING = 30.0
 
 # Seconds to wait for news before looking for an interrupt again.
 _WAIT = 1.0
@@ -52,8 +65,9 @@ def connected(address: str | None, processors: int | None = None) -> Iterator[No
         address: of a cluster; None for one that is started on this machine and ends with the context.
         processors: of a cluster that is started; None for those of the machine.
 
-    Raises ConnectionError if there is no cluster at the address.
+    Raises ConnectionError if there is no cluster at the address, and ImportError if Ray is not installed.
     """
+    require("distributed", "ray")
     import ray
 
     ours = not ray.is_initialized()
@@ -67,6 +81,37 @@ def connected(address: str | None, processors: int | None = None) -> Iterator[No
     finally:
         if ours:
             ray.shutdown()  # also of what was interrupted while it started
+
+
+class Tasks:
+    """Tasks on a Ray cluster, submitted as to an executor."""
+
+    def __init__(self) -> None:
+        """Ray must be connected; see `connected`."""
+        import ray
+
+        self._task = ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(_on_node)
+        self._running: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        """Begin a task when a processor is free."""
+        self._running.append(self._task.remote(function, arguments, os.getcwd(), sources()))
+        return cast("Future[Any]", self._running[-1].future())
+
+    def shutdown(self, *, cancel_futures: bool = False) -> None:
+        """Interrupt all tasks, and give runs time to save what they have."""
+        import ray
+
+        for each in self._running:
+            ray.cancel(each)
+        ray.wait(self._running, num_returns=len(self._running), timeout=_SAVING)
+
+
+def _on_node(function: Callable[..., Any], arguments: tuple[Any, ...], place: str, theirs: Mapping[str, str]) -> Any:
+    """A task on a node, which must have the same version of all that matters, and the folder of the study."""
+    check_sources(theirs)
+    os.chdir(place)
+    return function(*arguments)
 
 
 @dataclass
