@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
+from option_sets import compiled_late, late
 
 import ttt_envs
 from ttt_envs import cli, registry
@@ -95,6 +96,7 @@ class SlowConnectFour:
         return None
 
 
+@late
 @pytest.mark.parametrize("line", [3, 4])
 def test_fast_and_slow_agree(module, line):
     game = ttt_envs.load(ID, line=line)
@@ -136,7 +138,8 @@ def test_positions_that_cannot_be_are_refused(game):
 # --- conformance ---
 
 
-@pytest.mark.parametrize("line", [4, pytest.param(3, marks=pytest.mark.slow)])
+# Compiled, it is checked by the commands of docs/your_own_game.md.
+@pytest.mark.parametrize("line", [compiled_late(4), pytest.param(3, marks=pytest.mark.slow)])
 def test_it_passes_every_check(module, line):
     check_game(ttt_envs.load(ID, line=line))
 
@@ -305,8 +308,10 @@ def test_a_game_of_another_name_is_refused(module):
 # --- everything else ---
 
 
+# By default the commands of docs/your_own_game.md play and train it: this copy of it would be compiled anew.
 @needs_jit
-@pytest.mark.parametrize("search", [[], pytest.param(["mcts:simulations=20"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [[], ["mcts:simulations=20"]])
 def test_a_tournament(module, tmp_path, search):
     """The game is named by its function, as a command that has not imported it must do."""
     words = ["tournament", f"{ID}:make", "--agents", "random", "greedy", *search, "--games", "20"]
@@ -319,6 +324,7 @@ def test_a_tournament(module, tmp_path, search):
 
 
 @needs_jit
+@pytest.mark.slow
 def test_learning(module, tmp_path):
     pytest.importorskip("torch")
     from ttt_envs import agents
