@@ -12,6 +12,8 @@ from ttt_envs import agents, evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.agents.external.transcripts import read_transcripts
 from ttt_envs.cli import main
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.solved.endings import draw_endings
 from ttt_envs.evaluation.solved.positions import measure
 from ttt_envs.evaluation.solved.questions import question_sets, set_of
 
@@ -57,7 +59,7 @@ def test_a_set_is_the_same_for_ever(tmp_path, monkeypatch, capsys):
 
 
 def test_every_set_names_a_game_and_is_listed(capsys):
-    assert {"martian-3x3", DICE, "operation-spies"} <= question_sets().keys()
+    assert {"martian-3x3", DICE, "match-small", "operation-spies", "super-endings"} == question_sets().keys()
     assert main(["questions"]) == 0
     shown = capsys.readouterr().out
     for name, each in question_sets().items():
@@ -77,6 +79,60 @@ def test_choices_at_once_are_judged_against_the_equilibrium():
     values = question["values"]
     top = max(values.values())
     assert all(values[name] == pytest.approx(top, abs=1e-4) for name in question["equilibrium"])
+
+
+def worth(game, state, player):
+    """The result of best play for a player, found by trying everything."""
+    if state["done"]:
+        return float(state["rewards"][player])
+    mover = int(state["to_move"])
+    values = [worth(game, after, player) for _, after in children(game, state)]
+    return max(values) if mover == player else min(values)
+
+
+def children(game, state):
+    """The legal actions in a position, and the positions after them."""
+    batch = ttt_envs.Batch(game, 1)
+    batch.set_states(state[None])
+    for action in np.flatnonzero(batch.masks(int(state["to_move"]))[0]).tolist():
+        batch.set_states(state[None])
+        batch.step(np.array([action]))
+        yield action, batch.states[0].copy()
+
+
+def test_ends_of_games_are_searched_to_the_end():
+    game = ttt_envs.load("super_tic_tac_toe")
+    drawn = draw_endings(game, 12, least=0.5, seed=3, remaining=(3, 8))
+    assert set(np.unique(drawn.values[~np.isnan(drawn.values)])) <= {-1.0, 0.0, 1.0}
+    assert len(set(drawn.lengths.tolist())) > 2
+    for k, state in enumerate(drawn.states):
+        player = int(drawn.players[k])
+        assert 3 <= 81 - int(state["ply"]) <= 8
+        expected = np.full(81, np.nan)
+        for action, after in children(game, state):
+            expected[action] = worth(game, after, player)
+        np.testing.assert_array_equal(drawn.values[k], expected)
+    again = draw_endings(game, 12, least=0.5, seed=3, remaining=(3, 8))
+    assert (again.states == drawn.states).all()
+    with pytest.raises(ValueError, match="of 900 positions"):
+        draw_endings(game, 900, least=1.5, seed=3, remaining=(1, 2))
+    with pytest.raises(ValueError, match="cannot be searched"):
+        draw_endings(ttt_envs.load("tic_tac_dice", rounds="single"), 1, least=0.5, seed=0, remaining=(1, 2))
+
+
+def test_hidden_hands_are_judged_against_the_equilibrium():
+    small = set_of("match-small")
+    game, drawn = small.load(), small.draw()
+    assert drawn.policy is not None
+    loss, played = drawn.loss, drawn.policy
+    assert np.nanmax(np.where(played > 0.05, loss, 0)) < 0.02, "what the equilibrium plays loses nothing"
+    np.testing.assert_allclose(np.nansum(played, axis=1), 1)
+    looks = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64)).observations
+    assert len({(player, look.tobytes()) for player, look in zip(drawn.players.tolist(), looks, strict=True)}) == 300
+    assert measure(game, agents.load("greedy"), drawn, least=small.least).share < 0.1
+    assert measure(game, agents.load("random"), drawn, least=small.least).share > 0.3
+    question = next(iter(small.questions(drawn)))
+    assert sum(question["equilibrium"].values()) == pytest.approx(1, abs=1e-3)
 
 
 def test_positions_without_a_legal_answer_count_as_the_worst():

@@ -228,7 +228,8 @@ def _some(each: QuestionSet, number: int, seed: int) -> Positions:
     if not 0 < number < len(drawn):
         return drawn
     rows = np.sort(np.random.default_rng(seed).permutation(len(drawn))[:number])
-    return Positions(drawn.states[rows], drawn.players[rows], drawn.lengths[rows], drawn.values[rows], drawn.remaining)
+    kept = (drawn.states[rows], drawn.players[rows], drawn.lengths[rows], drawn.values[rows])
+    return Positions(*kept, drawn.remaining, None if drawn.policy is None else drawn.policy[rows])
 
 
 def _row(each: QuestionSet, agent: Agent, drawn: Positions, games: int, seed: int) -> Row:

@@ -66,6 +66,7 @@ class Positions:
         lengths: int64 (n,), plies that best play still takes, -1 where it takes no end; or plies played.
         values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
         remaining: whether lengths are plies to the end.
+        policy: float64 (n, num_actions), how an equilibrium plays; None where it needs no mixing, or is not asked for.
     """
 
     states: np.ndarray
@@ -73,6 +74,7 @@ class Positions:
     lengths: np.ndarray
     values: np.ndarray
     remaining: bool
+    policy: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.states)

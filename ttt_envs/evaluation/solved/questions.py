@@ -8,7 +8,8 @@
 A set is a game with its options, a number of positions and a seed, in the file questions.toml of the game's folder, and
 is drawn anew from these wherever it is used: `ttt questions SET` writes it for other programs. The digest of its
 positions stands in the file too, so that a set of one version is the same one for ever, or refused. How positions are
-drawn, and what a mistake is, says `ttt_envs.evaluation.solved.positions`.
+drawn, and what a mistake is, says `ttt_envs.evaluation.solved.positions`, and for those that no oracle knows
+`ttt_envs.evaluation.solved.endings`.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from ttt_envs.core.options import unknown
 from ttt_envs.core.prompts import prompt
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
+from ttt_envs.evaluation.solved.endings import draw_endings, draw_information_sets
 from ttt_envs.evaluation.solved.positions import Positions, draw_positions
 from ttt_envs.registry import declared, load
 from ttt_envs.storage.files import write_whole
@@ -51,6 +53,9 @@ class QuestionSet:
         version: raised when anything of it changes.
         digest: of the positions and the values of the actions.
         title: what it is, as a phrase.
+        remaining: least and greatest number of plies that may still follow, where positions are searched to the end,
+            see `draw_endings`.
+        iterations: of CFR+, where the game is solved as a whole, see `draw_information_sets`.
     """
 
     name: str
@@ -62,6 +67,8 @@ class QuestionSet:
     version: int
     digest: str
     title: str
+    remaining: tuple[int, int] | None = None
+    iterations: int | None = None
 
     def load(self) -> Game:
         """The game with these options."""
@@ -69,8 +76,13 @@ class QuestionSet:
 
     def draw(self) -> Positions:
         """The positions; raises ValueError if they are not those of this version any more."""
-        game = self.load()
-        drawn = draw_positions(game, self.positions, least=self.least, seed=self.seed)
+        game, how = self.load(), {"least": self.least, "seed": self.seed}
+        if self.remaining is not None:
+            drawn = draw_endings(game, self.positions, remaining=self.remaining, **how)
+        elif self.iterations is not None:
+            drawn = draw_information_sets(game, self.positions, iterations=self.iterations, **how)
+        else:
+            drawn = draw_positions(game, self.positions, **how)
         if (digest := digest_of(game, drawn)) != self.digest:
             raise ValueError(
                 f"the questions {self.name!r} of version {self.version} cannot be drawn: their digest is {digest}, not "
@@ -82,7 +94,7 @@ class QuestionSet:
         """The questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
         game, drawn = self.load(), drawn or self.draw()
         view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
-        policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else None
+        policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else drawn.policy
         for k in range(len(drawn)):
             values = {game.action_names[a]: _rounded(drawn.values[k, a]) for a in np.flatnonzero(view.masks[k])}
             top = max(values.values())
